@@ -41,6 +41,11 @@ test: $(VENV) ## Everything: style, types, import contracts, and all tests
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
+.PHONY: quick
+quick: $(VENV) ## The fast tests: unit and contract, no other programs, few examples of each
+	@$(BIN)/python -m pytest tests/unit tests/contract -m "not process" \
+		--hypothesis-profile=quick --numprocesses 2 --quiet $(PYTEST_ARGS)
+
 .PHONY: browser synapse inspector mcp1 nspawn
 browser synapse inspector mcp1 nspawn: $(VENV)
 	@.ci/$@ set-up

@@ -1,4 +1,4 @@
-"""The command line: the first word says which part of chatbridge runs. Imports nothing heavy."""
+"""The command line: the first word picks the part of chatbridge to run. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,60 +8,48 @@ from chatbridge import __version__
 
 COMMANDS = {
     "mcp": ("chatbridge.link.loop", "started by agents and services, not by you"),
-    "hub": ("chatbridge.hub.start", "the process that holds the questions and talks to your chats"),
-    "stop": ("chatbridge.cli.stop", "stop the hub"),
+    "hub": (
+        "chatbridge.hub.process.start",
+        "the process that holds the questions and talks to your chats",
+    ),
+    "stop": ("chatbridge.cli.hub.control:stop", "stop the hub"),
     "setup": ("chatbridge.cli.setup.command", "set chatbridge up, step by step"),
-    "pair": ("chatbridge.cli.pair", "pair a phone; people lists who may answer"),
+    "pair": ("chatbridge.cli.people:pair_command", "pair a phone; people lists who may answer"),
     "people": ("chatbridge.cli.people", "who may answer, and taking somebody out"),
     "doctor": ("chatbridge.cli.doctor.command", "look for what is wrong, and say what to do"),
     "connect": ("chatbridge.cli.connect.command", "add chatbridge to an agent's MCP servers"),
-    "disconnect": ("chatbridge.cli.connect.disconnect", "take it out again"),
+    "disconnect": ("chatbridge.cli.connect.command:disconnect", "take it out again"),
     "service": ("chatbridge.cli.service.command", "keep the hub running with systemd"),
-    "serve": ("chatbridge.cli.serve", "let agents on other machines ask, too"),
-    "token": ("chatbridge.cli.token", "make, list and remove those tokens"),
-    "tools": ("chatbridge.cli.tools", "the commands that your agents may run"),
-    "ask": ("chatbridge.cli.ask", "ask yourself from a script; notify only tells you"),
-    "notify": ("chatbridge.cli.notify", "tell yourself something from a script"),
-    "pending": ("chatbridge.cli.pending", "the open questions; live with --watch"),
-    "answer": ("chatbridge.cli.answer", "answer one here, or cancel it"),
-    "cancel": ("chatbridge.cli.cancel", "cancel an open question"),
-    "history": ("chatbridge.cli.history", "what was asked before, and how it ended"),
-    "inbox": ("chatbridge.cli.inbox", "open the inbox in the browser"),
-    "status": ("chatbridge.cli.status", "whether the hub runs; stop ends it"),
-    "version": ("chatbridge.cli.version", "the installed version"),
+    "serve": ("chatbridge.cli.agents.serve", "let agents on other machines ask, too"),
+    "token": ("chatbridge.cli.agents.serve:token", "make, list and remove those tokens"),
+    "tools": ("chatbridge.cli.commands:tools", "the commands that your agents may run"),
+    "ask": ("chatbridge.cli.commands:ask", "ask yourself from a script; notify only tells you"),
+    "notify": ("chatbridge.cli.commands:notify", "tell yourself something from a script"),
+    "pending": ("chatbridge.cli.commands:pending", "the open questions; live with --watch"),
+    "answer": ("chatbridge.cli.commands:answer", "answer one here, or cancel it"),
+    "cancel": ("chatbridge.cli.commands:cancel", "cancel an open question"),
+    "history": ("chatbridge.cli.commands:history", "what was asked before, and how it ended"),
+    "inbox": ("chatbridge.cli.hub.control:inbox", "open the inbox in the browser"),
+    "status": ("chatbridge.cli.hub.control:status", "whether the hub runs; stop ends it"),
+    "version": ("chatbridge.cli.hub.control:version", "the installed version"),
     "completion": ("chatbridge.cli.completion", "let your shell complete all this"),
-    "hook": ("chatbridge.cli.hook", "what Claude Code's hooks call"),
+    "hook": ("chatbridge.cli.agents.hook", "what Claude Code's hooks call"),
     "demo": ("chatbridge.cli.demo", "see how a question looks"),
 }
 
 ROWS = (
-    (
-        ("setup",),
-        ("doctor",),
-        ("connect", "disconnect"),
-        ("service",),
-        ("pair", "people"),
-        ("serve", "token"),
-        ("tools",),
-    ),
-    (
-        ("ask", "notify"),
-        ("pending",),
-        ("answer", "cancel"),
-        ("history",),
-        ("inbox",),
-        ("status", "stop"),
-    ),
-    (("demo", "version", "completion"), ("mcp", "hub", "hook")),
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
+    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop"),
+    ("demo, version, completion", "mcp, hub, hook"),
 )
-"""How `--help` lists the commands, so that it fits a screen: the text is the first one's."""
+"""The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""
 
 
 def main(argv: list[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     word, rest = (words[0], words[1:]) if words else ("--help", [])
     if word in ("-h", "--help", "help"):
-        print(help_text(), end="")  # also where standard output is closed
+        print(help_text(), end="")  # print works even if standard output is closed
         return 0
     if word in ("-V", "--version"):
         print(f"chatbridge {__version__}")
@@ -79,19 +67,20 @@ def main(argv: list[str] | None = None) -> int:
     from importlib import import_module
 
     if word == "mcp":
-        start = import_module("chatbridge.hub.start")
+        start = import_module("chatbridge.hub.process.start")
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     if word == "completion":
         from chatbridge.cli import completion
 
         return completion.main(rest, COMMANDS)
-    return int(import_module(COMMANDS[word][0]).main(rest))
+    module, _, name = COMMANDS[word][0].partition(":")
+    return int(getattr(import_module(module), name or "main")(rest))
 
 
 def help_text() -> str:
-    width = max(len(", ".join(row)) for part in ROWS for row in part)
+    width = max(len(row) for part in ROWS for row in part)
     parts = [
-        "".join(f"  {', '.join(row):<{width}}   {COMMANDS[row[0]][1]}\n" for row in part)
+        "".join(f"  {row:<{width}}   {COMMANDS[row.split(',')[0]][1]}\n" for row in part)
         for part in ROWS
     ]
     return (

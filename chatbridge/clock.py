@@ -1,4 +1,4 @@
-"""The machine's own clock, as `core.ports.Clock`."""
+"""The system clock, an implementation of `core.ports.Clock`."""
 
 from __future__ import annotations
 

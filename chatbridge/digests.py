@@ -1,10 +1,10 @@
-"""SHA-256 without OpenSSL: importing hashlib would cost every link two megabytes."""
+"""SHA-256 without OpenSSL, because hashlib would take two megabytes in every link."""
 
 from __future__ import annotations
 
 
 def sha256_hex(data: bytes) -> str:
-    # Python's own implementation is a private module with another name in each of its versions.
+    # The built-in implementation is a private module whose name depends on the Python version.
     for name in ("_sha2", "_sha256", "hashlib"):
         try:
             module = __import__(name)

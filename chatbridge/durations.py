@@ -1,4 +1,4 @@
-"""Times as people write them: `90`, `"15min"`, `"8h"`."""
+"""Durations as people write them: `90`, `"15min"`, `"8h"`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ import re
 from chatbridge.core.policy import DAY, HOUR
 
 LONGEST = 3650 * DAY
-"""Beyond it dates can no longer be written."""
+"""Longer durations would lead to dates that cannot be formatted."""
 
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
 
 
 def seconds(value: object) -> object:
-    """`90`, `"90"`, `"90 s"`, `"15min"`, `"8h"`, `"90d"`, as seconds; for a validator.
-
-    :raises ValueError:
-    """
+    """Convert `90`, `"90"`, `"90 s"`, `"15min"`, `"8h"` or `"90d"` to seconds; for a validator.
+    :raises ValueError: it is not a duration."""
     if isinstance(value, str):
         match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", value)
         if match is None:

@@ -1,6 +1,6 @@
-"""What an installation may lack, and the command that adds it: an extra of `pyproject.toml`.
+"""Optional dependencies, and the command that adds them to this installation.
 
-Owns which modules an extra brings, and how this chatbridge was installed. Imports none of them.
+Owns how this chatbridge was installed. Imports nothing that it looks for.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -17,26 +18,31 @@ from urllib.parse import unquote, urlsplit
 from chatbridge.core.errors import ExtraMissing
 
 NAME = "chatbridge"
-MATRIX = "matrix"
-MODULES = {MATRIX: ("nio", "vodozemac", "aiohttp", "Crypto", "peewee", "unpaddedbase64")}
-BRINGS_ALL = {MATRIX: "matrix-nio[e2e]"}
-"""The one package that has all others of the extra among its own requirements."""
 
 
-def need(extra: str) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extra:
+    name: str
+    """As in `pyproject.toml`."""
+    modules: tuple[str, ...]
+    package: str
+    """The one package that requires all others of the extra."""
+
+
+def need(extra: Extra) -> None:
     """:raises ExtraMissing: with the command that adds it."""
-    if any(find_spec(name) is None for name in MODULES[extra]):
-        raise ExtraMissing(extra, command=command(extra))
+    if any(find_spec(name) is None for name in extra.modules):
+        raise ExtraMissing(extra.name, command=command(extra))
 
 
-def command(extra: str) -> str:
+def command(extra: Extra) -> str:
     """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
     that keep each program apart have a way of their own, which their upgrades keep to."""
-    package = BRINGS_ALL[extra]
+    package = extra.package
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
     elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
-        words = ["uv", "tool", "install", "--with", package, *_again()]
+        words = ["uv", "tool", "install", "--with", package, *_own_requirement()]
     elif find_spec("pip") is None:
         words = ["uv", "pip", "install", "--python", sys.executable, package]
     else:
@@ -44,10 +50,16 @@ def command(extra: str) -> str:
     return shlex.join(words)
 
 
-def _again() -> list[str]:
-    """An installer's words for where this chatbridge came from."""
-    found = _noted()
-    # A name and a password in an address are nobody else's business.
+def _own_requirement() -> list[str]:
+    """Return the arguments that name the source of this installation."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:  # the metadata that installers store if the source was not an index
+        stored = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        stored = {}
+    found: dict[str, Any] = stored if isinstance(stored, dict) else {}
+    # Do not show the user name and password of an address.
     url = re.sub(r"//[^/@]*@", "//", str(found.get("url", "")))
     if isinstance(folder := found.get("dir_info"), dict):
         flags = ["--editable"] if folder.get("editable") else []
@@ -56,14 +68,3 @@ def _again() -> list[str]:
         revision = control.get("requested_revision")
         url = f"{control.get('vcs')}+{url}{f'@{revision}' if revision else ''}"
     return [f"{NAME} @ {url}" if url else NAME]
-
-
-def _noted() -> dict[str, Any]:
-    """What installers write down of an installation that came from no index."""
-    from importlib.metadata import PackageNotFoundError, distribution
-
-    try:
-        found = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -1,8 +1,7 @@
-"""Basic markdown, as agents write it, into the closed tree of `core.markup`.
+"""Parses agents' markdown into the tree of `core.cards.markup`.
 
-Owns what of markdown is understood: CommonMark without HTML, entities and reference definitions,
-which are shown as they are written, so that a text holds no character that its source does not.
-Escaping and looks are each channel's own.
+Supports CommonMark without HTML, entities and reference definitions. These are shown as written, so
+that a text has no character that its source does not have. Channels do the escaping and styling.
 """
 
 from __future__ import annotations
@@ -16,84 +15,72 @@ from functools import lru_cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from chatbridge.core.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
-)
+from chatbridge.core.cards import markup as tree
 
 log = logging.getLogger(__name__)
 
 MAX_BLOCK_DEPTH = 20
-"""In markdown-it's levels: a list takes two. What lies deeper it would drop without a word."""
+"""In markdown-it's levels, of which a list takes two. The parser silently drops deeper blocks."""
 MAX_INLINE_DEPTH = 8
-MAX_PARSED = 20_000
+MAX_PARSED_CHARACTERS = 20_000
 MAX_LINES = 400
 MAX_MARKS = 1_000
-"""A text that is longer, or has more lines, or more of what could begin or end a mark, is shown as
-written: the parser takes 50 µs for a line, its time grows with the square of the marks, and the hub
-waits for it."""
+"""A text with more characters, lines or possible marks is shown as written: the parser takes 50 µs
+for a line and quadratic time for marks, and it blocks the hub."""
 MARKS = "[]!*_<`\\"
-REMEMBERED = 64
-"""Texts: a card is drawn several times while its question is answered."""
+CACHE_SIZE = 64
+"""Parsed texts: a card is drawn several times while its question is answered."""
 HEADLINE_SOURCE = 1_000
-"""Characters of a question that its headline is made of."""
-TELLING = 30
-"""Characters that say what a question is about, if it has no question mark."""
+"""Characters of a question that are used for its headline."""
+HEADLINE_MIN_CHARACTERS = 30
+"""Minimum length of a first paragraph without a question mark to serve as the headline."""
 
 _PLAIN = re.compile(r"[^\W\d_][^\x00\n\r\[\]*_<`\\]*")
-"""One line that begins with a letter and has no marks: parsing it would change nothing. Most
-questions are such, and every change of an ask makes its headline."""
+"""One line that begins with a letter and has no marks, which parsing would not change. This is the
+usual case, and every change of an ask needs the headline."""
 _AMPERSAND = "\ufdd0"
-"""Stands in for "&" while parsing: link addresses are decoded even without the entity rule, and
-`&#x202E;` would smuggle in what `core.text.visible` has made visible. A noncharacter: no text has
-a use for it."""
+"""Replaces "&" while parsing: link addresses are decoded even without the entity rule, so that
+`&#x202E;` would bring back a character that `core.text.visible` has replaced. A noncharacter, which
+texts do not need."""
 
 _parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
 _parser.disable(["entity", "html_block", "html_inline", "reference"])
-# The address as it is written, not percent-encoded: people compare it with what they know.
+# Keep addresses as written, not percent-encoded: people compare them with what they know.
 _parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
 
 
-@lru_cache(maxsize=REMEMBERED)
-def parse(source: str) -> tuple[Block, ...]:
-    """The blocks of `source`. What cannot be parsed, or leaves nothing to see, is as written."""
+@lru_cache(maxsize=CACHE_SIZE)
+def parse(source: str) -> tuple[tree.Block, ...]:
+    """Return the blocks of `source`, or `source` as written if it cannot be parsed or would show
+    nothing."""
     marks = sum(source.count(mark) for mark in MARKS)
-    if len(source) > MAX_PARSED or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
+    if len(source) > MAX_PARSED_CHARACTERS or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
         return _as_written(source)
     try:
         tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
         blocks = _blocks(tokens)
-    except Exception:  # a question that the parser trips over must be shown all the same
+    except Exception:  # the question must be shown even if the parser fails
         log.warning("a text could not be parsed as markdown", exc_info=True)
         return _as_written(source)
     too_deep = any(token.level >= MAX_BLOCK_DEPTH - 1 for token in tokens)
     return _as_written(source) if too_deep or not plain(blocks) else blocks
 
 
-def plain(blocks: Iterable[Block]) -> str:
-    """The blocks as one line of text, for titles, list rows and lock screens."""
-    return " ".join(" ".join(_block_text(block) for block in blocks).split())
+def plain(blocks: Iterable[tree.Block]) -> str:
+    """Return the blocks as one line of text, for titles, list rows and lock screens."""
+    return " ".join(" ".join(map(_node_text, blocks)).split())
 
 
-@lru_cache(maxsize=2 * REMEMBERED)
+@lru_cache(maxsize=2 * CACHE_SIZE)
 def headline(source: str) -> str:
-    """A question as one line, for lists and summaries: its first paragraph, if that says enough."""
+    """Return a question as one line, for lists and summaries: its first paragraph, if that is long
+    enough."""
     source = source[:HEADLINE_SOURCE]
     if _PLAIN.fullmatch(source):
         return " ".join(source.split())
     blocks = parse(source)
     first = plain(blocks[:1])
-    asks = first.endswith("?") or len(first) >= TELLING
+    asks = first.endswith("?") or len(first) >= HEADLINE_MIN_CHARACTERS
     return first if asks else plain(blocks)
 
 
@@ -102,29 +89,28 @@ def headline(source: str) -> str:
 
 @dataclass(slots=True)
 class _Open:
-    """A container whose end has not been seen."""
+    """A container that is not closed yet."""
 
     token: Token
-    blocks: list[Block] = field(default_factory=list)
-    items: list[tuple[Block, ...]] = field(default_factory=list)
+    blocks: list[tree.Block] = field(default_factory=list)
+    items: list[tuple[tree.Block, ...]] = field(default_factory=list)
 
 
-def _blocks(tokens: list[Token]) -> tuple[Block, ...]:
-    root = Token("root", "", 1)
-    stack = [_Open(root)]
+def _blocks(tokens: list[Token]) -> tuple[tree.Block, ...]:
+    stack = [_Open(Token("root", "", 1))]
     for token in tokens:
         match token.type:
             case "inline":
                 children = _inlines(token.children or [])
                 if stack[-1].token.type == "heading_open":
-                    children = (Strong(children),) if children else ()
-                if _inlines_text(children).strip():
-                    stack[-1].blocks.append(Paragraph(children))
+                    children = (tree.Strong(children),) if children else ()
+                if _text(children).strip():
+                    stack[-1].blocks.append(tree.Paragraph(children))
             case "fence" | "code_block":
                 language = _restored(token.info).split(maxsplit=1)[:1]
                 text = _restored(token.content).removesuffix("\n")
                 if text.strip():
-                    stack[-1].blocks.append(CodeBlock(text, language[0] if language else None))
+                    stack[-1].blocks.append(tree.CodeBlock(text, language[0] if language else None))
             case _ if token.nesting == 1:
                 stack.append(_Open(token))
             case _ if token.nesting == -1:
@@ -139,49 +125,49 @@ def _close(stack: list[_Open]) -> None:
         case "list_item_open":
             parent.items.append(tuple(closed.blocks))
         case "bullet_list_open":
-            parent.blocks.append(Items(tuple(closed.items)))
+            parent.blocks.append(tree.Items(tuple(closed.items)))
         case "ordered_list_open":
             start = int(closed.token.attrs.get("start", 1))
-            parent.blocks.append(Items(tuple(closed.items), start=start))
+            parent.blocks.append(tree.Items(tuple(closed.items), start=start))
         case "blockquote_open":
-            parent.blocks.append(Quote(tuple(closed.blocks)))
+            parent.blocks.append(tree.Quote(tuple(closed.blocks)))
         case _:  # paragraphs and headings hold one inline token, which has become a block
             parent.blocks.extend(closed.blocks)
 
 
-def _as_written(source: str) -> tuple[Block, ...]:
+def _as_written(source: str) -> tuple[tree.Block, ...]:
     if not source.strip():
         return ()
     lines = source.splitlines()
-    inlines: list[Inline] = []
+    inlines: list[tree.Inline] = []
     for line in lines[:MAX_LINES]:
-        inlines += [Plain(line), Break()]
-    shown = Paragraph(tuple(inlines[:-1]))
-    # One block for all further lines: to render two elements for each of 50,000 takes too long.
+        inlines += [tree.Plain(line), tree.Break()]
+    shown = tree.Paragraph(tuple(inlines[:-1]))
+    # One block for all further lines: rendering two elements for each of 50,000 takes too long.
     rest = "\n".join(lines[MAX_LINES:])
-    return (shown, CodeBlock(rest)) if rest.strip() else (shown,)
+    return (shown, tree.CodeBlock(rest)) if rest.strip() else (shown,)
 
 
 # ── inlines ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
-    """Marks nested deeper than MAX_INLINE_DEPTH are left out, their text is not."""
-    # A mark that is left out shares its parent's list: copying it up would be quadratic.
-    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[tree.Inline, ...]:
+    """Marks nested deeper than MAX_INLINE_DEPTH are dropped, but not their text."""
+    # A dropped mark shares its parent's list: copying the list would be quadratic.
+    stack: list[tuple[Token | None, list[tree.Inline]]] = [(None, [])]
     for token in tokens:
         found = stack[-1][1]
         match token.type:
             case "text" if token.content:
-                found.append(Plain(_restored(token.content)))
+                found.append(tree.Plain(_restored(token.content)))
             case "code_inline":
-                found.append(Code(_restored(token.content)))
+                found.append(tree.Code(_restored(token.content)))
             case "softbreak" | "hardbreak":
                 if not _at_line_start(found):  # no blank lines: they push other text out of sight
-                    found.append(Break())
+                    found.append(tree.Break())
             case "image":
                 inside = _inlines(token.children or [], depth=depth + len(stack))
-                found.append(Link(inside, _address(token, "src")))
+                found.append(tree.Link(inside, _restored(str(token.attrs.get("src", "")))))
             case _ if token.nesting == 1:
                 shallow = depth + len(stack) <= MAX_INLINE_DEPTH or token.type == "link_open"
                 stack.append((token, []) if shallow else (None, found))
@@ -192,28 +178,24 @@ def _inlines(tokens: list[Token], *, depth: int = 0) -> tuple[Inline, ...]:
     return tuple(stack[0][1])
 
 
-def _at_line_start(found: list[Inline]) -> bool:
-    """Whether nothing is to be seen since the last break."""
-    while found and isinstance(found[-1], Plain | Code) and not found[-1].text.strip():
+def _at_line_start(found: list[tree.Inline]) -> bool:
+    """Whether nothing visible follows the last break."""
+    while found and isinstance(found[-1], tree.Plain | tree.Code) and not found[-1].text.strip():
         found.pop()
-    return not found or isinstance(found[-1], Break)
+    return not found or isinstance(found[-1], tree.Break)
 
 
-def _marked(opened: Token, children: tuple[Inline, ...]) -> Inline:
+def _marked(opened: Token, children: tuple[tree.Inline, ...]) -> tree.Inline:
     match opened.type:
         case "strong_open":
-            return Strong(children)
+            return tree.Strong(children)
         case "em_open":
-            return Emphasis(children)
+            return tree.Emphasis(children)
         case _ if opened.markup == "autolink":
-            # The parser's address has a "mailto:" before it that nobody wrote.
-            return Link(children, _inlines_text(children))
+            # The parser adds "mailto:" to the address.
+            return tree.Link(children, _text(children))
         case _:
-            return Link(children, _address(opened, "href"))
-
-
-def _address(token: Token, attribute: str) -> str:
-    return _restored(str(token.attrs.get(attribute, "")))
+            return tree.Link(children, _restored(str(opened.attrs.get("href", ""))))
 
 
 def _restored(text: str) -> str:
@@ -223,34 +205,29 @@ def _restored(text: str) -> str:
 # ── text ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _block_text(block: Block) -> str:
-    match block:
-        case Paragraph(children=children):
-            return _inlines_text(children)
-        case CodeBlock(text=text):
-            return text
-        case Quote(children=blocks):
-            return plain(blocks)
-        case Items(items=items, start=None):
-            return " ".join(f"- {plain(item)}" for item in items)
-        case Items(items=items, start=int(start)):
-            return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
-    raise AssertionError(block)
+def _text(nodes: Iterable[tree.Block | tree.Inline]) -> str:
+    return "".join(map(_node_text, nodes))
 
 
-def _inlines_text(inlines: Iterable[Inline]) -> str:
-    return "".join(_inline_text(inline) for inline in inlines)
-
-
-def _inline_text(inline: Inline) -> str:
-    match inline:
-        case Plain(text=text) | Code(text=text):
-            return text
-        case Break():
+def _node_text(node: tree.Block | tree.Inline) -> str:
+    match node:
+        case tree.Plain() | tree.Code() | tree.CodeBlock():
+            return node.text
+        case tree.Break():
             return " "
-        case Strong(children=children) | Emphasis(children=children):
-            return _inlines_text(children)
-        case Link(children=children, address=address):
-            text = _inlines_text(children)
+        case (
+            tree.Strong(children=inside)
+            | tree.Emphasis(children=inside)
+            | tree.Paragraph(children=inside)
+        ):
+            return _text(node.children)
+        case tree.Link(children=inside, address=address):
+            text = _text(inside)
             return text if text == address else f"{text} ({address})"
-    raise AssertionError(inline)
+        case tree.Quote(children=blocks):
+            return plain(blocks)
+        case tree.Items(items=items, start=None):
+            return " ".join(f"- {plain(item)}" for item in items)
+        case tree.Items(items=items, start=int(start)):
+            return " ".join(f"{number}. {plain(item)}" for number, item in enumerate(items, start))
+    raise AssertionError(node)

@@ -1,6 +1,7 @@
-"""Projects: which one a folder belongs to, and the harmless settings it may carry.
+"""The project of a folder, and the settings in its `.chatbridge.toml`.
 
-A repository is not its owner: `.chatbridge.toml` can name, hide and slow down, never grant.
+A repository may come from anybody, so that file can set a label, switch chatbridge off and change a
+time-out, but never grant anything.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from chatbridge import small_files
+from chatbridge import bounded_read
 from chatbridge.core.model import Project
 from chatbridge.core.text import one_line, shortened
 from chatbridge.durations import LONGEST, seconds
-from chatbridge.link.root import FILE, LONGEST_TOLD, find_root
+from chatbridge.link.root import MAX_FILE_BYTES, PROJECT_FILE, find_root
 
 log = logging.getLogger(__name__)
 
-SHORTEST_TIMEOUT = 30.0
-MOST_TOLD = 1_000
-"""Of one user."""
-LONGEST_USER = 12
-"""Chats show 18 characters of a project's name: some of them are for the folder."""
-_USER = "uid:"
-_told: dict[str, ProjectSettings] = {}
-"""What links have said of their projects' files, where the hub itself cannot look."""
+MIN_TIMEOUT_SECONDS = 30.0
+MAX_REPORTED_PER_USER = 1_000
+"""Limit for each user."""
+MAX_USER_CHARACTERS = 12
+"""Chats show 18 characters of a project's name, and the folder needs some of them."""
+_USER_PREFIX = "uid:"
+_reported: dict[str, ProjectSettings] = {}
+"""Project settings that links have reported, for folders that the hub cannot read."""
 
 
 class ProjectSettings(BaseModel):
@@ -39,17 +40,17 @@ class ProjectSettings(BaseModel):
     label: str | None = Field(default=None, max_length=40)
     enabled: bool = True
     default_timeout: Annotated[float, BeforeValidator(seconds)] | None = Field(
-        default=None, ge=SHORTEST_TIMEOUT, le=LONGEST
+        default=None, ge=MIN_TIMEOUT_SECONDS, le=LONGEST
     )
 
 
 def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:
-    """Where a link works. Without a project its asks stay within the link."""
+    """Return the project of a link's folder. Without one, the link itself is the project."""
     root = find_root(folder) if folder else None
     if root is None:
-        return Project(key=f"link:{link}", name=_name_of(folder or ""), label=label)
+        return Project(key=f"link:{link}", name=_display_name(folder or ""), label=label)
     own = settings_of(root).label
-    return Project(key=root, name=_name_of(root), label=label or own)
+    return Project(key=root, name=_display_name(root), label=label or own)
 
 
 def project_of_user(
@@ -61,39 +62,40 @@ def project_of_user(
     label: str | None = None,
     file: str | None = None,
 ) -> Project:
-    """Where a link of one of several users works, as it says itself: the hub of a machine cannot
-    look into homes. The key keeps users apart, and the name says who it is wherever it is shown:
-    `ada/shop-api`. `file` is what the project's own says, and counts until another link says
-    otherwise."""
+    """Return the project of a link of another user, as the link reports it: the machine's hub
+    cannot read home directories. The key and the name include the user: `ada/shop-api`. `file` is
+    the content of the project file, which is valid until another link reports it."""
     where = root if root and root.startswith("/") else None
-    key = f"{_USER}{uid}:{where or f'link:{link}'}"
-    _told.pop(key, None)
-    own = _told[key] = _parsed(file or "", one_line(key))
-    if len(mine := [told for told in _told if told.startswith(f"{_USER}{uid}:")]) > MOST_TOLD:
-        del _told[mine[0]]
-    user = shortened(_user_name(uid), LONGEST_USER)
-    name = f"{user}/{_base(where or folder or '')}"
+    key = f"{_USER_PREFIX}{uid}:{where or f'link:{link}'}"
+    _reported.pop(key, None)
+    own = _reported[key] = _parse(file or "", one_line(key))
+    mine = [told for told in _reported if told.startswith(f"{_USER_PREFIX}{uid}:")]
+    if len(mine) > MAX_REPORTED_PER_USER:
+        del _reported[mine[0]]
+    user = shortened(user_name(uid), MAX_USER_CHARACTERS)
+    name = f"{user}/{_base_name(where or folder or '')}"
     return Project(key=key, name=name, label=label or own.label)
 
 
 def belongs_to(project: Project, uid: int) -> bool:
-    """Whether it is that of a link of this user, where a hub serves several."""
-    return project.key.startswith(f"{_USER}{uid}:")
+    """Whether the project belongs to this user of the machine's hub."""
+    return project.key.startswith(f"{_USER_PREFIX}{uid}:")
 
 
-def _name_of(folder: str) -> str:
-    """What a folder is called to people. One that is called like chatbridge itself must not pass
-    for it. The mark is in front, where no channel cuts a name."""
-    name = _base(folder)
+def _display_name(folder: str) -> str:
+    """Return the display name of a folder. A folder named like chatbridge itself gets a prefix, so
+    that it cannot pose as chatbridge. Channels never cut the beginning of a name."""
+    name = _base_name(folder)
     letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", name).casefold()))
     return f"./{name}" if "chatbridge" in letters else name
 
 
-def _base(folder: str) -> str:
+def _base_name(folder: str) -> str:
     return os.path.basename(folder.rstrip("/")) or folder or "no project"
 
 
-def _user_name(uid: int) -> str:
+def user_name(uid: int) -> str:
+    """The name that this computer knows, not one that a program could make up."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -101,37 +103,32 @@ def _user_name(uid: int) -> str:
 
 
 def settings_of(key: str) -> ProjectSettings:
-    """What the project's file says now. What it may not say, or says wrongly, changes nothing."""
+    """Return the current settings of the project file. Unknown and invalid ones are ignored."""
     if not key.startswith("/"):
-        return _told.get(key) or ProjectSettings()
-    path = Path(key) / FILE
+        return _reported.get(key) or ProjectSettings()
+    path = Path(key) / PROJECT_FILE
     try:
-        return _parsed(_read(path), path)
+        # The same limit as in a link: the parser takes seconds for keys with very many dots.
+        return _parse(bounded_read.read(path, most=MAX_FILE_BYTES).decode(), path)
+    except (FileNotFoundError, NotADirectoryError):
+        return ProjectSettings()
     except (OSError, UnicodeDecodeError) as error:
         log.warning("%s is not used: %s", path, getattr(error, "strerror", None) or error)
         return ProjectSettings()
 
 
-def _parsed(text: str, where: object) -> ProjectSettings:
+def _parse(text: str, where: object) -> ProjectSettings:
     try:
         found = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # a number can be too long for Python, too
+    except (ValueError, RecursionError) as error:  # also for numbers that are too long
         log.warning("%s is not used: %s", where, error)
         return ProjectSettings()
     while True:
         try:
             return ProjectSettings.model_validate(found)
         except ValidationError as error:
-            # Without the values: somebody may have put a token there.
+            # Do not log values: one may be a token.
             for problem in error.errors(include_input=False, include_url=False):
                 name = str(problem["loc"][0])
                 log.warning("%s: %s is ignored: %s", where, one_line(name), problem["msg"])
                 found.pop(name, None)
-
-
-def _read(path: Path) -> str:
-    # As much as a link would tell: with more of them, dots in a key take TOML's reader seconds.
-    try:
-        return small_files.read(path, most=LONGEST_TOLD).decode()
-    except (FileNotFoundError, NotADirectoryError):
-        return ""

@@ -1,8 +1,7 @@
-"""The names under which clients are offered our tools, where they cannot use the usual one.
+"""Other tool names for clients that cannot use the usual ones.
 
-Gemini CLI drops every tool called `ask_user`, of whatever server, when it runs headless or inside
-an editor, because it switches a tool of its own off by that name. Standard library only: a link
-without a hub lists a tool, too.
+Headless or inside an editor, Gemini CLI drops every tool called `ask_user` of any server, because
+it disables its own tool of that name. Standard library only, because links list a tool, too.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ ASK_HUMAN = "ask_human"
 
 
 def offered_name(tool: str, client: str) -> str:
-    """Under which name this client is offered the tool."""
+    """Return the tool's name for this client."""
     return ASK_HUMAN if tool == ASK_USER and _drops_ask_user(client) else tool
 
 
-def meant_tool(name: str, client: str) -> str:
-    """Which tool this client means. It may use the usual name as well."""
+def resolve_name(name: str, client: str) -> str:
+    """Return the tool of this name. A client may also use the usual name."""
     return ASK_USER if name == ASK_HUMAN and _drops_ask_user(client) else name
 
 
-def worded_for(client: str, text: str) -> str:
-    """The text with the names that this client knows."""
+def replace_names(client: str, text: str) -> str:
+    """Replace tool names in the text by those for this client."""
     return re.sub(rf"\b{ASK_USER}\b", offered_name(ASK_USER, client), text)
 
 

@@ -28,6 +28,7 @@ pytest.register_assert_rewrite("tests.acceptance.bridge", "tests.contract", "tes
 settings.register_profile(
     "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", parent=settings.get_profile("repeatable"), max_examples=20)
 settings.register_profile("explore", deadline=None, max_examples=5000)
 settings.load_profile("repeatable")
 
@@ -136,6 +137,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "early: waits for long, so that it must not come last")
+    config.addinivalue_line("markers", "process: starts other programs; left out by make quick")
     config.addinivalue_line("markers", "root: becomes another user, which only root can")
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.core.notice import Level, Notice, OperationEnd
+from chatbridge.core.model import Level, Notice, OperationEnd
 from tests import strategies as some
 from tests.telegram_asks import ID, notice
 from tests.telegram_strategies import ids

@@ -5,22 +5,19 @@ from __future__ import annotations
 import html
 import json
 import re
-from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.drawing import Drawing, Seen
-from chatbridge.core import form
-from chatbridge.core.card import Card
-from chatbridge.core.draw import draw
-from chatbridge.core.model import Ask, Person
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.matrix.render.html import Words
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms import form
+from chatbridge.core.model import Ask
 from tests.telegram_asks import HOUR, NOW, stepped
 
 ADA_PLACE = "@ada:example.org"
-ADA = Person(name="Ada", channel="matrix", place=ADA_PLACE)
 SEEN = Seen(now=NOW, viewer=ADA_PLACE)
-TYPED = replace(SEEN, reactions=False)
-SHARED = Seen(now=NOW)
 
 _TAG = re.compile(
     r"<(/?)(p|strong|em|code|pre|blockquote|ul|ol|li|br)"
@@ -30,7 +27,7 @@ _TAG = re.compile(
 
 
 def card(shown: Ask) -> Card:
-    return draw(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
 
 
 def go(shown: Ask, *events: form.Event) -> Ask:
@@ -56,7 +53,7 @@ def html_text(source: str) -> str:
     return html.unescape(rest)
 
 
-def check(drawing: Drawing) -> None:
+def check(drawing: Words) -> None:
     """What holds for every message."""
     assert plain(drawing.body).strip()
     assert plain(html_text(drawing.html)).strip()

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.place import Part, Place, Seed
-from chatbridge.core import signs
+from chatbridge.channels.matrix.outbound.card_messages import BotReaction, CardMessages, Part
+from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.model import View
 
-EMOJIS = (*signs.NUMBERS, *signs.YES_NO, "✅", "⏭️", "↩️", "❌", "📄")
+EMOJIS = (*emoji_shortcuts.NUMBERS, *emoji_shortcuts.YES_NO, "✅", "⏭️", "↩️", "❌", "📄")
 
 
 @st.composite
-def places(draw: st.DrawFn, *, newest: int | None = None, questions: int = 3) -> Place:
+def places(draw: st.DrawFn, *, newest: int | None = None, questions: int = 3) -> CardMessages:
     """A place as hubs leave it: each message is for a later step than the one above it. `newest`
     is the latest step that one may be for."""
     last = 12 if newest is None else newest
     steps = draw(st.lists(st.integers(0, last), min_size=1, max_size=4, unique=True).map(sorted))
-    return Place(
+    return CardMessages(
         room="!room:example.org",
         parts=tuple(draw(_parts(step, questions)) for step in steps),
         reminder=draw(st.sampled_from([None, "", "$reminder"])),
@@ -34,5 +34,5 @@ def _parts(draw: st.DrawFn, step: int, questions: int) -> Part:
         view=draw(st.sampled_from(View)),
         at=draw(st.integers(0, questions - 1)),
         shows=draw(st.text("0123456789abcdef", max_size=16)),
-        seeds=tuple(Seed(emoji=emoji, event=f"$seed-{step}-{emoji}") for emoji in emojis),
+        seeds=tuple(BotReaction(emoji=emoji, event=f"$seed-{step}-{emoji}") for emoji in emojis),
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.model import Ask
-from chatbridge.core.row import Row, Rows
-from chatbridge.store.summary import summary_of
+from chatbridge.store.rows import summary_of
 
 
 def a_row(ask: Ask, *, seq: int = 1) -> Row:
@@ -21,7 +21,7 @@ def a_row(ask: Ask, *, seq: int = 1) -> Row:
         settled_at=ask.settled_at,
         delivered_at=ask.delivered_at,
         late=ask.late is not None,
-        alone=ask.alone,
+        orphaned=ask.orphaned,
         summary=summary_of(ask),
     )
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -250,5 +250,5 @@ def asks(draw: st.DrawFn, statuses: Sequence[Status] = tuple(Status)) -> Ask:
         kept=draw(_coins),
         kept_until=draw(_keeping),
         discarded=draw(_coins),
-        alone=draw(_coins),
+        orphaned=draw(_coins),
     )

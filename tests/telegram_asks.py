@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chatbridge.channels.telegram.keyboard import Key, Rows
-from chatbridge.channels.telegram.render import Seen, draw_card
-from chatbridge.core import asks as steps
-from chatbridge.core import form
-from chatbridge.core.card import Card
-from chatbridge.core.draw import draw
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.document import Key, Rows, Time, paragraph
+from chatbridge.channels.telegram.render.html import write
+from chatbridge.core.asks import transitions as steps
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Ask,
     CallName,
     Draft,
+    Level,
+    Notice,
     Option,
     Person,
     Project,
@@ -24,7 +27,6 @@ from chatbridge.core.model import (
     Subject,
     new_draft,
 )
-from chatbridge.core.notice import Level, Notice
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
@@ -34,7 +36,10 @@ NOW = 1_794_780_000.0
 HOUR = 3600.0
 ADA = Person(name="Ada", channel="telegram", place="7")
 PRIVATE = Seen(private=True, viewer="7", now=NOW)
-GROUP = Seen(private=False, viewer=None, now=NOW)
+
+
+def time_tag(at: float, *, now: float) -> str:
+    return write(paragraph(Time(at)), now=now)
 
 
 def select(text: str, *labels: str, multi: bool = False, required: bool = True) -> Question:
@@ -70,7 +75,7 @@ def approval(
 def stepped(shown: Ask, *events: form.Event) -> Ask:
     """The ask after these events, each of them for the step that it meets."""
     for event in events:
-        step = steps.stepped(shown, replace(event, step=shown.draft.step))
+        step = steps.apply_event(shown, replace(event, step=shown.draft.step))
         assert isinstance(step, form.Moved), step
         shown = replace(shown, draft=step.draft)
     return shown
@@ -126,7 +131,7 @@ def notice(
 
 
 def card(shown: Ask) -> Card:
-    return draw(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
 
 
 def labels(rows: Rows) -> list[list[str]]:
@@ -150,11 +155,3 @@ def read(html: str) -> Formatted:
 def read_plainly(html: str) -> str:
     """What a person reads of it."""
     return read(html).text.replace("\u2068", "").replace("\u2069", "")
-
-
-def read_card(shown: Ask, seen: Seen = PRIVATE) -> str:
-    return read_plainly(draw_card(card(shown), seen).html)
-
-
-def buttons(shown: Ask, seen: Seen = PRIVATE) -> list[list[str]]:
-    return labels(draw_card(card(shown), seen).rows)

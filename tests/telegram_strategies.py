@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.render import Seen
-from chatbridge.core import form
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -18,13 +18,13 @@ from chatbridge.core.model import (
     VERDICTS,
     Answer,
     Ask,
+    Level,
     Option,
     Outcome,
     Person,
     Question,
     Status,
 )
-from chatbridge.core.notice import Level
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, named, notice, stepped
 

@@ -1,1 +1,10 @@
-"""Ways to a person. Each folder is one channel and knows only `core` and `markdown`."""
+"""Ways to a person. Each folder is one channel, which knows `core`, `markdown` and the chat kit.
+
+spec: what the rest of the program knows of a channel
+registry: the built-in channels, and those of plug-ins
+checks: what a channel's part of `doctor` is given and returns
+chat: what chat channels have in common
+telegram: Telegram
+matrix: Matrix
+web: the web inbox
+"""

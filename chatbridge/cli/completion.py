@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from importlib import import_module
 
-from chatbridge.cli.running import new_parser, run
+from chatbridge.cli.ui.running import new_parser, parser_of, run
 
 Commands = Mapping[str, tuple[str, str]]
 """By its name, each command's module and what it is for."""
@@ -36,28 +35,28 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str], commands: Commands) -> int:
     given = parser().parse_args(argv)
-    return run(lambda: _completion(given.shell, commands))
 
+    def work() -> int:
+        import shtab
 
-def _completion(shell: str, commands: Commands) -> int:
-    import shtab
+        print(shtab.complete(whole_parser(commands), given.shell))
+        return 0
 
-    print(shtab.complete(whole_parser(commands), shell))
-    return 0
+    return run(work)
 
 
 def whole_parser(commands: Commands) -> argparse.ArgumentParser:
     """All commands as one parser; those that have none of their own only by name."""
     import shtab
 
-    from chatbridge.cli.connect import CLIENTS
+    from chatbridge.cli.connect.catalogue import CLIENTS
 
     whole = argparse.ArgumentParser(prog="chatbridge")
     whole.add_argument("--version", action="store_true", help="the installed version")
     words = whole.add_subparsers()
-    for name, (module, what) in commands.items():
-        make = getattr(import_module(module), "parser", None)
-        own: argparse.ArgumentParser = make() if make else new_parser(name, what)
+    for name, (place, what) in commands.items():
+        make = parser_of(place)
+        own = make() if make else new_parser(name, what)
         added = words.add_parser(name, parents=[own], add_help=False, description=what, help=what)
         for action in added._actions:
             if action.dest == "id":

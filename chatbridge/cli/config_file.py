@@ -1,7 +1,6 @@
-"""Changes `config.toml`: single keys, with everything else left as its owner wrote it.
+"""Changes single keys of `config.toml` and leaves everything else as its owner wrote it.
 
-Owns how the file is written: for its owner alone, whole or not at all, through a link to where the
-file really is. What the keys mean is in `settings`.
+Writes the file for its owner alone, whole or not at all, and follows a link to the real file.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 
 Key = tuple[str, ...]
@@ -27,14 +27,12 @@ TEMPLATE = """\
 
 
 def config_file() -> Path:
-    return Path(rendezvous.config_path())
+    return Path(runtime_paths.config_path())
 
 
 def table_in(path: Path, name: str) -> dict[str, Any]:
     """A table as the file alone has it now, without what counts over it.
-
-    :raises SettingsError: the file cannot be read, or not be used.
-    """
+    :raises SettingsError: the file cannot be read, or not be used."""
     from chatbridge import settings
 
     found = settings.read(path)
@@ -44,36 +42,50 @@ def table_in(path: Path, name: str) -> dict[str, Any]:
 
 def change(path: Path, changes: Mapping[Key, Value]) -> None:
     """Set these keys, such as `("telegram", "chat_id")`. What comes of it is checked before
-    anything is written.
-
-    :raises SettingsError: the file cannot be read or written, or could not be used afterwards. It
-        is as it was.
-    """
+    anything is written. :raises SettingsError: the file cannot be read or written, or could not be
+    used afterwards. It is as it was."""
     from chatbridge import settings
+    from chatbridge.channels.registry import channel_specs
+    from chatbridge.settings.authority import variable_of
 
     before = settings.text(path)
     if before is None:
         before = TEMPLATE
     after = changed(before, changes, path=path)
     now = settings.checked(tomllib.loads(after), path)
-    if "CHATBRIDGE_TELEGRAM__API_BASE" in now.ignored and ("telegram", "api_base") not in changes:
-        after = changed(after, _server_so_far(before, path), path=path)
-    if after != before or not path.exists():
-        _write(path, after)
+    # Variables cannot change these settings once the file names the chat.
+    fixed = [(spec.name, name) for spec in channel_specs() for name in spec.file_default]
+    lost = [key for key in fixed if key not in changes and variable_of(key) in now.ignored]
+    if kept := _so_far(before, path, lost):
+        after = changed(after, kept, path=path)
+    if after == before and path.exists():
+        return
+    real = Path(os.path.realpath(path))  # a link stays one
+    try:
+        real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
+        write_atomically(real, after.encode())
+    except OSError as error:
+        raise SettingsError(
+            f"{real} cannot be written ({error.strerror}). It is as it was"
+        ) from error
 
 
-def _server_so_far(before: str, path: Path) -> Mapping[Key, Value]:
-    """A variable's counts no more once the file names the bot or its people: one that has counted
-    until now is written down."""
+def _so_far(before: str, path: Path, keys: Sequence[Key]) -> Mapping[Key, Value]:
+    """What variables have said of these keys until now, to be written down."""
     from chatbridge import settings
+    from chatbridge.settings.authority import variable_of
 
+    if not keys:
+        return {}
     try:
         so_far = settings.checked(tomllib.loads(before), path)
     except SettingsError:
         return {}
-    if "CHATBRIDGE_TELEGRAM__API_BASE" in so_far.ignored:
-        return {}
-    return {("telegram", "api_base"): so_far.telegram.api_base}
+    return {
+        (table, name): getattr(getattr(so_far, table), name)
+        for table, name in keys
+        if variable_of((table, name)) not in so_far.ignored
+    }
 
 
 def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
@@ -126,16 +138,3 @@ def _set_items(table: dict[str, Any], last: str, wanted: list[Any]) -> None:
             items.append(item)
     if list(items) != wanted:
         table[last] = wanted
-
-
-def _write(path: Path, text: str) -> None:
-    from chatbridge.settings.secrets import write_whole
-
-    real = Path(os.path.realpath(path))  # a link stays one
-    try:
-        real.parent.mkdir(parents=True, mode=0o700, exist_ok=True)
-        write_whole(real, text)
-    except OSError as error:
-        raise SettingsError(
-            f"{real} cannot be written ({error.strerror}). It is as it was"
-        ) from error

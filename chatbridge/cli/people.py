@@ -1,58 +1,76 @@
-"""`chatbridge people`: who may answer, and taking somebody out again."""
+"""`chatbridge people`: who may answer, and taking somebody out again. And `chatbridge pair`: a code
+on the screen, Start pressed on a phone, and the owner who confirms.
+
+Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
+said who it was: the channel's `allowed_users`. The codes are the hub's.
+"""
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chatbridge.cli.config_file import change, config_file, table_in
-from chatbridge.cli.running import new_parser, run
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
+from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import command
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+
+if TYPE_CHECKING:
+    from chatbridge.channels.spec import ChannelSpec
+
+Json = dict[str, Any]
+
+UP_WITHIN = 40.0
+"""A hub that has just started reaches its bot within half of it, or says why not."""
+LOOK_EVERY = 5.0
+"""How often it is looked whether the bot still receives anything."""
+INVERT = "i"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
-    """Telegram's people and chats, as the file has them."""
+class Listed(NamedTuple):
+    """A channel's people and chats, as the file has them."""
 
-    allowed: tuple[int, ...]
-    chats: tuple[int, ...]
+    allowed: tuple[Any, ...]
+    chats: tuple[Any, ...]
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser(
-        "people",
-        "Lists who may answer your agents' questions. Nobody else can, or learns\n"
-        "anything. To add somebody: chatbridge pair.",
-        usage="chatbridge people [remove ID]",
-    )
-    commands = found.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
-    remove = commands.add_parser(
+def _actions(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
+    remove = actions.add_parser(
         "remove",
         help="take somebody out, by the id that the list shows",
         description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
         "not notice.",
     )
     remove.add_argument("id", help="as the list shows it")
-    return found
 
 
-def main(argv: list[str]) -> int:
-    given = parser().parse_args(argv)
+@command(
+    "people",
+    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
+    "anything. To add somebody: chatbridge pair.",
+    extend=_actions,
+    usage="chatbridge people [remove ID]",
+)
+def main(given: argparse.Namespace) -> int:
     if given.command == "remove":
-        return run(lambda: _remove(given.id))
-    return run(_list)
-
-
-def _list() -> int:
+        return _remove(given.id)
     from chatbridge import settings
 
     found = settings.load()
     rows = [
-        *((str(number), "Telegram") for number in found.telegram.allowed_users),
-        *((user, "Matrix") for user in found.matrix.allowed_users),
+        (str(person), spec.title)
+        for spec in _with_people()
+        for person in spec.people_in(found.table(spec))
     ]
     if not rows:
         print("Nobody is paired. Run: chatbridge setup, or with a bot: chatbridge pair")
@@ -66,14 +84,12 @@ def _list() -> int:
 
 
 def _remove(id: str) -> int:
-    from chatbridge.cli import prompts
-    from chatbridge.cli.restart import restart_hub
-
     path = config_file()
-    channel, changes = _without(path, id)
+    spec, changes = _without(path, id)
+    channel = spec.title
     prompts.take_terminal("people remove")
     prompts.say(f"{id} can then no longer answer on {channel}, nor read new questions there.")
-    if not changes[channel.lower(), "allowed_users"]:
+    if not changes[spec.name, spec.people or ""]:
         prompts.say(f"Nobody else is paired on {channel}: questions do not arrive there then.")
     if not prompts.confirm(f"Take {id} out?", default=False):
         prompts.say("Nothing was changed.")
@@ -85,41 +101,249 @@ def _remove(id: str) -> int:
     return 0
 
 
-def _without(path: Path, id: str) -> tuple[str, dict[tuple[str, ...], Any]]:
+def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
     """The channel, and what to change. :raises ChatbridgeError: they are not in the file."""
     from chatbridge import settings
 
-    listed, matrix = people_in(path), _matrix_in(path)
-    if id in map(str, listed.allowed):
-        left = [number for number in listed.allowed if str(number) != id]
-        changes: dict[tuple[str, ...], Any] = {("telegram", "allowed_users"): left}
-        if id in map(str, listed.chats):
-            chats = [number for number in listed.chats if str(number) != id]
-            changes["telegram", "chat_id"] = chats or None
-        return "Telegram", changes
-    if id in matrix:
-        return "Matrix", {("matrix", "allowed_users"): [user for user in matrix if user != id]}
+    specs = _with_people()
+    for spec in specs:
+        listed = people_in(path, spec)
+        if id in map(str, listed.allowed):
+            left = [each for each in listed.allowed if str(each) != id]
+            changes: dict[Key, Value] = {(spec.name, spec.people or ""): left}
+            if spec.chats and id in map(str, listed.chats):
+                chats = [each for each in listed.chats if str(each) != id]
+                changes[spec.name, spec.chats] = chats or None
+            return spec, changes
     found = settings.load()
-    if id in (*map(str, found.telegram.allowed_users), *found.matrix.allowed_users):
+    if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
         raise ChatbridgeError(
             f"{id} is not in {path} but in a variable or a credential. Take it out there"
         )
     raise ChatbridgeError(f"{id} is not among those who may answer. List them: chatbridge people")
 
 
-def people_in(path: Path) -> Listed:
+def people_in(path: Path, spec: ChannelSpec[Any]) -> Listed:
     """:raises SettingsError: the file cannot be read, or not be used."""
+    table = table_in(path, spec.name)
+    names = [name for name in (spec.people, spec.chats) if name in table]
+    listed = spec.settings.model_validate({name: table[name] for name in names})
+    return Listed(spec.people_in(listed), spec.chats_in(listed))
+
+
+def _with_people() -> list[ChannelSpec[Any]]:
+    from chatbridge.channels.registry import channel_specs
+
+    return [spec for spec in channel_specs() if spec.people is not None]
+
+
+@command(
+    "pair",
+    "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
+    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
+    "who it was.",
+)
+def pair_command(_given: argparse.Namespace) -> int:
     from chatbridge import settings
+    from chatbridge.cli.setup.state import ask_on_the_phone
 
-    table = table_in(path, "telegram")
-    telegram = settings.Telegram.model_validate(
-        {name: table[name] for name in ("allowed_users", "chat_id") if name in table}
-    )
-    return Listed(allowed=telegram.allowed_users, chats=telegram.chat_id)
+    prompts.take_terminal("pair")
+    spec = settings.load().pairing_channel()
+    prompts.explain(f"Pair a phone. Scan this, then press Start in {spec.title}.")
+    if not pair(spec, question="Is that the person you mean?", written=lambda _: None):
+        prompts.say("Nobody was paired. Again: chatbridge pair")
+        return 1
+    ask_on_the_phone(spec)
+    return 0
 
 
-def _matrix_in(path: Path) -> tuple[str, ...]:
-    from chatbridge import settings
+def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None]) -> bool:
+    """Until somebody is paired; False: the person at the terminal does it later. `question` is what
+    they are asked about who brought the code; `written` hears whose name is in the settings, which
+    counts whatever happens next.
+    :raises ChatbridgeError: there is no bot, or its hub does not work."""
+    while True:
+        claim = _claim(spec.name)
+        if claim is None:
+            return False
+        if claim:
+            who, person, chat = str(claim["name"]), int(claim["person"]), int(claim["chat"])
+            who = prompts.shown(who)
+            username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
+            prompts.good(f"Start pressed by {who} (id {person}{username})")
+            if prompts.confirm(question, default=False):
+                _write(spec, person, chat)
+                written(who)
+                _greet(who, person, chat)
+                return True
+            prompts.say("  Nothing was changed, and they were told nothing.")
+        again = partial(prompts.say_with_later, "  Press Enter for a new code.")
+        if not prompts.enter_or_escape(again):
+            return False
 
-    listed = table_in(path, "matrix").get("allowed_users", ())
-    return settings.Matrix.model_validate({"allowed_users": listed}).allowed_users
+
+def _write(spec: ChannelSpec[Any], person: int, chat: int) -> None:
+    path = config_file()
+    allowed, chats = people_in(path, spec)
+    changes: dict[Key, Any] = {
+        (spec.name, spec.people or ""): list(dict.fromkeys([*allowed, person]))
+    }
+    if chats:  # without any, every allowed person's own chat is one
+        changes[spec.name, spec.chats or ""] = list(dict.fromkeys([*chats, chat]))
+    change(path, changes)
+
+
+def _greet(who: str, person: int, chat: int) -> None:
+    """With a hub that knows them."""
+    try:
+        restart_hub()
+        ask_hub("greet", start=True, within=UP_WITHIN, chat=chat)
+    except BaseException:
+        prompts.say()
+        prompts.remark(
+            f"{who} is in the settings now, as one who may answer. To take them out: "
+            f"chatbridge people remove {person}"
+        )
+        raise
+    prompts.good(f"paired with {who}")
+
+
+def _claim(channel: str) -> Json | None:
+    """Who brought the code; {} nobody did in time; None: later."""
+    while True:
+        with connected(start=True) as line:
+            try:
+                line.begin("pair")
+                code = line.event(within=UP_WITHIN)
+                if code is None:
+                    raise ChatbridgeError("The hub did not answer. Its log says more")
+                with prompts.keys() as keys:
+                    screen = Screen(str(code["link"]))
+                    try:
+                        outcome = _waited(line, keys, screen, channel)
+                    finally:
+                        screen.end()
+            except HubUnreachable:
+                prompts.remark("The hub was restarted, so there is a new code.")
+                continue
+        if outcome is None:
+            return None
+        if "claimed" in outcome:
+            return dict(outcome["claimed"])
+        prompts.bad("Nobody pressed Start in 10 minutes.")
+        return {}
+
+
+def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
+    """What the hub says next; None: the person does it later.
+    :raises HubUnreachable: it has gone, and the code with it."""
+    look_at = time.monotonic() + LOOK_EVERY
+    while True:
+        key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())
+        if key == prompts.ESCAPE:
+            return None
+        if key == INVERT:
+            screen.invert()
+        if (event := line.event(within=0.0)) is not None:
+            return event
+        if time.monotonic() >= look_at:
+            screen.trouble(_trouble(channel))
+            look_at = time.monotonic() + LOOK_EVERY
+
+
+def _trouble(channel: str) -> str | None:
+    """Why nothing that is pressed would arrive."""
+    try:
+        channels = ask_hub("status")["channels"]
+    except ChatbridgeError:
+        return None
+    said = next((it["trouble"] for it in channels if it["name"] == channel), None)
+    return None if said is None or "allowed_users is empty" in said else prompts.shown(said)
+
+
+NARROWEST = 40
+WAITING = "  … waiting for Start"
+
+
+class Screen:
+    """The code, until `end`. The last line is left open: it goes when the wait is over."""
+
+    def __init__(self, link: str) -> None:
+        self._link = link
+        self._inverted = False
+        self._trouble: str | None = None
+        self._width = shutil.get_terminal_size().columns
+        self._rows = 0
+        self._show()
+
+    def _show(self) -> None:
+        lines = self._lines()
+        # A link that is wider than the window takes more rows than one.
+        self._rows = sum(max(1, -(-len(text) // self._width)) for text, _ in lines)
+        for text, is_picture in lines:
+            if is_picture:
+                print(f"    {coloured(text)}")
+            else:
+                prompts.say(text)
+        self._wait()
+
+    def invert(self) -> None:
+        self._inverted = not self._inverted
+        self._trouble = None  # it goes with the rest, and is said again
+        print(f"\x1b[{self._rows}A\r\x1b[J", end="")
+        self._show()
+
+    def trouble(self, text: str | None) -> None:
+        """Said once."""
+        if text is not None and text != self._trouble:
+            self._trouble = text
+            print("\x1b[2K", end="")
+            self._rows += prompts.remark(text)
+            self._wait()
+
+    def end(self) -> None:
+        print("\x1b[2K", end="\r", flush=True)
+
+    def _wait(self) -> None:
+        inverts = self._width >= NARROWEST and not self._trouble
+        keys = ["i: invert   Esc: later"] if inverts else []
+        print(prompts.with_key(WAITING, *keys, prompts.LATER), end="\r", flush=True)
+
+    def _lines(self) -> list[tuple[str, bool]]:
+        """Each line, and whether it is one of the picture."""
+        picture = qr_lines(self._link, inverted=self._inverted)
+        fits = self._width >= max(NARROWEST, len(picture[0]) + 4)
+        how = "or open" if fits else "open"
+        lines = [("", False), *((line, True) for line in picture if fits)]
+        once = "(works once, 10 min)"
+        in_a_row = f"  {how}  {self._link}      {once}"
+        if len(in_a_row) < self._width:
+            return [*lines, (in_a_row, False), ("", False)]
+        return [*lines, (f"  {how}  {once}", False), (self._link, False), ("", False)]
+
+
+MARGIN = 2
+LIGHT_AND_DARK = {(True, True): "█", (True, False): "▀", (False, True): "▄", (False, False): " "}
+
+
+def qr_lines(text: str, *, inverted: bool = False) -> list[str]:
+    """As rows of characters of one width. Light modules are drawn, for a dark terminal; `inverted`
+    draws the dark ones."""
+    import segno
+
+    code = segno.make(text, error="l", micro=False, boost_error=False)
+    light = [
+        [bool(module) == inverted for module in row] for row in code.matrix_iter(border=MARGIN)
+    ]
+    if len(light) % 2:
+        light.append([not inverted] * len(light[0]))
+    return [
+        "".join(LIGHT_AND_DARK[pair] for pair in zip(upper, lower, strict=True))
+        for upper, lower in zip(light[::2], light[1::2], strict=True)
+    ]
+
+
+def coloured(line: str) -> str:
+    """White on black, so that it is right on a light terminal, too."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return line if plain else f"\x1b[97;40m{line}\x1b[0m"

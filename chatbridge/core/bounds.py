@@ -1,9 +1,7 @@
-"""Bounds on the work that an agent's text can make for the hub.
+"""Limits on the work that an agent's text can cause in the hub.
 
-Text is bounded once, where it enters. It is stored as it came, because it may go back to the agent;
-but a long run of hidden characters becomes one counted marker, and in a text with many of them
-each becomes a code, so that no card has to do that again. Labels, declared defaults and the subject
-of an approval are never changed.
+Text is limited once, where it enters, and otherwise stored unchanged, because it may go back to the
+agent. Labels, declared defaults and the subject of an approval are never changed.
 """
 
 from __future__ import annotations
@@ -15,82 +13,73 @@ from dataclasses import replace
 from typing import TypeVar
 
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.exact import exact
-from chatbridge.core.model import Ask, AskRequest, Option, Question, is_approval
-from chatbridge.core.text import hidden_in, visible, without_runs
+from chatbridge.core.exact_text import exact
+from chatbridge.core.model import Ask, AskRequest, Question
+from chatbridge.core.text import collapse_runs, count_codes, visible
 
 T = TypeVar("T")
 
-MAX_CHARACTERS = 400_000
-"""Of all texts of an ask, both as they came and as they are shown."""
-MAX_IN_LABELS = 100_000
-"""Of all labels of an ask, as they are shown: they are made visible anew for each card."""
-MAX_HIDDEN = 1_000
-"""A text with more hidden characters is stored as it is shown."""
-HEAVY_CHARACTERS = 4_000
-"""Longer texts are worked on in a thread."""
-SLICE_SECONDS = 0.005
-"""How long a loop over many asks keeps the event loop before others have their turn."""
+MAX_CHARACTERS = 400_000  # Limit for all texts of an ask together, both as received and as shown
+MAX_LABEL_CHARACTERS = 100_000  # Of all labels of an ask, which are converted for each card
+MAX_HIDDEN = 1_000  # A text in which more characters are shown by codes is stored with these codes
+THREAD_CHARACTERS = 4_000  # Longer texts are processed in a thread
+SLICE_SECONDS = 0.005  # How long a loop over many asks may block the event loop
 
 
-def bounded_text(text: str) -> str:
-    """`text` as it is stored."""
-    text = without_runs(text)
-    return visible(text) if hidden_in(text) > MAX_HIDDEN else text
+def bound_text(text: str) -> str:
+    """Return `text` in the form in which it is stored."""
+    text = collapse_runs(text)
+    return visible(text) if count_codes(text) > MAX_HIDDEN else text
 
 
-async def bounded_request(request: AskRequest) -> AskRequest:
-    """The request with its texts as they are stored.
-
-    :raises ToolInputError: they are too long.
-    """
+async def bound_request(request: AskRequest) -> AskRequest:
+    """Return the request with its texts in the form in which they are stored.
+    :raises ToolInputError: the texts are too long."""
     weight = sum(map(len, _texts(request.title, request.questions)))
     _check_size(weight)
-    if is_approval(request.questions):
+    if request.approval:
         codes = [question.subject.code for question in request.questions if question.subject]
-        shown = await off_loop(
-            lambda: sum(map(len, map(exact, codes))), weight=sum(map(len, codes))
-        )
-        _check_size(shown, " when visible", path="input")
+        shown = await off_loop(lambda: "".join(map(exact, codes)), weight=sum(map(len, codes)))
+        _check_size(len(shown), " when visible", path="input")
         return request
 
     def bounded() -> AskRequest:
-        title = bounded_text(request.title) if request.title else request.title
-        questions = tuple(_bounded_question(question) for question in request.questions)
+        title = request.title and bound_text(request.title)
+        questions = tuple(map(_bounded_question, request.questions))
         _check_size(sum(len(visible(text)) for text in _texts(title, questions)), " when visible")
-        labels = (option.label for question in questions for option in question.options)
-        _check_size(sum(len(visible(label)) for label in labels), " in labels", most=MAX_IN_LABELS)
+        labels = (visible(option.label) for question in questions for option in question.options)
+        _check_size(sum(map(len, labels)), " in labels", most=MAX_LABEL_CHARACTERS)
         return replace(request, title=title, questions=questions)
 
     return await off_loop(bounded, weight=weight)
 
 
 def weight_of(ask: Ask) -> int:
-    """How many characters there are to draw."""
+    """Number of characters to draw."""
     subjects = (question.subject for question in ask.questions)
     code = sum(len(subject.code) for subject in subjects if subject)
     return code + sum(map(len, _texts(ask.title, ask.questions)))
 
 
 async def off_loop(work: Callable[[], T], *, weight: int) -> T:
-    """What `work` returns. It runs in a thread if its texts are long: there the interpreter
-    switches to the event loop every few milliseconds."""
-    return await asyncio.to_thread(work) if weight > HEAVY_CHARACTERS else work()
+    """Return the result of `work`, which runs in a thread if its texts are long. There the
+    interpreter switches to the event loop every few milliseconds."""
+    return await asyncio.to_thread(work) if weight > THREAD_CHARACTERS else work()
 
 
 class Slices:
-    """Cuts a loop over many asks into slices, between which the event loop has its turn."""
+    """Cuts a loop over many asks into slices, between which the event loop runs."""
 
     def __init__(self) -> None:
         self._since = time.perf_counter()
 
     @property
     def over(self) -> bool:
-        """Whether this slice has taken its time."""
+        """Whether the current slice has used its time."""
         return time.perf_counter() - self._since > SLICE_SECONDS
 
     async def pause(self) -> None:
-        """Call it after each item."""
+        """Let the event loop run if the slice is over. Call it after each item."""
         if self.over:
             await asyncio.sleep(0)
             self._since = time.perf_counter()
@@ -111,19 +100,14 @@ def _check_size(
 def _bounded_question(question: Question) -> Question:
     return replace(
         question,
-        text=bounded_text(question.text),
-        title=bounded_text(question.title) if question.title else question.title,
-        placeholder=(
-            bounded_text(question.placeholder) if question.placeholder else question.placeholder
+        text=bound_text(question.text),
+        title=question.title and bound_text(question.title),
+        placeholder=question.placeholder and bound_text(question.placeholder),
+        options=tuple(
+            replace(option, description=option.description and bound_text(option.description))
+            for option in question.options
         ),
-        options=tuple(_bounded_option(option) for option in question.options),
     )
-
-
-def _bounded_option(option: Option) -> Option:
-    if not option.description:
-        return option
-    return replace(option, description=bounded_text(option.description))
 
 
 def _texts(title: str | None, questions: Sequence[Question]) -> Iterator[str]:

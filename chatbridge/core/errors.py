@@ -1,4 +1,4 @@
-"""Every error chatbridge raises on purpose.
+"""Every error that chatbridge raises on purpose.
 
 A message says what failed, where, and the next step. `docs/errors.md` has a heading for each class.
 """
@@ -9,8 +9,7 @@ from __future__ import annotations
 class ChatbridgeError(Exception):
     """chatbridge cannot do this."""
 
-    passing = False
-    """Whether it may be over in a moment, with nobody doing anything."""
+    passing = False  # Whether the error may go away by itself soon
 
     def __init__(self, message: str | None = None) -> None:
         super().__init__(message or (type(self).__doc__ or "").strip())
@@ -169,7 +168,7 @@ class TooManyOpenAsks(ChatbridgeError):
     """This agent has too many open questions, or all agents of a token or a user together."""
 
     def __init__(self, *, limit: int, open_asks: tuple[str, ...] = ()) -> None:
-        """Without `open_asks` they are those of several agents."""
+        """`open_asks` is empty if the limit is that of several agents."""
         whose = "this agent already has" if open_asks else "your owner's agents already have"
         listed = "".join(f"\n- {line}" for line in open_asks)
         super().__init__(

@@ -1,6 +1,6 @@
-"""Codes that log a browser in to the inbox, each once.
+"""Single-use codes that log a browser in to the inbox.
 
-Here and not in the inbox's folder: the hub hands them out before any channel is imported.
+Part of the core because the hub creates them before any channel is imported.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from chatbridge.core.ports import Clock
 
 CODE_SECONDS = 600
 
-_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
-"""32 letters and digits that cannot be mistaken for one another: five bits each."""
+_ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # None look alike: five bits each
 _CODE_LETTERS = 12
 _CODES_AT_ONCE = 32
 _TRIES = 10
@@ -24,11 +23,9 @@ _ADDRESSES = 1024
 
 class CodeUse(Enum):
     ACCEPTED = auto()
-    ACCEPTED_BY_TOKEN = auto()
-    """It was made with the token, so that a script may be the one who uses it."""
+    ACCEPTED_BY_TOKEN = auto()  # It was created with the token, so a script may be using it
     USED_BEFORE = auto()
-    UNKNOWN = auto()
-    """Never issued, or too old."""
+    UNKNOWN = auto()  # Never created, or expired
     TOO_MANY_TRIES = auto()
 
 
@@ -36,12 +33,12 @@ ACCEPTED = frozenset({CodeUse.ACCEPTED, CodeUse.ACCEPTED_BY_TOKEN})
 
 
 class LoginCodes:
-    """Single-use codes, kept as hashes until they are too old."""
+    """Single-use codes, kept as hashes until they expire."""
 
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._codes: dict[bytes, tuple[float, CodeUse]] = {}
-        """When it ends, and what its next use is."""
+        """By hash: when the code expires, and the result of its next use."""
         self._misses: dict[str, list[float]] = {}
 
     def new(self, *, by_token: bool) -> str:
@@ -54,9 +51,8 @@ class LoginCodes:
         return "-".join(letters[i : i + 4] for i in range(0, _CODE_LETTERS, 4))
 
     def use(self, code: str, *, address: str) -> CodeUse:
-        """Use a code up. Wrong ones are counted for each address they come from. A right one is
-        always taken: nobody can guess one, and strangers behind the same address must not be able
-        to keep its owner out."""
+        """Use up a code. Wrong ones are counted for each address. A valid one is always accepted:
+        nobody can guess it, and strangers behind the same address must not lock its owner out."""
         self._forget_old()
         now = self._clock.time()
         key = _hashed(code)
@@ -79,6 +75,6 @@ class LoginCodes:
 
 
 def _hashed(code: str) -> bytes:
-    """People type codes in small letters, and without the dashes."""
+    """Ignores case and dashes, as people type codes without them."""
     letters = "".join(c for c in code.upper() if c.isalnum())
     return hashlib.sha256(letters.encode()).digest()

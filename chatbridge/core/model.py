@@ -1,7 +1,6 @@
-"""The words of the domain as immutable values.
+"""The domain model as immutable values: asks, calls, posts, notices and their parts.
 
-Owns what an ask, a call and their parts are. How an ask changes is the form's and the broker's
-business; how it is kept is the store's.
+The form and the broker change an ask; the store keeps it.
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ class Option:
 YES_NO = (Option(label="yes"), Option(label="no"))
 ALLOW, ALLOW_SESSION, DENY = range(3)
 VERDICTS = (Option(label="allow"), Option(label="session"), Option(label="deny"))
-"""What an approval can be answered with, at the positions above."""
+"""The possible answers to an approval, at the positions above."""
 
 
 class AskBack(StrEnum):
-    """What a person asks of the agent instead of answering."""
+    """What a person asks the agent for instead of answering."""
 
     EXPLAIN = "explain"
     REPHRASE = "rephrase"
@@ -49,14 +48,12 @@ class AskBack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """One question's answer: labels in the options' order, or one text; nothing means skipped."""
+    """The answer to one question: labels in the options' order, or one text; empty if skipped."""
 
     values: tuple[str, ...] = ()
     custom_text: str | None = None
-    decided_by: str | None = None
-    """"timeout" where a declared default stood in for the person."""
-    ask_back: AskBack | None = None
-    """The person asks back instead; `custom_text` is then what they want to know."""
+    decided_by: str | None = None  # "timeout" if a declared default was used
+    ask_back: AskBack | None = None  # If set, `custom_text` is what the person wants to know
 
     @property
     def skipped(self) -> bool:
@@ -65,30 +62,22 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What an approval is about, to the letter."""
+    """What an approval is about, unchanged."""
 
     code: str
     language: str | None = None
-    file: str | None = None
-    """The file that would be changed, as its path was given."""
-    leads_to: str | None = None
-    """Where that path, or one in the input, really leads, if it is another one."""
-    folder: str | None = None
-    """Where a command would run."""
-    started: bool = False
-    """The folder is only where the agent was started: it may have gone elsewhere since."""
-    whole_first: bool = False
-    """It is long, and cannot be undone: nothing can be allowed before all of it was shown."""
-    latest: float | None = None
-    """When its agent's client gives up at the latest: no deadline can be moved beyond."""
-    destructive: bool = False
-    """Marked as such by the owner: to allow it once takes a second tap."""
-    beyond: str | None = None
-    """What else is allowed with it, in our words, where allowing it allows more than itself."""
+    file: str | None = None  # Path of the file to change, as the agent gave it
+    leads_to: str | None = None  # The real path, if one in the input resolves to another
+    folder: str | None = None  # Working directory of the command
+    started: bool = False  # The agent may have changed its directory since it started
+    whole_first: bool = False  # All of it has to be shown before it can be allowed
+    latest: float | None = None  # When the agent's client gives up: no deadline is later
+    destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
+    beyond: str | None = None  # What else is allowed with it, as text
 
     @property
     def where(self) -> str:
-        """What stands before the folder."""
+        """The words before the folder."""
         return "agent started in" if self.started else "in"
 
 
@@ -100,21 +89,15 @@ class Question:
     options: tuple[Option, ...] = ()
     required: bool = True
     placeholder: str | None = None
-    on_timeout: Answer | None = None
-    """The declared default; used only where the owner's settings allow it, never for a confirm."""
-    title: str | None = None
-    """A short name of this one question."""
-    takes_ask_back: bool = False
-    """Asking back is an answer to this question. Otherwise it cancels the ask."""
-    subject: Subject | None = None
-    """Of an approval: what is to be allowed or denied."""
-    channels: tuple[str, ...] = ()
-    """Of an approval: where it may be settled, by the settings under which it was asked. Empty: it
-    was asked before this was kept."""
+    on_timeout: Answer | None = None  # The declared default, if the owner's settings allow it
+    title: str | None = None  # Short name of this question
+    takes_ask_back: bool = False  # Asking back answers this question. Otherwise it cancels the ask.
+    subject: Subject | None = None  # Of an approval: what to allow or deny
+    channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
 
     @property
     def choices(self) -> tuple[Option, ...]:
-        """What can be picked by its position: the options, yes and no, or the verdicts."""
+        """What can be picked by position: the options, yes and no, or the verdicts."""
         if self.type is QuestionType.CONFIRM:
             return YES_NO
         return VERDICTS if self.type is QuestionType.APPROVAL else self.options
@@ -126,17 +109,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What a person has put in for one question so far."""
+    """A person's input for one question so far."""
 
     picked: tuple[int, ...] = ()
     text: str | None = None
-    done: bool = False
-    """The person has moved on from this question; with nothing put in, it is skipped."""
+    done: bool = False  # The person has moved on. It is skipped if the entry is empty.
     ask_back: AskBack | None = None
 
 
 class View(StrEnum):
-    """Which of the form's screens is shown."""
+    """The screens of the form."""
 
     QUESTION = "question"
     OTHER = "other"
@@ -144,26 +126,21 @@ class View(StrEnum):
     CANCEL = "cancel"
     EXPLAIN = "explain"
     SESSION = "session"
-    REALLY = "really"
-    """A destructive command is about to be allowed."""
+    CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A half-filled form. `step` rises whenever another screen is shown, never for a toggle."""
+    """A partly filled form. `step` increases with each change of the screen, not with a toggle."""
 
     entries: tuple[Entry, ...]
     view: View = View.QUESTION
     at: int = 0
     step: int = 0
-    editing: bool = False
-    """The question was opened from the review and leads back to it."""
-    late: bool = False
-    """The person chose "Answer anyway" after the time-out."""
-    by: Person | None = None
-    """Who changed it last."""
-    whole: bool = False
-    """All of what an approval is about was shown."""
+    editing: bool = False  # The question was opened from the review and returns to it
+    late: bool = False  # The person chose "Answer anyway" after the time-out
+    by: Person | None = None  # The person who changed it last
+    whole: bool = False  # The whole subject of the approval was shown
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
@@ -172,7 +149,7 @@ def new_draft(questions: tuple[Question, ...]) -> Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """Where an ask comes from. `key` is the folder, or the link where there is no project."""
+    """The origin of an ask. `key` is the folder, or the link if there is no project."""
 
     key: str
     name: str
@@ -180,10 +157,9 @@ class Project:
 
     @property
     def party(self) -> str:
-        """Who is counted together, and takes turns with others: the agents of one folder, of one
-        token, of another user, or all that work outside of any project. All their keys are this
-        or, where it ends with a colon, begin so. What agents call themselves does not count: they
-        choose it."""
+        """The group that shares limits and takes turns: the agents of one folder, one token or one
+        other user, or all agents outside a project. It is their key or, if it ends with a colon,
+        the prefix of their keys. Names of agents do not count, because agents choose them."""
         kind, _, rest = self.key.partition(":")
         if kind in ("http", "uid"):
             return f"{kind}:{rest.partition(':')[0]}:"
@@ -191,13 +167,13 @@ class Project:
 
     @property
     def outsider(self) -> bool:
-        """Whether it is that of a token or of another user than the hub's own."""
+        """Whether it belongs to a token or to another user than the hub's own."""
         return self.key.startswith(("http:", "uid:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """Who asks: the client's own name and the one shown to people."""
+    """The asking agent: the client's own name and its display name."""
 
     client: str
     name: str
@@ -205,38 +181,46 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """Who put something in, and on which channel."""
+    """A person who gave input, and the channel."""
 
     name: str
     channel: str
-    place: str = ""
-    """Where on that channel: which chat."""
+    place: str = ""  # The place on that channel, such as the chat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How an ask ended, or the late answer given after it timed out."""
+    """The end of an ask, or the late answer after its time-out."""
 
     at: float
-    answers: tuple[Answer, ...] = ()
-    """One for each question, in their order; empty unless answered."""
+    answers: tuple[Answer, ...] = ()  # One for each question, in order; empty unless answered
     reason: str | None = None
     by: Person | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One tool call's questions with their state. `revision` rises with every visible change."""
+class _Content:
+    """What is asked, and by whom."""
 
-    id: str
     project: Project
     agent: Agent
     tool: str
-    dialect: str
-    """Which of the tool's forms was used: it decides how the outcome is written."""
-    title: str | None
+    dialect: str  # The input format that was used, and so the format of the result
+    title: str | None = None
     questions: tuple[Question, ...]
-    fingerprint: str
+    fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
+
+    @property
+    def approval(self) -> bool:
+        """Whether this asks for a permission instead of an answer."""
+        return is_approval(self.questions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask(_Content):
+    """The questions of a tool call and their state. `revision` counts the visible changes."""
+
+    id: str
     created_at: float
     deadline: float | None
     draft: Draft
@@ -244,18 +228,13 @@ class Ask:
     revision: int = 1
     settled_at: float | None = None
     outcome: Outcome | None = None
-    late: Outcome | None = None
-    """An answer given after the time-out, kept beside the status."""
-    delivered_at: float | None = None
-    """When the answer is known to have reached an agent."""
-    kept: bool = False
-    """The answer waits for the agent's next identical ask."""
+    late: Outcome | None = None  # An answer given after the time-out
+    delivered_at: float | None = None  # When the answer reached an agent
+    kept: bool = False  # The answer is kept for the agent's next identical ask
     kept_until: float | None = None
     discarded: bool = False
-    alone_since: float | None = None
-    """Since when no caller waits."""
-    alone: bool = False
-    """No caller has waited for so long that the card says so."""
+    orphaned_since: float | None = None  # Time since which no caller waits
+    orphaned: bool = False  # No caller has waited for a while, and the card says so
 
     @property
     def open(self) -> bool:
@@ -263,19 +242,14 @@ class Ask:
 
     @property
     def answer(self) -> Outcome | None:
-        """What a person answered, in time or late."""
+        """A person's answer, in time or late."""
         if self.status is Status.ANSWERED:
             return self.outcome
         return self.late
 
     @property
-    def approval(self) -> bool:
-        """Whether this allows the agent to do something, instead of telling it something."""
-        return is_approval(self.questions)
-
-    @property
     def approval_channels(self) -> tuple[str, ...]:
-        """Where it may be settled, by the settings under which it was asked."""
+        """Channels that could settle it when it was asked."""
         return self.questions[0].channels if self.questions else ()
 
 
@@ -285,7 +259,7 @@ def is_approval(questions: tuple[Question, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallName:
-    """What makes a repeated call the same call. `request` is the JSON-RPC id as JSON."""
+    """The identity of a call, also when it is repeated. `request` is the JSON-RPC id as JSON."""
 
     link: str
     request: str
@@ -293,21 +267,17 @@ class CallName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One caller of an ask, waiting or gone."""
+    """One caller of an ask, waiting or ended."""
 
     name: CallName
     ask_id: str
     question_ids: tuple[str, ...]
     started_at: float
-    ended_at: float | None = None
-    """When it stopped waiting, whether it got its outcome, left, or its link closed."""
+    ended_at: float | None = None  # It got its outcome, was cancelled, or its link closed
     delivered_at: float | None = None
-    ticket: bool = False
-    """Its response was a ticket, so its delivery says nothing about the answer's."""
-    late: bool = False
-    """It took over an answer that had been kept."""
-    counts_until: float | None = None
-    """A response that is written later reaches nobody: the client gave up without saying so."""
+    ticket: bool = False  # Its response was a ticket, so its delivery does not deliver the answer
+    late: bool = False  # It received a kept answer
+    counts_until: float | None = None  # A later response reaches nobody: the client gave up
 
     @property
     def live(self) -> bool:
@@ -316,7 +286,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One card on one surface of a channel: where it is, and which revision it shows."""
+    """A card on one surface of a channel: its place, and the revision that it shows."""
 
     ask_id: str
     surface: str
@@ -325,9 +295,9 @@ class Post:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """What a channel remembers: how far it has read its service (its cursor, committed together
-    with what was read), or which topic a project has."""
+class ChannelState:
+    """A stored value of a channel, such as its cursor, which is committed together with the effect
+    of what was read."""
 
     channel: str
     key: str
@@ -336,19 +306,10 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskRequest:
-    """What a tool asks for, before it has a row, a deadline or a caller."""
+class AskRequest(_Content):
+    """A request for an ask, before it has a row, a deadline or a caller."""
 
-    project: Project
-    agent: Agent
-    tool: str
-    dialect: str
-    questions: tuple[Question, ...]
-    title: str | None = None
-    timeout: float | None = None
-    """None: the owner's default. Infinite: there is no deadline."""
-    fingerprint: str = ""
-    """Made of the texts as the agent wrote them; `replace` keeps it."""
+    timeout: float | None = None  # None: the owner's default. Infinite: no deadline.
 
     def __post_init__(self) -> None:
         if not self.fingerprint:
@@ -356,7 +317,7 @@ class AskRequest:
 
 
 def _fingerprint(request: AskRequest) -> str:
-    """Same project, tool and words: the same fingerprint. Ids and the time-out do not count."""
+    """Hash the project, the tool and the texts. Ids and the time-out do not count."""
     content = [
         request.project.key,
         request.tool,
@@ -371,3 +332,40 @@ def _fingerprint(request: AskRequest) -> str:
     if subjects:
         content.append([[s.code, s.language, s.file, s.leads_to, s.folder] for s in subjects])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+
+
+class Level(StrEnum):
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+GLYPHS = {Level.INFO: "ℹ️", Level.WARNING: "⚠️", Level.ERROR: "❌"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationEnd:
+    """The end of an operation that nobody waited for."""
+
+    id: str
+    title: str  # Display name of the command: `cargo build`
+    succeeded: bool
+    how: str  # How it failed, such as `exit 1` or `timed out`. Empty if it succeeded.
+    took: float
+    tail: str = ""  # Of a failure: its last lines of output
+    whole: bool = False  # Whether there is more output than the tail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notice:
+    id: str
+    call: CallName  # A repeated call has the same notice
+    project: Project
+    agent: Agent
+    message: str
+    title: str = ""
+    level: Level = Level.INFO
+    at: float
+    operation: OperationEnd | None = None
+    """The operation, if chatbridge itself sends the notice. `message` then says the same in one
+    line."""

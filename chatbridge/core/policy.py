@@ -1,4 +1,4 @@
-"""The owner's rules for asks, as plain numbers. `chatbridge.settings` reads them from outside."""
+"""The owner's limits for asks, as plain values. `chatbridge.settings` reads them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-TOGETHER = 3
-"""So many times what one link may have, all links of a project, a token or another user may."""
-OVERALL = 30
-"""So many times what one link may have, all links together may."""
-FOR_APPROVALS = 2
-"""Approvals may go on to so many times what a project, or all together, may have open: questions
-of others do not keep a command from being allowed."""
+PARTY_LIMIT_FACTOR = 3  # Limit multiplier for all links that share a project, a token or a user
+TOTAL_LIMIT_FACTOR = 30  # Limit multiplier for all links together
+APPROVAL_LIMIT_FACTOR = 2  # Of approvals: open questions must not block them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,25 +16,18 @@ class Policy:
     """Times are in seconds."""
 
     default_timeout: float = 300.0
-    min_timeout: float = 10.0
-    """The floor: a shorter time-out that is allowed at all is raised to it."""
+    min_timeout: float = 10.0  # Shorter time-outs are raised to this
     max_timeout: float = 1800.0
-    max_block: float | None = None
-    """After how long a waiting call returns a ticket; None: it waits until the ask ends."""
+    max_block: float | None = None  # Then a call returns a ticket; None: it waits for the end
     late_answer_ttl: float = 12 * HOUR
     max_open_asks: int = 20
     withdraw_on_cancel: bool = False
     declared_defaults: bool = False
     retention: float = 90 * DAY
-    approval_channels: frozenset[str] = frozenset({"telegram", "matrix", "web"})
-    """Where an approval can be settled: nowhere that an agent could reach by itself."""
+    approval_channels: frozenset[str] = frozenset({"web"})  # Nowhere that an agent could reach
 
     extension: float = 15 * 60.0
-    alone_after: float = 120.0
-    """How long an ask has no caller before its card says so."""
-    handover_within: float = 5.0
-    """How long an answer may take to reach its caller before the card calls it kept."""
-    return_within: float = 10.0
-    """How long after a start a link may take to come back before its calls count as gone."""
-    drain_within: float = 60.0
-    """How long deadlines wait for the channels' backlog after a start or a clock step."""
+    orphaned_after: float = 120.0  # An ask without a caller for this long says so on its card
+    handover_within: float = 5.0  # After this time, an answer that was not delivered is kept
+    return_within: float = 10.0  # After a start, links that come later have lost their calls
+    drain_within: float = 60.0  # Deadlines wait for the channels' backlog after a start

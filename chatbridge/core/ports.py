@@ -1,200 +1,72 @@
-"""What the core needs from outside, but for its store, and what it offers to channels.
+"""The ports of the core, except the store: what channels and the clock implement.
 
-An adapter implements one of these protocols and is tested by the suite in `tests/contract/`.
+Each channel implements these protocols and is tested by the suite in `tests/contract/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
-from chatbridge.core.form import Event, Step
-from chatbridge.core.model import Answer, Ask, Note, Person, Post
-from chatbridge.core.notice import Notice
-from chatbridge.core.pacing import Pace
-from chatbridge.core.row import Past, Row, Rows
+from chatbridge.core.delivery.queue import RateLimit
+from chatbridge.core.model import Ask, Notice
+
+if TYPE_CHECKING:
+    from chatbridge.core.asks.ask_actions import AskActions
 
 
 class Clock(Protocol):
     def time(self) -> float:
-        """Wall time in seconds since the epoch: deadlines are in it."""
-        ...
+        """Wall time in seconds since the epoch, as used for deadlines."""
 
     def monotonic(self) -> float:
-        """Time that stands still while the machine is suspended, and never steps."""
-        ...
+        """Time in seconds that never steps, and stops while the machine is suspended."""
 
     async def sleep(self, seconds: float) -> None: ...
 
 
-class Inbox(Protocol):
-    """What a channel may do: read asks, and put in what a person did.
-
-    `cursor` is committed in the same transaction as the effect.
-    """
-
-    async def ask(self, ask_id: str) -> Ask:
-        """:raises UnknownAsk:"""
-        ...
-
-    async def open_asks(self) -> Sequence[Ask]: ...
-
-    async def open_rows(self, *, limit: int, skip: int = 0) -> Rows: ...
-
-    async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]: ...
-
-    async def past_rows(
-        self, *, limit: int, before: Past | None = None, search: str | None = None
-    ) -> Sequence[Row]: ...
-
-    async def put(
-        self,
-        ask_id: str,
-        *events: Event,
-        person: Person,
-        cursor: Note | None = None,
-        beside: Sequence[Note] = (),
-    ) -> Step:
-        """What a person did to the form, a tap or a text, as one or more events. What the last of
-        them led to, or the first that was refused: none after that one counts. `beside` is
-        committed like the cursor.
-
-        :raises UnknownAsk:
-        :raises AskEnded: nothing was changed.
-        :raises NotHere: an approval, and this channel may not settle it.
-        """
-        ...
-
-    async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
-        """All answers at once, in the questions' order, already checked by `answers.check_answers`.
-
-        :raises UnknownAsk:
-        :raises AskEnded: it ended otherwise than by a time-out, or has its late answer already.
-        """
-        ...
-
-    async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
-        """:raises UnknownAsk: :raises AskEnded:"""
-        ...
-
-    async def extend(self, ask_id: str, *, person: Person, cursor: Note | None = None) -> Ask:
-        """Move the deadline by 15 minutes, at most to the latest one allowed.
-
-        :raises UnknownAsk: :raises AskEnded:
-        :raises NotHere: an approval, and this channel may not settle it.
-        """
-        ...
-
-    async def discard(self, ask_id: str, *, cursor: Note | None = None) -> Ask:
-        """Forget a kept answer. Approvals have none. :raises UnknownAsk:"""
-        ...
-
-    async def redraw(self, ask_id: str) -> None:
-        """Have an ask shown anew, though nothing in it changed. An unknown one is passed over."""
-        ...
-
-    async def show_again(self, ask_id: str) -> None:
-        """Let every surface look whether it shows the ask as it is; one that does sends nothing."""
-        ...
-
-    async def behind(self, *, surface: str) -> Sequence[Ask]:
-        """Asks that this surface may not show as they are: open ones, and of those that ended
-        lately the ones that have a post there."""
-        ...
-
-    async def post(self, ask_id: str, *, surface: str) -> Post | None: ...
-
-    async def post_at(self, handle: str, *, surface: str) -> Post | None:
-        """The post that this handle belongs to, or belonged to."""
-        ...
-
-    async def adopt(self, post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
-        """Note a card that is there, though nobody lived to note it when it was posted; unless what
-        is noted is not `over` any more: then whoever posted it did live. Whether it was noted."""
-        ...
-
-    async def note(self, channel: str, key: str) -> Note | None: ...
-
-    async def remember(self, note: Note) -> None: ...
-
-    async def forget(self, channel: str, key: str) -> None:
-        """Drop a note, if there is one."""
-        ...
-
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        """What agents told their owner after `since`, the newest first."""
-        ...
-
-    async def output(self, operation_id: str) -> bytes | None:
-        """All that an operation printed and that is kept, without a terminal's escape sequences;
-        it may be long. None: there is no such operation, or its output has been swept."""
-        ...
-
-    def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
-        """The channels that can settle this approval, if this one is none of them; for `draw`."""
-        ...
-
-    def latest_deadline(self, ask: Ask) -> float:
-        """How far `extend` can move this ask's deadline."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """How an ask is shown now. `place` is all that the surface needs to bring it up to date;
-    `handles` are its parts that a person can point at, by replying to them for instance."""
+    """The result of showing an ask. `place` holds all that the surface needs to update it later;
+    `handles` name its parts that a person can refer to, for instance by a reply."""
 
     place: str
     handles: tuple[str, ...] = ()
-    messages: int = 0
-    """How many new messages it took, the card included; an edit takes none."""
-    complete: bool = True
-    """Otherwise there is more to be shown: note this, and show the same again."""
-    tidying: bool = False
-    """What is left to be done can wait until others have been shown."""
-    seen: bool = True
-    """Somebody can see it: a chat has it, or a page is open."""
+    messages: int = 0  # Number of new messages, including the card; an edit is none
+    complete: bool = True  # If false, record this and show the same revision again
+    cleanup_only: bool = False  # The remaining work can wait until other asks have been shown
+    seen: bool = True  # Whether somebody can see it: it is in a chat, or a page is open
 
 
 class Surface(Protocol):
-    """Where a channel shows cards: one chat, or the page."""
+    """A place where a channel shows cards: one chat, or the page."""
 
-    name: str
-    """Unique among the surfaces of all channels: posts are kept under it."""
-    keeps_posts: bool
-    """Whether the service keeps what was shown (a chat), or shows it live (a page)."""
-    pace: Pace
+    name: str  # Unique among the surfaces of all channels. Posts are stored under it.
+    persistent: bool  # Whether it keeps messages (a chat) or shows the current state
+    pace: RateLimit
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        """Post the ask's card, or bring the one at `place` up to date.
-
-        :raises RetryLater: not done; try again after its pause.
-        :raises PostGone: there is nothing at `place` any more.
-        """
-        ...
+        """Post the ask's card, or update the one at `place`. :raises RetryLater: not done; try
+        again after its pause. :raises PostGone: there is no card at `place` any more."""
 
     async def announce(self, notice: Notice) -> bool:
-        """Show a notice, which is never edited. Whether somebody can see it now.
-
-        :raises RetryLater: not done; try again after its pause.
-        """
-        ...
+        """Show a notice, which is never edited. Return whether somebody can see it now.
+        :raises RetryLater: not done; try again after its pause."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Remark:
-    """Something that the owner is told once in each chat, and that belongs to no ask."""
+    """A message of chatbridge itself, sent once to each chat."""
 
     text: str
     id: str = field(default_factory=lambda: uuid4().hex)
-    told: set[str] = field(default_factory=set)
-    """The surfaces that need not be told any more: it survives a channel that is built anew."""
+    told: set[str] = field(default_factory=set)  # Surfaces that have it; kept across restarts
 
 
 class Channel(Protocol):
-    """A way to a person: shows cards, turns taps and texts into form events."""
+    """A connection to people: shows cards, and turns taps and texts into form events."""
 
     name: str
 
@@ -203,29 +75,35 @@ class Channel(Protocol):
 
     @property
     def trouble(self) -> str | None:
-        """Why it does not work now, and what to do, in words for the owner."""
-        ...
+        """Why the channel does not work now, and what to do, as text for the owner."""
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What the owner should know though it works, in words for the owner."""
-        ...
+        """Remarks for the owner about a working channel."""
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
-        """Receive until cancelled. Calls `ready` once it can show cards.
-
-        :raises ChatbridgeError: it cannot work now, and should be tried again later.
-        """
-        ...
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
+        """Receive input until cancelled. Call `ready` as soon as cards can be shown.
+        :raises ChatbridgeError: the channel does not work now; run it again later."""
 
     async def tell(self, remark: Remark) -> None:
-        """Say it in each chat that has not been told, and note which ones have; nothing where it
-        would be seen otherwise.
-
-        :raises RetryLater: some have not been told yet; try again after its pause.
-        """
-        ...
+        """Send the remark to each chat that does not have it, and add these to `remark.told`. A
+        channel that shows remarks otherwise does nothing. :raises RetryLater: some chats do not
+        have it yet; try again after its pause."""
 
     async def drain(self) -> None:
-        """Return once everything the service had kept until now has been put in."""
-        ...
+        """Return once the backlog of the service has been processed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """The state of the hub. Each part is read when it is shown."""
+
+    agents: Callable[[], Sequence[str]] = tuple  # The connected agents
+    remarks: Callable[[], Sequence[str]] = tuple  # Remarks for the owner about them
+    troubles: Callable[[], Mapping[str, str | None]] = dict  # Each channel, and what is wrong
+
+    faults: Callable[[], Sequence[str]] = tuple  # Problems of the hub itself or its database
+
+    def banners(self) -> list[str]:
+        """Everything that should be shown on each page."""
+        return [*self.faults(), *filter(None, self.troubles().values()), *self.remarks()]

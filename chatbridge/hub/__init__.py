@@ -1,1 +1,8 @@
-"""The hub: one process that owns the database, the tools and every channel."""
+"""The hub: one process that owns the database, the tools and every channel.
+
+process: the hub's process: start, lock, log, and the service manager
+wiring: what a hub consists of, and the order of starting and stopping
+links: the socket, and the MCP sessions of links
+http: MCP over HTTP, for agents on other machines
+control: requests of a person's commands
+"""

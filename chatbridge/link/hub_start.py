@@ -1,7 +1,6 @@
-"""Starting a hub from a process that goes on without it. Standard library only.
+"""Starts a detached hub with a clean environment. Standard library only.
 
-Owns the detaching and the environment; whether a hub is wanted, and what its report means, is the
-caller's business (see docs/link-protocol.md).
+The caller decides when to start one and reads its report (see docs/link-protocol.md).
 """
 
 from __future__ import annotations
@@ -12,39 +11,27 @@ import site
 import sys
 
 import chatbridge
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 
-LONG_LOG = 5 * 1024 * 1024
-PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-NEEDED = frozenset(
-    (
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "XDG_CONFIG_HOME",
-        "XDG_STATE_HOME",
-        "XDG_RUNTIME_DIR",
-        "CREDENTIALS_DIRECTORY",
-    )
-)
-WAYS_OUT = frozenset(
+MAX_LOG_BYTES = 5 * 1024 * 1024
+HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+ENVIRONMENT_NAMES = frozenset((
+    "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
+    "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
+))  # fmt: skip
+PROXY_NAMES = frozenset(
     ("http_proxy", "https_proxy", "all_proxy", "no_proxy", "ssl_cert_file", "ssl_cert_dir")
 )
-"""What it may take to reach a chat, in small letters. The chats are told when it changes: who sets
-these can stand between the hub and a chat."""
+"""Variables for the connection to a chat, in lower case. The owner is told when they change:
+whoever sets them can intercept that connection."""
 
 
 def start_hub(state: str) -> int:
-    """Start a hub in a session of its own: the descriptor that its report comes from.
-
-    The caller gets no child: the hub belongs to init.
-    """
-    rendezvous.make_private(state)
+    """Start a hub in its own session and return the descriptor of its report. The hub becomes a
+    child of init, not of the caller."""
+    runtime_paths.make_private(state)
     environment = _hub_environment(state)
-    log = _open_log(rendezvous.log_path(state))
+    log = _open_log(runtime_paths.log_path(state))
     report, report_end = os.pipe()
     try:
         child = os.fork()
@@ -64,7 +51,7 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         if os.fork():
             os._exit(0)
         null = os.open("/dev/null", os.O_RDWR)
-        # First out of the way, since a client may have started us with any of 0 to 3 closed.
+        # Move them up first: a client may have started us with any of 0 to 3 closed.
         null, log, report = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (null, log, report))
         for descriptor, target in ((null, 0), (null, 1), (log, 2), (report, 3)):
             os.dup2(descriptor, target)
@@ -74,14 +61,14 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         python = sys.executable
         words = ["-m", "chatbridge", "hub", "--started-by", "link", "--report-fd", "3"]
         os.execve(python, [python, *words], environment)
-    except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
+    except BaseException as error:  # noqa: BLE001 - this child must end here in any case
         os.write(2, f"chatbridge: the hub could not be started: {error}\n".encode())
     finally:
         os._exit(127)
 
 
 def _close_above(last: int) -> None:
-    """A hub that kept a descriptor of its client's would keep that pipe open for days."""
+    """Close all descriptors above `last`: a client's pipe would stay open as long as the hub."""
     for name in os.listdir("/proc/self/fd"):
         if int(name) > last:
             try:
@@ -91,9 +78,9 @@ def _close_above(last: int) -> None:
 
 
 def _open_log(path: str) -> int:
-    """To append to. A long one is put aside first; the one before it goes."""
+    """Open the log for appending. Rotate a long one, replacing the previous one."""
     try:
-        if os.path.getsize(path) > LONG_LOG:
+        if os.path.getsize(path) > MAX_LOG_BYTES:
             os.replace(path, f"{path}.1")
     except FileNotFoundError:
         pass
@@ -101,16 +88,15 @@ def _open_log(path: str) -> int:
 
 
 def _hub_environment(state: str) -> dict[str, str]:
-    """What a hub needs of the link's environment, made independent of its working directory.
-
-    The rest is the client's: a virtual environment, a debugger's or a sandbox's variables. All
-    agents would have to live with it."""
+    """Return the variables of the link's environment that a hub needs, with absolute paths. The
+    rest belongs to the client, such as a virtual environment or a debugger's variables. It must not
+    affect the other agents."""
     environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
     environment["CHATBRIDGE_STATE_DIR"] = state
-    environment["PATH"] = PATH
+    environment["PATH"] = HUB_PATH
     for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_RUNTIME_DIR"):
         if environment.get(name):
-            environment[name] = rendezvous.absolute(environment[name])
+            environment[name] = runtime_paths.absolute(environment[name])
     # A package that is not installed is importable only from its own folder.
     package = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
     if package not in (*site.getsitepackages(), site.getusersitepackages()):
@@ -119,6 +105,7 @@ def _hub_environment(state: str) -> dict[str, str]:
 
 
 def _is_needed(name: str) -> bool:
-    if name == "CHATBRIDGE_OPERATION":  # of the command that the client runs in: a hub with it ends
-        return False
-    return name in NEEDED or name.lower() in WAYS_OUT or name.startswith(("CHATBRIDGE_", "LC_"))
+    if name == "CHATBRIDGE_OPERATION":
+        return False  # the client itself runs in a command; a hub refuses it
+    of_us = name.startswith(("CHATBRIDGE_", "LC_"))
+    return of_us or name in ENVIRONMENT_NAMES or name.lower() in PROXY_NAMES

@@ -1,8 +1,7 @@
-"""The `chatbridge mcp` process: a client's stdio on one side, the hub's Unix socket on the other.
+"""The `chatbridge mcp` process: relays between a client's stdio and the hub's Unix socket.
 
-Owns the descriptors, the one loop and the state of the connection; what lines mean is in relay.py,
-where hubs are found in search.py. Standard library only, no threads, no asyncio: a client waits for
-this process to start. It writes MCP to standard output and nothing else.
+Standard library only, without threads and asyncio, because a client waits for this process to
+start. Standard output carries nothing but MCP.
 """
 
 from __future__ import annotations
@@ -14,20 +13,22 @@ import socket
 import sys
 import time
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.lines import LineReader
+from chatbridge.framing import LineReader
 from chatbridge.link import unavailable
-from chatbridge.link.preface import parsed_limit, preface
+from chatbridge.link.preface import build_preface, parse_limit
 from chatbridge.link.relay import Json, Relay
-from chatbridge.link.search import FIRST_LIMIT, GRACE, LOST_LIMIT, NoHub, Search
+from chatbridge.link.search import FIRST_LIMIT, GRACE_SECONDS, LOST_LIMIT_SECONDS, NoHub, Search
 
-_FULL = 16 * 1024 * 1024
-"""So much may wait for one side before the other is no longer read."""
-_FALSE = ("0", "false", "f", "no", "n", "off")
-"""What the hub's settings take for false, too."""
-_LAST_WORDS = 1.0
-_GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_MAX_BUFFER_BYTES = 16 * 1024 * 1024  # If more than this waits for one side, the other is not read
+_FALSE_WORDS = ("0", "false", "f", "no", "n", "off")  # The same words as in the hub's settings
+_FLUSH_SECONDS = 1.0
+_CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
 usage: chatbridge mcp [--label NAME] [--limit SECONDS] [--standalone]
 
@@ -57,7 +58,7 @@ def main(argv: list[str]) -> int:
             return 2
         given[name] = value
     try:
-        limit = None if given["--limit"] is None else parsed_limit(given["--limit"])
+        limit = None if given["--limit"] is None else parse_limit(given["--limit"])
     except ValueError as error:
         sys.stderr.write(f"--limit: {error}.\n\n{HELP}")
         return 2
@@ -66,12 +67,12 @@ def main(argv: list[str]) -> int:
     signal.set_wakeup_fd(wake_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    first = preface(given["--label"] or None, limit=limit)
+    first = build_preface(given["--label"] or None, limit=limit)
     return Link(Relay(first), wake).run()
 
 
 class Link:
-    """`_socket` and no `_search`: served by a hub. `_problem`: there is none, and this is why."""
+    """Connected if there is a `_socket` and no `_search`. `_problem` is why there is no hub."""
 
     def __init__(self, relay: Relay, wake: int) -> None:
         self._relay = relay
@@ -82,55 +83,67 @@ class Link:
         self._problem: str | None = None
         self._state = ""
         self._tools = True
-        self._listed = False
-        self._hub_stops = False
+        self._listed_without_hub = False
+        self._hub_is_stopping = False
         self._idle = False
         self._greeted_at = self._lost_at = 0.0
-        self._said: str | None = None
-        self._watch_pause = 5.0
+        self._last_problem: str | None = None
+        self._watch_pause_seconds = 5.0
 
     def run(self) -> int:
-        """Until the client goes, or a signal comes."""
-        self._begin()
+        """Run until the client closes its side or a signal arrives."""
+        self._start()
         while True:
-            now = time.monotonic()
-            self._look_for_hub(now)
-            self._answer_alone()
-            poller, until = self._interests()
-            timeout = None if until is None else max(0.0, until - time.monotonic()) * 1000
-            for descriptor, events in poller.poll(timeout):
-                if descriptor == self._wake:
+            try:
+                if not self._step():
                     return self._end()
-                if descriptor == 1 and not self._write_client(events):
-                    return self._end()
-                if descriptor == 0 and not self._read_client():
-                    return self._end()
-                if self._search is not None and descriptor == self._search.report:
-                    self._read_report()
-                elif self._socket is not None and descriptor == self._socket.fileno():
-                    self._serve_socket(events)
+            except NoHub as reason:
+                self._give_up(str(reason))
 
-    def _begin(self) -> None:
-        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE:
+    def _step(self) -> bool:
+        """Wait for one event or the next attempt to find a hub. Return False at the end.
+        :raises NoHub: the search has failed. Other events are reported again."""
+        self._continue_search(time.monotonic())
+        self._answer_without_hub()
+        poller, until = self._build_poller()
+        timeout = None if until is None else max(0.0, until - time.monotonic()) * 1000
+        for descriptor, events in poller.poll(timeout):
+            if (
+                descriptor == self._wake
+                or (descriptor == 1 and not self._write_client(events))
+                or (descriptor == 0 and not self._read_client())
+            ):
+                return False
+            if self._search is not None and descriptor == self._search.report:
+                self._search.report_ready(time.monotonic())
+            elif self._socket is not None and descriptor == self._socket.fileno():
+                if events & select.POLLOUT:
+                    self._send(self._socket)
+                if events & (select.POLLIN | _CLOSED_EVENTS):
+                    self._receive(self._socket)
+        return True
+
+    def _start(self) -> None:
+        if os.environ.get("CHATBRIDGE_ENABLED", "").lower() in _FALSE_WORDS:
             self._problem, self._tools = unavailable.SWITCHED_OFF, False
             return
         try:
-            self._state = rendezvous.state_dir()
+            self._state = runtime_paths.state_dir()
         except ChatbridgeError as error:
             self._give_up(str(error))
             return
-        self._seek(start_after=0.0, limit=FIRST_LIMIT)
+        self._start_search(start_after=0.0, limit=FIRST_LIMIT)
 
-    def _interests(self) -> tuple[select.poll, float | None]:
-        """What to wait for, and until when."""
+    def _build_poller(self) -> tuple[select.poll, float | None]:
+        """Return a poller for the current state, and the time at which to stop waiting."""
         relay, poller = self._relay, select.poll()
         poller.register(self._wake, select.POLLIN)
-        # Always, so that a client that stops reading is noticed at once.
+        # Always registered, so that a closed client is noticed at once.
         poller.register(1, select.POLLOUT if relay.to_client.size else 0)
-        if len(relay.to_hub) < _FULL:
+        if len(relay.to_hub) < _MAX_BUFFER_BYTES:
             poller.register(0, select.POLLIN)
         if self._socket is not None:
-            wanted = select.POLLIN if relay.to_client.size < _FULL else 0
+            wanted = select.POLLIN if relay.to_client.size < _MAX_BUFFER_BYTES else 0
             poller.register(self._socket, wanted | (select.POLLOUT if relay.to_hub else 0))
         search = self._search
         if search is None:
@@ -138,8 +151,6 @@ class Link:
         if search.report is not None:
             poller.register(search.report, select.POLLIN)
         return poller, search.next_at if self._socket is None else search.deadline
-
-    # The client
 
     def _read_client(self) -> bool:
         try:
@@ -153,7 +164,7 @@ class Link:
         return bool(data)
 
     def _write_client(self, events: int) -> bool:
-        if events & _GONE:
+        if events & _CLOSED_EVENTS:
             return False
         try:
             self._relay.written(os.write(1, self._relay.to_client.chunk()))
@@ -163,49 +174,29 @@ class Link:
             return False
         return True
 
-    def _answer_alone(self) -> None:
-        """Without a hub, answer what can be answered; a call is a reason to look for one again."""
+    def _answer_without_hub(self) -> None:
+        """Answer requests while there is no hub. A tool call starts a new search instead."""
         relay = self._relay
         if self._problem is None or not relay.requests:
             return
         calls = any(request.method == "tools/call" for request in relay.requests.values())
         if calls and self._state:
             self._problem = None
-            self._seek(start_after=0.0, limit=FIRST_LIMIT, per_hub=True)
+            self._start_search(start_after=0.0, limit=FIRST_LIMIT, per_hub=True)
             return
         self._answer_all(self._problem)
 
     def _answer_all(self, problem: str) -> None:
         for request in list(self._relay.requests.values()):
-            self._listed = self._listed or request.method == "tools/list"
+            self._listed_without_hub = self._listed_without_hub or request.method == "tools/list"
             response = unavailable.answer(
                 request.message, problem, tools=self._tools, client=self._relay.client
             )
             self._relay.answer(request, response)
 
-    # The hub
-
-    def _seek(
-        self,
-        *,
-        start_after: float | None,
-        limit: float | None,
-        pause: float = 0.02,
-        longest_pause: float = 1.0,
-        patient: bool = False,
-        per_hub: bool = False,
-    ) -> Search:
+    def _start_search(self, **how: Any) -> Search:
         self._drop_search()
-        self._search = search = Search(
-            self._state,
-            time.monotonic(),
-            start_after=start_after,
-            limit=limit,
-            pause=pause,
-            longest_pause=longest_pause,
-            patient=patient,
-            per_hub=per_hub,
-        )
+        self._search = search = Search(self._state, time.monotonic(), **how)
         return search
 
     def _drop_search(self) -> None:
@@ -213,52 +204,34 @@ class Link:
             self._search.close()
             self._search = None
 
-    def _look_for_hub(self, now: float) -> None:
-        if self._idle and self._relay.waited_for:
+    def _continue_search(self, now: float) -> None:
+        if self._idle and self._relay.has_waiting_requests:
             self._idle = False
-            after = max(0.0, self._lost_at + GRACE - now)
-            self._seek(start_after=after, limit=FIRST_LIMIT, per_hub=True)
+            after = max(0.0, self._lost_at + GRACE_SECONDS - now)
+            self._start_search(start_after=after, limit=FIRST_LIMIT, per_hub=True)
         search = self._search
         if search is None:
             return
-        try:
+        if self._socket is not None:
+            search.check_deadline(now)
+        elif now >= search.next_at:
+            self._socket = search.step(now)
             if self._socket is not None:
-                search.check_deadline(now)
-            elif now >= search.next_at:
-                self._socket = search.step(now)
-                if self._socket is not None:
-                    self._relay.hub_found()
-        except NoHub as reason:
-            self._give_up(str(reason))
-
-    def _read_report(self) -> None:
-        assert self._search is not None
-        try:
-            self._search.report_ready(time.monotonic())
-        except NoHub as reason:
-            self._give_up(str(reason))
+                self._relay.hub_found()
 
     def _give_up(self, problem: str) -> None:
         self._disconnect()
         self._drop_search()
-        if problem != self._said:
-            _say(problem)
-        self._problem = self._said = problem
+        if problem != self._last_problem:
+            _write_stderr(problem)
+        self._problem = self._last_problem = problem
         self._answer_all(problem)
         if self._state:
-            # Someone may start one by hand; then the client shall hear of the tools.
-            search = self._seek(
-                start_after=None, limit=None, pause=self._watch_pause, longest_pause=60.0
-            )
+            # Keep looking: a person may start a hub, and then the client gets the tools.
+            pause = self._watch_pause_seconds
+            search = self._start_search(start_after=None, limit=None, pause=pause, longest_pause=60)
             search.delay(time.monotonic())
-            self._watch_pause = min(self._watch_pause * 2, 60.0)
-
-    def _serve_socket(self, events: int) -> None:
-        assert self._socket is not None
-        if events & select.POLLOUT:
-            self._send(self._socket)
-        if events & (select.POLLIN | _GONE):
-            self._receive(self._socket)
+            self._watch_pause_seconds = min(self._watch_pause_seconds * 2, 60.0)
 
     def _send(self, sock: socket.socket) -> None:
         buffer = self._relay.to_hub
@@ -267,7 +240,7 @@ class Link:
         except BlockingIOError:
             pass
         except OSError:
-            buffer.clear()  # what the hub still said comes first; the end of it is the loss
+            buffer.clear()  # read what the hub has sent; its end of file ends the connection
 
     def _receive(self, sock: socket.socket) -> None:
         try:
@@ -277,43 +250,45 @@ class Link:
         except OSError:
             data = b""
         for line in self._hub_lines.feed(data):
-            said = self._relay.from_hub(line)
-            if said is not None:
-                self._private(said)
+            message = self._relay.from_hub(line)
+            if message is not None:
+                self._handle_hub_message(message)
         if not data and self._socket is not None:
             self._lose_hub()
 
-    def _private(self, said: Json) -> None:
-        if said["chatbridge"] == "hub":
+    def _handle_hub_message(self, message: Json) -> None:
+        if message["chatbridge"] == "hub":
             self._drop_search()
-            self._problem = self._said = None
-            self._idle = self._hub_stops = False
-            self._greeted_at, self._watch_pause = time.monotonic(), 5.0
-            if self._listed:
-                self._listed = False
+            self._problem = self._last_problem = None
+            self._idle = self._hub_is_stopping = False
+            self._greeted_at, self._watch_pause_seconds = time.monotonic(), 5.0
+            if self._listed_without_hub:
+                self._listed_without_hub = False
                 self._relay.tools_changed()
-        elif said["chatbridge"] == "refused":
-            self._give_up(str(said.get("message", "the hub refused this link")))
-        elif said["chatbridge"] == "stopping":
-            self._hub_stops = True
+        elif message["chatbridge"] == "refused":
+            self._give_up(str(message.get("message", "the hub refused this link")))
+        elif message["chatbridge"] == "stopping":
+            self._hub_is_stopping = True
 
     def _lose_hub(self) -> None:
         self._disconnect()
         now = time.monotonic()
-        if self._search is not None:  # it never greeted us: the search goes on
+        if self._search is not None:  # it never greeted us, so continue the search
             self._search.delay(now)
             return
         self._lost_at = now
-        # A hub that was told to stop is not brought back before someone wants it.
-        self._idle = self._hub_stops and not self._relay.waited_for
-        short_lived = now - self._greeted_at <= GRACE
+        # Do not restart a hub that was stopped on purpose until a request needs it.
+        self._idle = self._hub_is_stopping and not self._relay.has_waiting_requests
+        short_lived = now - self._greeted_at <= GRACE_SECONDS
         pause = 0.25 if short_lived else 0.02
         if self._idle:
-            search = self._seek(start_after=None, limit=None, pause=pause, longest_pause=5.0)
+            search = self._start_search(start_after=None, limit=None, pause=pause, longest_pause=5)
         else:
-            search = self._seek(start_after=GRACE, limit=LOST_LIMIT, pause=pause, patient=True)
+            search = self._start_search(
+                start_after=GRACE_SECONDS, limit=LOST_LIMIT_SECONDS, pause=pause, patient=True
+            )
         if short_lived:
-            search.delay(now)  # one that cuts us off at once must not keep us both busy
+            search.delay(now)  # avoid a busy loop with a hub that disconnects at once
 
     def _disconnect(self) -> None:
         if self._socket is not None:
@@ -323,8 +298,8 @@ class Link:
             self._hub_lines = LineReader()
 
     def _end(self) -> int:
-        """Say to the hub what is left to say, mostly that answers were delivered."""
-        deadline = time.monotonic() + _LAST_WORDS
+        """Send the rest to the hub, mostly confirmations of delivery."""
+        deadline = time.monotonic() + _FLUSH_SECONDS
         while self._socket is not None and self._relay.to_hub:
             poller = select.poll()
             poller.register(self._socket, select.POLLOUT)
@@ -335,8 +310,8 @@ class Link:
         return 0
 
 
-def _say(text: str) -> None:
-    """To standard error, if it takes it: a client that does not read it must not stop the link."""
+def _write_stderr(text: str) -> None:
+    """Write to standard error unless that would block: a client may not read it."""
     poller = select.poll()
     poller.register(2, select.POLLOUT)
     if any(events & select.POLLOUT for _, events in poller.poll(0)):

@@ -1,4 +1,4 @@
-"""What a link tells each hub about itself. Of its environment's secrets only digests leave it."""
+"""The first line to a hub, which describes the link. Secrets are sent as digests only."""
 
 from __future__ import annotations
 
@@ -9,22 +9,20 @@ from chatbridge.digests import sha256_hex
 from chatbridge.link.root import find_root, read_file
 
 PROTOCOL = 1
-LONGEST_LIMIT_SECONDS = 3650 * 24 * 3600
-NAMED_SETTINGS = (
-    "CHATBRIDGE_STORE",
-    "CHATBRIDGE_TELEGRAM__TOKEN",
-    "CHATBRIDGE_TELEGRAM__CHAT_ID",
-    "CHATBRIDGE_MATRIX__HOMESERVER",
-    "CHATBRIDGE_MATRIX__USER_ID",
-    "CHATBRIDGE_MATRIX__ACCESS_TOKEN",
-    "CHATBRIDGE_MATRIX__ROOM_ID",
-)
+MAX_LIMIT_SECONDS = 3650 * 24 * 3600
+STORE = "CHATBRIDGE_STORE"
+ACCOUNT_SETTINGS = (
+    "TOKEN", "ACCESS_TOKEN", "HOMESERVER", "SERVER", "USER_ID", "CHAT_ID", "ROOM_ID", "CHANNEL_ID",
+)  # fmt: skip
+"""Settings of a chat that say which account and which place it uses. A link knows no channels, so
+the names are the same for all. No password: its digest could be guessed."""
+INBOX = "CHATBRIDGE_WEB__"  # The table of no chat
 
 
-def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
+def build_preface(label: str | None, *, limit: int | None = None) -> dict[str, object]:
     """The link's first line, to each hub the same. `limit`: after so many seconds its client gives
     a call up."""
-    given = {name: os.environ[name] for name in NAMED_SETTINGS if os.environ.get(name)}
+    given = {name: value for name, value in os.environ.items() if value and is_compared(name)}
     settings = {name: sha256_hex(os.fsencode(value))[:16] for name, value in given.items()}
     folder = working_directory()
     root = find_root(folder)
@@ -44,13 +42,21 @@ def preface(label: str | None, *, limit: int | None = None) -> dict[str, object]
     }
 
 
-def parsed_limit(text: str) -> int:
+def is_compared(variable: str) -> bool:
+    """Whether a link tells the hub the digest of this variable."""
+    prefix, _, table_and_name = variable.partition("_")
+    table, _, name = table_and_name.partition("__")
+    of_chat = prefix == "CHATBRIDGE" and table != "" and name in ACCOUNT_SETTINGS
+    return variable == STORE or (of_chat and not variable.startswith(INBOX))
+
+
+def parse_limit(text: str) -> int:
     """The value of `--limit`. :raises ValueError:"""
-    short = len(text) <= len(str(LONGEST_LIMIT_SECONDS))
+    short = len(text) <= len(str(MAX_LIMIT_SECONDS))
     limit = int(text) if short and text.isascii() and text.isdigit() else 0
-    if not 0 < limit <= LONGEST_LIMIT_SECONDS:
+    if not 0 < limit <= MAX_LIMIT_SECONDS:
         raise ValueError(
-            f"give a whole number of seconds, 1 to {LONGEST_LIMIT_SECONDS}, not {text[:40]!r}"
+            f"give a whole number of seconds, 1 to {MAX_LIMIT_SECONDS}, not {text[:40]!r}"
         )
     return limit
 

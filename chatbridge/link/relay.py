@@ -1,28 +1,25 @@
-"""The link's bookkeeping between one client and a succession of hubs. Pure: no I/O.
+"""The state of requests between one client and successive hubs. Pure: no I/O.
 
-Owns which requests are open, what is said again to the next hub, and how ids and progress are kept
-apart between hubs. It does not own connections, or the answers that are given without a hub. The
-rules are those of docs/link-protocol.md.
+Tracks open requests, what to repeat to the next hub, and the ids and progress of each hub. `loop`
+has the connections. docs/link-protocol.md has the rules.
 """
 
 from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable
 
-from chatbridge import nesting, request_ids
-from chatbridge.lines import MAX_LINE, Overlong
-from chatbridge.link.outbox import Outbox
-from chatbridge.request_ids import is_request_id
+from chatbridge import safe_json
+from chatbridge.framing import MAX_LINE, Overlong
+from chatbridge.safe_json import is_request_id
 
 Json = dict[str, object]
-RequestId = str | int
-Monotonic = Callable[[], float]
 
+MAX_CHUNK_BYTES = 4096  # A writable pipe takes at least this much, so that no write blocks
 _SUBSCRIPTION = "subscriptions/listen"
-_YOUNG = 1.0
-"""A call that has waited longer says so to the next hub, whose clock may have been set."""
+_MIN_AGE_SECONDS = 1.0  # The next hub is told the age of calls that waited longer
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
     f"the message is longer than {MAX_LINE // 1024 // 1024} MiB, which chatbridge takes at most"
@@ -30,85 +27,124 @@ _TOO_LONG = (
 
 
 class Request:
-    """A request of the client that has no response yet."""
+    """A request of the client without a response."""
 
-    __slots__ = ("came", "id", "line", "message", "method", "token")
+    __slots__ = ("id", "line", "message", "method", "received_at", "token")
 
-    def __init__(self, message: Json, line: bytes, *, came: float) -> None:
-        self.message, self.line, self.came = message, line, came
+    def __init__(self, message: Json, line: bytes, *, received_at: float) -> None:
+        self.message, self.line, self.received_at = message, line, received_at
         self.method = message["method"]
         self.id = message["id"]
-        self.token = _key(_member(message.get("params"), "_meta", "progressToken"))
+        self.token = _key(member(message.get("params"), "_meta", "progressToken"))
 
 
-class HubRequest:
-    """A request of a hub that is open at the client."""
+class Outbox:
+    """A queue of lines for the client. A line with a key is an answer whose delivery is
+    confirmed."""
 
-    __slots__ = ("call", "generation", "id")
+    def __init__(self) -> None:
+        self._lines: deque[tuple[bytes, str | None, object]] = deque()
+        """Each with its key and the id of its request."""
+        self._sent = 0
+        self.size = 0
 
-    def __init__(self, *, id: object, call: object, generation: int) -> None:
-        self.id, self.call, self.generation = id, call, generation
+    def put(self, line: bytes, *, key: str | None = None, request_id: object = None) -> None:
+        self._lines.append((line + b"\n", key, request_id))
+        self.size += len(line) + 1
+
+    def chunk(self) -> bytes:
+        """The next bytes to write: at most MAX_CHUNK_BYTES, and of one line only."""
+        line = self._lines[0][0] if self._lines else b""
+        return line[self._sent : self._sent + MAX_CHUNK_BYTES]
+
+    def written(self, count: int) -> tuple[str | None, object]:
+        """Remove written bytes. Return key and id of the answer that this completed, if any."""
+        self._sent += count
+        self.size -= count
+        data, key, request_id = self._lines[0]
+        if self._sent < len(data):
+            return None, None
+        self._lines.popleft()
+        self._sent = 0
+        return key, request_id
+
+    def answers(self) -> list[object]:
+        """The ids of the answers that are not completely written."""
+        return [request_id for _, key, request_id in self._lines if key is not None]
+
+    def withdraw(self, key: str) -> None:
+        """Remove an answer that nobody waits for. A half-written one is completed without
+        confirmation."""
+        for i, (data, of, _) in enumerate(self._lines):
+            if of != key:
+                continue
+            if i == 0 and self._sent:
+                self._lines[0] = data, None, None
+            else:
+                del self._lines[i]
+                self.size -= len(data)
+            return
 
 
 class Relay:
-    """Lines go in by `from_client` and `from_hub`; `to_client` and `to_hub` are what goes out.
-    `shared`: other links make calls under its name, too, and it does not say which have gone."""
+    """`from_client` and `from_hub` take lines; `to_client` and `to_hub` hold the output. `shared`:
+    other links use the same name, so this one does not report which of its calls have ended."""
 
     def __init__(
-        self, preface: Json, *, shared: bool = False, monotonic: Monotonic = time.monotonic
+        self,
+        preface: Json,
+        *,
+        shared: bool = False,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._shared, self._monotonic = shared, monotonic
         self.to_client = Outbox()
         self.to_hub = bytearray()
         self.connected = False
         self.generation = 0
-        self.requests: dict[str, Request] = {}
-        """Open requests of the client, in the order they came."""
+        self.requests: dict[str, Request] = {}  # Open requests of the client, in order of arrival
         self._preface = preface
         self._initialize: Request | None = None
         self._initialized: bytes | None = None
-        self._level: object = None
-        """From which level on the client wants to be sent log messages."""
-        self._swallow: str | None = None
+        self._log_level: object = None  # Minimum level of log messages that the client wants
+        self._ignored_response: str | None = None
         self._progress: dict[str, float] = {}
         self._unacknowledged: dict[str, object] = {}
-        self._hub_requests: dict[str, HubRequest] = {}
-        self._replies: list[tuple[str, bytes]] = []
-        """Replies for calls that are still open, or that no hub was there to take."""
+        self._hub_requests: dict[str, tuple[object, object, int]] = {}
+        """Requests of hubs that are open at the client: id, call and generation."""
+        self._replies: list[tuple[str, bytes]] = []  # For open calls, or while there is no hub
 
     @property
-    def waited_for(self) -> bool:
-        """Whether the client waits for a response. A subscription has none while it lasts, and is
-        no reason to start a hub."""
+    def has_waiting_requests(self) -> bool:
+        """Whether the client waits for a response. Subscriptions do not count: they have none and
+        need no hub."""
         return any(each.method != _SUBSCRIPTION for each in self.requests.values())
 
     @property
     def client(self) -> object:
-        """The name that the client gave in its handshake."""
+        """The client's name from its handshake."""
         if self._initialize is None:
             return None
-        return _member(self._initialize.message, "params", "clientInfo", "name")
-
-    # The connection
+        return member(self._initialize.message, "params", "clientInfo", "name")
 
     def hub_found(self) -> None:
-        """A new connection: say again whatever the next hub has to know."""
+        """Start a new connection: repeat what the hub has to know."""
         self.generation += 1
         self.connected = True
         self._send(self._preface)
-        self._swallow = None
-        if self._level is not None:
-            self._send({"chatbridge": "level", "level": self._level})
+        self._ignored_response = None
+        if self._log_level is not None:
+            self._send({"chatbridge": "level", "level": self._log_level})
         if self._initialize is not None:
-            self._swallow = _key(self._initialize.id)
+            self._ignored_response = _key(self._initialize.id)
             self._send_line(self._initialize.line)
             if self._initialized is not None:
                 self._send_line(self._initialized)
         for request_id in self._unacknowledged.values():
             self._send({"chatbridge": "delivered", "request": request_id})
         for request in self.requests.values():
-            age = self._monotonic() - request.came
-            if request.method == "tools/call" and age >= _YOUNG:
+            age = self._monotonic() - request.received_at
+            if request.method == "tools/call" and age >= _MIN_AGE_SECONDS:
                 self._send({"chatbridge": "age", "request": request.id, "seconds": age})
             self._send_line(request.line)
         for _, line in self._replies:
@@ -119,44 +155,48 @@ class Relay:
             self._send({"chatbridge": "resumed", **({"pending": pending} if pending else {})})
 
     def hub_lost(self) -> None:
-        """The connection is gone, and with it all that was not yet sent."""
+        """End the connection and drop what was not sent."""
         self.connected = False
         self.to_hub.clear()
-        for name, request in self._hub_requests.items():
-            if request.generation == self.generation:
-                reason = "chatbridge restarts; the question stays open in the chat"
-                self._tell("notifications/cancelled", {"requestId": name, "reason": reason})
-
-    # Lines of the client
+        reason = "chatbridge restarts; the question stays open in the chat"
+        for name, (_, _, generation) in self._hub_requests.items():
+            if generation == self.generation:
+                params: Json = {"requestId": name, "reason": reason}
+                self._notify_client("notifications/cancelled", params)
 
     def from_client(self, line: bytes | Overlong) -> None:
         if isinstance(line, Overlong):
-            self._overlong_from_client(line.request_id())
+            request_id = line.request_id()
+            if request_id in self._hub_requests:
+                error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
+                self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
+            else:
+                self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
             return
         try:
-            message = nesting.loads(line.decode())
+            message = safe_json.loads(line.decode())
         except ValueError as error:
-            # Its sender may wait for an answer: the id can often be read all the same.
+            # The client may wait for an answer, and the id can often be read nevertheless.
             found = Overlong(line, line).request_id()
             known = None if _key(found) in self.requests else found
             self._reject(known, _PARSE_ERROR, f"this line is not JSON in UTF-8: {error}")
             return
-        problem = _problem(message)
+        problem = _find_problem(message)
         if problem is not None:
             found = message.get("id") if isinstance(message, dict) else None
             self._reject(found if is_request_id(found) else None, _INVALID_REQUEST, problem)
         elif "method" not in message:
             self._response_from_client(message)
         elif "id" in message:
-            line = _encodable(message, line)
-            self._request_from_client(Request(message, line, came=self._monotonic()))
+            line = _replace_surrogates(message, line)
+            self._request_from_client(Request(message, line, received_at=self._monotonic()))
         else:
             self._notification_from_client(message, line)
 
     def _request_from_client(self, request: Request) -> None:
         key = _key(request.id)
         if key in self.requests:
-            # Not under its own id: that would end the first one.
+            # Not under its own id, which would end the first request.
             self._reject(None, _INVALID_REQUEST, f"a request with the id {key} is still open")
             return
         self.requests[key] = request
@@ -166,8 +206,8 @@ class Relay:
         if message["method"] == "notifications/initialized":
             self._initialized = line
         elif message["method"] == "notifications/cancelled":
-            key = _key(_member(message.get("params"), "requestId"))
-            self._forget(key)
+            key = _key(member(message.get("params"), "requestId"))
+            self._remove_request(key)
             self.to_client.withdraw(key)
         self._send_line(line)
 
@@ -175,33 +215,22 @@ class Relay:
         request = self._hub_requests.pop(str(message.get("id")), None)
         if request is None:
             return
-        message["id"] = request.id
-        key = _key(request.call)
-        reply = _dump({"chatbridge": "reply", "call": request.call, "response": message})
-        living = request.generation == self.generation and self.connected
-        if living:
+        message["id"], call, generation = request
+        key, reply = _key(call), _dump({"chatbridge": "reply", "call": call, "response": message})
+        if generation == self.generation and self.connected:
             self._send(message)
-        elif request.call is not None:
+        elif call is not None:
             self._send_line(reply)
-        # A living hub may die before it has stored the reply. One that is too long for a line would
-        # make every hub close the connection.
+        # The hub may crash before it has stored the reply, so keep it. A reply that is too long for
+        # a line would make every hub close the connection.
         keep = key in self.requests or not self.connected
-        if keep and request.call is not None and len(reply) <= MAX_LINE:
+        if keep and call is not None and len(reply) <= MAX_LINE:
             self._replies.append((key, reply))
 
-    def _overlong_from_client(self, request_id: RequestId | None) -> None:
-        if request_id in self._hub_requests:
-            error = {"code": _INVALID_REQUEST, "message": _TOO_LONG}
-            self._response_from_client({"jsonrpc": "2.0", "id": request_id, "error": error})
-        else:
-            self._reject(request_id, _INVALID_REQUEST, _TOO_LONG)
-
-    # Lines of the hub
-
     def from_hub(self, line: bytes | Overlong) -> Json | None:
-        """Handle one line. What concerns the connection itself is returned to its keeper."""
+        """Handle one line. Return a message about the connection itself."""
         if isinstance(line, Overlong):
-            request = self._forget(_key(line.request_id()))
+            request = self._remove_request(_key(line.request_id()))
             if request is not None:
                 self._reject(request.id, _INVALID_REQUEST, f"the answer was lost: {_TOO_LONG}")
             return None
@@ -226,20 +255,18 @@ class Relay:
 
     def _response_from_hub(self, message: Json, line: bytes) -> None:
         key = _key(message.get("id"))
-        if key == self._swallow:
-            self._swallow = None
+        if key == self._ignored_response:
+            self._ignored_response = None
             return
-        request = self._forget(key)
+        request = self._remove_request(key)
         if request is not None:
             self._replies = [reply for reply in self._replies if reply[0] != key]
-            self._pass_on(request, message, line, confirm=request.method == "tools/call")
+            self._send_response(request, message, line, confirm=request.method == "tools/call")
 
     def _request_from_hub(self, message: Json) -> None:
         call = message.pop("chatbridgeCall", None)
         name = f"{self.generation}.{message['id']}"
-        self._hub_requests[name] = HubRequest(
-            id=message["id"], call=call, generation=self.generation
-        )
+        self._hub_requests[name] = message["id"], call, self.generation
         message["id"] = name
         self.to_client.put(_dump(message))
 
@@ -262,33 +289,33 @@ class Relay:
             line = _dump(message)
         self.to_client.put(line)
 
-    # Between the two
-
     def answer(self, request: Request, response: Json) -> None:
-        """Answer a request without the hub. The hub is not told that this was delivered."""
-        self._forget(_key(request.id))
-        self._pass_on(request, response, _dump(response), confirm=False)
+        """Answer a request without the hub. Its delivery is not reported to the hub."""
+        self._remove_request(_key(request.id))
+        self._send_response(request, response, _dump(response), confirm=False)
 
     def tools_changed(self) -> None:
-        """Tell a client that has shaken hands to list the tools again."""
+        """Tell an initialized client to list the tools again."""
         if self._initialize is not None:
-            self._tell("notifications/tools/list_changed", None)
+            self._notify_client("notifications/tools/list_changed", None)
 
     def written(self, count: int) -> None:
-        """So many bytes of `to_client` reached the client."""
+        """Record that `count` bytes of `to_client` reached the client."""
         key, request_id = self.to_client.written(count)
         if key is not None:
             self._unacknowledged[key] = request_id
             self._send({"chatbridge": "delivered", "request": request_id})
 
-    def _pass_on(self, request: Request, message: Json, line: bytes, *, confirm: bool) -> None:
+    def _send_response(
+        self, request: Request, message: Json, line: bytes, *, confirm: bool
+    ) -> None:
         if request.method == "initialize" and "result" in message:
             self._initialize = request
         elif request.method == "logging/setLevel" and "result" in message:
-            self._level = _member(request.message.get("params"), "level")
+            self._log_level = member(request.message.get("params"), "level")
         self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
 
-    def _forget(self, key: str) -> Request | None:
+    def _remove_request(self, key: str) -> Request | None:
         request = self.requests.pop(key, None)
         if request is not None:
             self._progress.pop(request.token, None)
@@ -298,7 +325,7 @@ class Relay:
         error = {"code": code, "message": message}
         self.to_client.put(_dump({"jsonrpc": "2.0", "id": request_id, "error": error}))
 
-    def _tell(self, method: str, params: Json | None) -> None:
+    def _notify_client(self, method: str, params: Json | None) -> None:
         message: Json = {"jsonrpc": "2.0", "method": method}
         self.to_client.put(_dump(message if params is None else {**message, "params": params}))
 
@@ -311,8 +338,8 @@ class Relay:
             self.to_hub += b"\n"
 
 
-def _problem(message: object) -> str | None:
-    """Why the hub should not see this; it would be silent about some of these, and a call hang."""
+def _find_problem(message: object) -> str | None:
+    """Return why a message is invalid. The hub would ignore some, and a call would hang."""
     if not isinstance(message, dict):
         return "a message is one JSON object; batches are not taken"
     if "chatbridge" in message:
@@ -320,7 +347,7 @@ def _problem(message: object) -> str | None:
     if message.get("jsonrpc") != "2.0":
         return 'a message has the member "jsonrpc": "2.0"'
     if "id" in message and not is_request_id(message["id"]):
-        return request_ids.PROBLEM
+        return safe_json.PROBLEM
     if "method" not in message:
         return None if "result" in message or "error" in message else "there is no method"
     if not isinstance(message["method"], str):
@@ -330,8 +357,8 @@ def _problem(message: object) -> str | None:
     return None
 
 
-def _encodable(message: Json, line: bytes) -> bytes:
-    """The line itself, unless it has half a surrogate pair: the hub's parser refuses those."""
+def _replace_surrogates(message: Json, line: bytes) -> bytes:
+    """Return the line without lone surrogates, which the hub's parser refuses."""
     if b"\\ud" not in line and b"\\uD" not in line:
         return line
     again = _dump(message)
@@ -339,11 +366,11 @@ def _encodable(message: Json, line: bytes) -> bytes:
 
 
 def _key(value: object) -> str:
-    """Ids as dictionary keys: 1, "1" and true are three different ones."""
+    """Return an id as a dictionary key. 1, "1" and true are different ids."""
     return json.dumps(value)
 
 
-def _member(value: object, *names: str) -> object:
+def member(value: object, *names: str) -> object:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value

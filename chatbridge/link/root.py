@@ -1,24 +1,24 @@
-"""Which folder is the root of a project. Standard library only: links look, too."""
+"""The root folder of a project. Standard library only, because links use it."""
 
 from __future__ import annotations
 
 import os
 import stat
 
-from chatbridge import small_files
+from chatbridge import bounded_read
 
-FILE = ".chatbridge.toml"
-LONGEST_TOLD = 4096
+PROJECT_FILE = ".chatbridge.toml"
+MAX_FILE_BYTES = 4096
 
 
 def find_root(folder: str) -> str | None:
-    """The nearest ancestor with `.git` or a project file."""
+    """Return the nearest ancestor with `.git` or a project file."""
     here = folder.rstrip("/") or "/"
     while True:
         try:
             if is_root(here):
                 return here
-        except (OSError, ValueError):  # not ours to see, or no path at all
+        except (OSError, ValueError):  # not accessible, or not a path
             return None
         above = os.path.dirname(here)
         if above == here:
@@ -28,18 +28,20 @@ def find_root(folder: str) -> str | None:
 
 def is_root(folder: str) -> bool:
     """:raises OSError: it cannot be looked at."""
-    return bool(_mode(f"{folder}/.git")) or stat.S_ISREG(_mode(f"{folder}/{FILE}"))
+    return bool(_file_mode(f"{folder}/.git")) or stat.S_ISREG(
+        _file_mode(f"{folder}/{PROJECT_FILE}")
+    )
 
 
 def read_file(root: str) -> str | None:
-    """What the project's own file says, for a hub that cannot look; None if it is none to tell."""
+    """Return the content of the project file, for a hub that cannot read it; None if unreadable."""
     try:
-        return small_files.read(f"{root}/{FILE}", most=LONGEST_TOLD).decode()
+        return bounded_read.read(f"{root}/{PROJECT_FILE}", most=MAX_FILE_BYTES).decode()
     except (OSError, ValueError):
         return None
 
 
-def _mode(path: str) -> int:
+def _file_mode(path: str) -> int:
     try:
         return os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):

@@ -1,13 +1,14 @@
-"""What the link tells its client while there is no hub to ask.
+"""Responses to the client while there is no hub, in both protocol eras.
 
-The client sees a server that works and one tool that says what is wrong, because clients drop a
-server that fails to initialize, and their agents then never learn why. Both protocol eras.
+The client sees a working server with one tool that says what is wrong. Clients drop a server that
+fails to initialize, and then their agents never learn why.
 """
 
 from __future__ import annotations
 
-from chatbridge import __version__, request_ids
-from chatbridge.request_ids import is_request_id
+from chatbridge import __version__, safe_json
+from chatbridge.link.relay import member
+from chatbridge.safe_json import is_request_id
 from chatbridge.tool_names import ASK_USER, offered_name
 
 _HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -26,19 +27,18 @@ SWITCHED_OFF = (
 def answer(
     request: dict[str, object], problem: str, *, tools: bool = True, client: object = None
 ) -> dict[str, object]:
-    """The response to one request. `tools` false: none are listed. `client`: the name that it gave
-    in its handshake."""
+    """Build the response to one request. `tools`: whether to list the tool. `client`: the name from
+    the handshake."""
     if not is_request_id(request.get("id")):
-        return _error({}, -32600, request_ids.PROBLEM)
-    given = request.get("params")
-    params: dict[str, object] = given if isinstance(given, dict) else {}
-    version = _stateless_version(params)
+        return _error({}, -32600, safe_json.PROBLEM)
+    params = request.get("params")
+    stated = member(params, "_meta", _VERSION_KEY)
+    version = stated if isinstance(stated, str) else None  # None in the handshake era
     if version not in (None, _STATELESS_VERSION):
         data = {"supported": [_STATELESS_VERSION], "requested": version}
         return _error(request, -32022, "Unsupported protocol version", data=data)
-    listed = (
-        [_ask_user(problem, client=str(client_named_in(request) or client or ""))] if tools else []
-    )
+    name = str(client_named_in(request) or client or "")
+    listed = [_ask_user(problem, client=name)] if tools else []
     result = _result(str(request.get("method")), params, problem, listed, stateless=bool(version))
     if result is None:
         return _error(request, -32601, "Method not found", data=str(request.get("method")))
@@ -48,18 +48,15 @@ def answer(
 
 
 def client_named_in(request: dict[str, object]) -> object:
-    """The client's name, which `initialize` or, in the stateless era, every request carries."""
+    """The client's name in `initialize` or, in the stateless era, in any request."""
     params = request.get("params")
-    meta = params.get("_meta") if isinstance(params, dict) else None
-    info = meta.get(_CLIENT_KEY) if isinstance(meta, dict) else None
-    if info is None and isinstance(params, dict):
-        info = params.get("clientInfo")
-    return info.get("name") if isinstance(info, dict) else None
+    info = member(params, "_meta", _CLIENT_KEY)
+    return member(member(params, "clientInfo") if info is None else info, "name")
 
 
 def _result(
     method: str,
-    params: dict[str, object],
+    params: object,
     problem: str,
     tools: list[dict[str, object]],
     *,
@@ -73,11 +70,9 @@ def _result(
     if method == "server/discover" and stateless:
         return {"supportedVersions": [_STATELESS_VERSION], "capabilities": {"tools": {}}, **fresh}
     if method == "initialize" and not stateless:
-        offered = params.get("protocolVersion")
+        offered, known = member(params, "protocolVersion"), _HANDSHAKE_VERSIONS
         return {
-            "protocolVersion": offered
-            if offered in _HANDSHAKE_VERSIONS
-            else _HANDSHAKE_VERSIONS[-1],
+            "protocolVersion": offered if offered in known else known[-1],
             "capabilities": {"tools": {"listChanged": True}},
             "serverInfo": _SERVER,
         }
@@ -90,13 +85,6 @@ def _ask_user(problem: str, *, client: str) -> dict[str, object]:
         "description": f"Asks the owner a question on their phone. Not possible now: {problem}",
         "inputSchema": {"type": "object", "additionalProperties": True},
     }
-
-
-def _stateless_version(params: dict[str, object]) -> str | None:
-    """The version that a request of the stateless era carries; None in the handshake era."""
-    meta = params.get("_meta")
-    version = meta.get(_VERSION_KEY) if isinstance(meta, dict) else None
-    return version if isinstance(version, str) else None
 
 
 def _error(

@@ -1,9 +1,13 @@
-"""What the owner has set: in `config.toml`, over it in the secrets beside it, over both in
-credentials, and over all of them in variables, except where these would widen what the owner's own
-files say about who may allow what (`authority`).
+"""The settings: names, defaults and checks. `config/chatbridge.example.toml` documents every key.
 
-Owns names, defaults and checks. What the settings mean is up to those who are given them;
-`config/chatbridge.example.toml` documents every key.
+Variables count over credentials, these over the secrets beside `config.toml`, and these over the
+file itself. The exception are settings that decide who may allow what: see `authority`.
+
+    tools: the tables of tools, commands and agents over HTTP
+    secrets: the folder of secrets beside the configuration file
+    authority: settings that variables must not widen
+
+Each channel has a table, which is in its own folder: `Settings.table`.
 """
 
 from __future__ import annotations
@@ -11,50 +15,32 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
+from functools import cache, reduce
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     SecretStr,
     ValidationError,
+    create_model,
 )
-from pydantic_settings import (
-    BaseSettings,
-    NoDecode,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from chatbridge import rendezvous, small_files
+from chatbridge import bounded_read, runtime_paths
+from chatbridge.channels.registry import channel_specs, plugin_problems
+from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import one_line
+from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, secrets
-from chatbridge.settings.commands import Commands
-from chatbridge.settings.http import Http
-from chatbridge.settings.matrix import Matrix
-from chatbridge.settings.telegram import Telegram
-from chatbridge.settings.tools import Approvals, ClientLimits, Journal, Seconds
-from chatbridge.settings.values import address, listed
-
-__all__ = [
-    "Approvals",
-    "ClientLimits",
-    "Commands",
-    "Journal",
-    "Matrix",
-    "Settings",
-    "Telegram",
-    "Web",
-    "load",
-]
+from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
 
 TOOLS = (
     "ask_user",
@@ -88,40 +74,23 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
-def _url(value: str | None) -> str | None:
-    if not value:
-        return None
-    accepted = "an address without a path, such as https://inbox.example.org"
-    parts = address(value.strip().rstrip("/"), accepted=accepted)
-    if parts.path:
-        raise ValueError(f"accepted: {accepted}")
-    return f"{parts.scheme}://{parts.netloc.lower()}"
-
-
 Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
     BeforeValidator(lambda value: value.lower() if isinstance(value, str) else value),
 ]
-
-
-class Web(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-    enabled: bool = True
-    host: str = "127.0.0.1"
-    port: int | None = Field(default=None, ge=1, le=65535)
-    url: Annotated[str | None, AfterValidator(_url)] = None
-    """Where a proxy before it serves it."""
-    token: SecretStr | None = None
+Table = TypeVar("Table", bound=BaseModel)
 
 
 class Settings(BaseSettings):
+    """All but the channels' tables, which `settings_type` adds."""
+
     model_config = SettingsConfigDict(
         env_prefix="CHATBRIDGE_",
         env_nested_delimiter="__",
         extra="forbid",
         hide_input_in_errors=True,
+        defer_build=True,
     )
 
     enabled: bool = True
@@ -145,10 +114,7 @@ class Settings(BaseSettings):
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
-    web: Web = Web()
     http: Http = Http()
-    telegram: Telegram = Telegram()
-    matrix: Matrix = Matrix()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -168,11 +134,14 @@ class Settings(BaseSettings):
             return (env_settings, init_settings)
         return (env_settings, secrets.source(settings_cls, credentials), init_settings)
 
+    def table(self, spec: ChannelSpec[Table]) -> Table:
+        return cast("Table", getattr(self, spec.name))
+
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
-        matrix = self.matrix
-        found = (self.web.token, self.telegram.token, matrix.access_token, matrix.password)
-        return tuple(secret.get_secret_value() for secret in found if secret)
+        values = (value for spec in channel_specs() for _, value in self.table(spec))
+        found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        return tuple(filter(None, found))
 
     def policy(self) -> Policy:
         return Policy(
@@ -192,26 +161,38 @@ class Settings(BaseSettings):
         """The owner's choice; else the chats, and only without one the inbox's page."""
         if self.approvals.channels is not None:
             return frozenset(self.approvals.channels)
-        return self._chats_of_the_file or self.chats() or frozenset({"web"})
+        specs = [spec for spec in channel_specs() if spec.approvals]
+        allowed = {spec.name for spec in specs}
+        pages = frozenset(spec.name for spec in specs if not spec.is_chat)
+        return self._chats_of_the_file & allowed or self.chats() & allowed or pages
 
     def chats(self) -> frozenset[str]:
         """Those that are set up."""
-        return self._channels() - {"web"}
+        return frozenset(spec.name for spec in self.active_channels() if spec.is_chat)
+
+    def active_channels(self) -> list[ChannelSpec[Any]]:
+        """Those that are set up."""
+        return [spec for spec in channel_specs() if spec.is_on(self.table(spec))]
+
+    def pairing_channel(self) -> ChannelSpec[Any]:
+        """The one that `chatbridge pair` works with: the first that is set up, else the first."""
+        candidates = (*self.active_channels(), *channel_specs())
+        return next(spec for spec in candidates if spec.pairs_by_code)
+
+    def compared(self) -> dict[str, str]:
+        """The values of `compared_settings`; empty: not set."""
+        compared = compared_settings()
+        return {name: text_of(reduce(getattr, key, self)) for name, key in compared.items()}
 
     def hold_to(self, file: Mapping[str, Any], path: Path) -> None:
         """Let the owner's file count where something else would widen it. What was ignored is among
         the remarks.
-
-        :raises SettingsError: what the file says is no value of that setting.
-        """
+        :raises SettingsError: what the file says is no value of that setting."""
         self._chats_of_the_file = authority.chats_in(file)
         for key, said in [*authority.widened(self, file)]:
-            *tables, name = key
-            if tables:
-                table = getattr(self, tables[0])
-                setattr(self, tables[0], table.model_copy(update={name: said}))
-            else:
-                setattr(self, name, said)
+            table, name = key[0], key[-1]
+            changed = getattr(self, table).model_copy(update={name: said}) if key[1:] else said
+            setattr(self, table, changed)
             variable, setting = authority.variable_of(key), ".".join(key)
             if key in authority.FILE_ONLY:
                 why = f"{setting} counts in {path} only. Put it there"
@@ -226,22 +207,13 @@ class Settings(BaseSettings):
 
     @property
     def ignored(self) -> tuple[str, ...]:
-        """The variables that do not count, because they would widen what the file says."""
+        """The variables that do not count."""
         return tuple(self._ignored)
-
-    def _channels(self) -> frozenset[str]:
-        """Those that are set up."""
-        on = {
-            "telegram": self.telegram.token is not None,
-            "matrix": self.matrix.on,
-            "web": self.web.enabled,
-        }
-        return frozenset(name for name, is_on in on.items() if is_on)
 
     def remarks(self) -> list[str]:
         """What the owner should know about them, though they can be used."""
-        found = [*self._ignored.values()]
-        if not self.approval_channels() & self._channels():
+        found = [*self._ignored.values(), *plugin_problems()]
+        if self.approval_channels().isdisjoint(spec.name for spec in self.active_channels()):
             named = ", ".join(sorted(self.approval_channels()))
             found.append(
                 f"No approval can be given: approvals.channels is {named}, and that is not set up. "
@@ -256,26 +228,35 @@ class Settings(BaseSettings):
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
 
 
-def load(config: Path | None = None) -> Settings:
-    """The settings in force.
+@cache
+def settings_type() -> type[Settings]:
+    """`Settings` with a table for each channel."""
+    types = {spec.name: spec.settings for spec in channel_specs()}
+    tables: dict[str, Any] = {name: (table, table()) for name, table in types.items()}
+    return create_model("Settings", __base__=Settings, **tables)
 
-    :raises SettingsError: naming the file and the key.
-    """
-    path = config or Path(rendezvous.config_path())
+
+def compared_settings() -> dict[str, authority.Key]:
+    """The variables that a link's environment may have in common with the hub, by name."""
+    specs = channel_specs()
+    keys = [("store",), *((spec.name, key) for spec in specs for key in spec.link_settings)]
+    return {authority.variable_of(key): key for key in keys}
+
+
+def load(config: Path | None = None) -> Settings:
+    """The settings in force. :raises SettingsError: naming the file and the key."""
+    path = config or Path(runtime_paths.config_path())
     return checked(read(path), path)
 
 
 def checked(found: dict[str, Any], path: Path) -> Settings:
-    """The settings that are in force if the file at `path` has this in it.
-
-    :raises SettingsError: naming the file and the key.
-    """
+    """The settings in force if the file at `path` has this in it. :raises SettingsError:"""
     # BaseSettings takes names with a line before them for orders of its own, such as _env_file.
     if private := [key for key in found if key.startswith("_")]:
         raise SettingsError(f"{one_line(private[0])} is not a setting. Check {path}")
     try:
-        file = _over(found, secrets.read(Settings, path))
-        settings = Settings(**file)
+        file = _over(found, secrets.read(settings_type(), path))
+        settings = settings_type()(**file)
         settings.hold_to(file, path)
     except ValidationError as error:
         raise SettingsError(_explained(error, path)) from None
@@ -300,24 +281,19 @@ def _over(found: Mapping[str, Any], secret: Mapping[str, Any]) -> dict[str, Any]
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the file says; one that is missing says nothing.
-
-    :raises SettingsError: it cannot be read.
-    """
+    """What the file says; one that is missing says nothing. :raises SettingsError:"""
     return parsed(text(path) or "", path)
 
 
 def text(path: Path) -> str | None:
-    """The file as it is, line ends included; None: there is none.
-
-    :raises SettingsError: it cannot be read.
-    """
+    """The file as it is, line ends included; None: there is none. :raises SettingsError:"""
     try:
-        return small_files.read(path, most=LARGEST).decode("utf-8")
+        return bounded_read.read(path, most=LARGEST).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
+        why = getattr(error, "strerror", None) or error
+        raise SettingsError(f"the configuration {path} cannot be read: {why}") from None
 
 
 def parsed(text: str, path: Path) -> dict[str, Any]:
@@ -325,29 +301,23 @@ def parsed(text: str, path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except RecursionError:
-        raise _unreadable(path, "it is nested too deeply") from None
+        why = "it is nested too deeply"
     except tomllib.TOMLDecodeError as error:
-        raise _unreadable(path, str(error)) from None
+        why = str(error)
     except ValueError:
-        raise _unreadable(path, "a number in it is too long") from None
-
-
-def _unreadable(path: Path, why: str) -> SettingsError:
-    return SettingsError(f"the configuration {path} cannot be read: {why}")
+        why = "a number in it is too long"
+    raise SettingsError(f"the configuration {path} cannot be read: {why}")
 
 
 def _explained(error: ValidationError, path: Path) -> str:
     """Each problem with its key. Values are left out: one of them may be a token."""
     problems = []
     for item in error.errors(include_input=False, include_url=False):
-        key = one_line(".".join(str(part) for part in item["loc"]))
-        if item["type"] == "extra_forbidden":
-            problems.append(f"{key} is not a setting")
-        else:
-            problems.append(f"{key}: {item['msg'].removeprefix('Value error, ')}")
+        known = item["type"] != "extra_forbidden"
+        what = f": {item['msg'].removeprefix('Value error, ')}" if known else " is not a setting"
+        problems.append(one_line(".".join(map(str, item["loc"]))) + what)
     more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
-    listed = "; ".join(problems[:TOLD]) + more
     return (
-        f"{listed}. Check {path}, the secrets beside it and the CHATBRIDGE_ variables; "
-        f"{EXAMPLE} explains every key"
+        f"{'; '.join(problems[:TOLD])}{more}. Check {path}, the secrets beside it and the "
+        f"CHATBRIDGE_ variables; {EXAMPLE} explains every key"
     )

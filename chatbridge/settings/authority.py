@@ -1,105 +1,69 @@
-"""Settings that decide who may allow what: where the owner's file has them, nothing from a hub's
-environment widens them.
+"""Settings that decide who may allow what. The environment cannot widen what the owner's file says.
 
-A hub can be started by whoever runs as its owner, an agent too, with variables of its own. So a
-variable or a credential may narrow what `config.toml` and the secrets beside it say, or say the
-same; else the file counts, and the owner is told. A file that says nothing of a setting leaves it
-to variables, as in a container, except which programs run: that is said in the file or nowhere. An
-empty list says something: nobody.
+Any program that runs as the owner, an agent too, can start a hub with variables of its own. So a
+variable or a credential may narrow or repeat what `config.toml` and the secrets beside it say. If
+it is wider, the file counts, and the owner is told. Variables decide what the file leaves out, as
+in a container, except which programs run. An empty list means nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from chatbridge.channels.registry import channel_specs
 from chatbridge.core.errors import SettingsError
-from chatbridge.settings.telegram import Telegram
+from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_same_or, is_within
 
 Key = tuple[str, ...]
-Fits = Callable[[Any, Any], bool]
-"""Whether a value is no wider than the file's."""
 
-
-def _same(value: object, file: object) -> bool:
-    return value == file
-
-
-def _within(value: Collection[object] | None, file: Collection[object]) -> bool:
-    """None is no list but the default, which may be wider."""
-    return value is not None and set(value) <= set(file)
-
-
-def _some_of(value: Collection[object], file: Collection[object]) -> bool:
-    """None at all would mean something else: those that follow from who may answer."""
-    return bool(value) == bool(file) and _within(value, file)
-
-
-def _in_order(value: Collection[object], file: Collection[object]) -> bool:
-    return list(value) == [each for each in file if each in value]
-
-
-def _no_more(value: bool, file: bool) -> bool:
-    return file or not value
-
-
-def _same_or(narrowest: str | None) -> Fits:
-    return lambda value, file: value in (file, narrowest)
-
-
-LIMITS: Mapping[Key, Fits] = {
-    ("approvals", "channels"): _within,
-    ("telegram", "allowed_users"): _within,
-    ("telegram", "chat_id"): _some_of,
-    ("telegram", "api_base"): _same,
-    ("matrix", "allowed_users"): _within,
-    ("matrix", "room_id"): _some_of,
-    ("matrix", "homeserver"): _same,
-    ("matrix", "user_id"): _same,
-    ("commands", "enabled"): _no_more,
-    ("commands", "dirs"): _in_order,
-    ("commands", "path"): _same,
-    ("commands", "environment"): _same,
-    ("web", "enabled"): _no_more,
-    ("web", "host"): _same,
-    ("web", "url"): _same_or(None),
-    ("http", "address"): _same_or(None),
-    ("http", "hosts"): _within,
-    ("store",): _same,
-    ("on_timeout",): _same_or("never"),
-    ("elicit",): _same_or("chats"),
-}
 FILE_ONLY = frozenset({("commands", "path"), ("commands", "environment")})
 """Which programs run. A file that is silent about them says that there are none."""
-CHATS: Mapping[str, Collection[str]] = {
-    "telegram": ("token", "allowed_users"),
-    "matrix": ("user_id", "allowed_users"),
-}
-"""A file that has one of these keys names that chat: its bot, or people there."""
+
+
+def limits() -> dict[Key, Fits]:
+    """The settings that variables must not widen."""
+    return {
+        ("approvals", "channels"): is_within,
+        **_of_channels(chats=True),
+        ("commands", "enabled"): is_no_more,
+        ("commands", "dirs"): is_in_order,
+        ("commands", "path"): is_same,
+        ("commands", "environment"): is_same,
+        **_of_channels(chats=False),
+        ("http", "address"): is_same_or(None),
+        ("http", "hosts"): is_within,
+        ("store",): is_same,
+        ("on_timeout",): is_same_or("never"),
+        ("elicit",): is_same_or("chats"),
+    }
+
+
+def _of_channels(*, chats: bool) -> dict[Key, Fits]:
+    specs = [spec for spec in channel_specs() if spec.is_chat == chats]
+    return {(spec.name, name): fits for spec in specs for name, fits in spec.limits.items()}
 
 
 def chats_in(file: Mapping[str, Any]) -> frozenset[str]:
     """The chats that the file names. Whoever says what comes from them speaks for people."""
     return frozenset(
-        chat
-        for chat, keys in CHATS.items()
-        if isinstance(table := file.get(chat), Mapping) and any(table.get(key) for key in keys)
+        spec.name
+        for spec in channel_specs()
+        if isinstance(table := file.get(spec.name), Mapping)
+        and any(table.get(key) for key in spec.named_by)
     )
 
 
 def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The settings that are wider than the file's, each with what the file says.
-
-    :raises SettingsError: what the file says is no value of that setting.
-    """
+    :raises SettingsError: what the file says is no value of that setting."""
     implied = _implied(chats_in(file))
-    for key, fits in LIMITS.items():
-        *tables, name = key
-        model = getattr(settings, tables[0]) if tables else settings
-        given = file.get(tables[0]) if tables else file
+    for key, fits in limits().items():
+        table, name = key[0], key[-1]
+        model, given = (getattr(settings, table), file.get(table)) if key[1:] else (settings, file)
         field = type(model).model_fields[name]
         if isinstance(given, Mapping) and given.get(name) not in (None, ""):
             said = _value(key, field, given[name])
@@ -126,12 +90,14 @@ def _value(key: Key, field: FieldInfo, given: object) -> object:
 
 
 def _implied(chats: Collection[str]) -> dict[Key, Any]:
-    """What a file says by naming chats: approvals are given there, and Telegram is Telegram itself
-    (another server could bring taps that nobody made)."""
+    """What a file says by naming chats: approvals are given there, at the services' own servers."""
     found: dict[Key, Any] = {("approvals", "channels"): tuple(sorted(chats))} if chats else {}
-    if "telegram" in chats:
-        found["telegram", "api_base"] = Telegram.model_fields["api_base"].default
-    return found
+    return found | {
+        (spec.name, name): spec.settings.model_fields[name].default
+        for spec in channel_specs()
+        if spec.name in chats
+        for name in spec.file_default
+    }
 
 
 def variable_of(key: Key) -> str:

@@ -6,7 +6,6 @@ Owns names and modes. The names are those of systemd credentials, so that a file
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 from pydantic_settings import BaseSettings, NestedSecretsSettingsSource
 from pydantic_settings import SettingsError as Unreadable
 
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 
 PREFIX = "chatbridge_"
@@ -51,9 +51,7 @@ def source(settings: type[BaseSettings], folder: str | Path) -> NestedSecretsSet
 
 def read(settings: type[BaseSettings], config: Path) -> Mapping[str, object]:
     """What the folder says, as nested tables.
-
-    :raises SettingsError: others can read it, or it cannot be read.
-    """
+    :raises SettingsError: others can read it, or it cannot be read."""
     folder = folder_of(config)
     try:
         _check(folder)
@@ -67,36 +65,17 @@ def read(settings: type[BaseSettings], config: Path) -> Mapping[str, object]:
 
 def keep(config: Path, *key: str, value: str) -> Path:
     """Write one secret: 0600 in a folder of 0700, and after a crash the old one or the new one.
-
-    :raises SettingsError: it cannot be written. The old one is still there.
-    """
+    :raises SettingsError: it cannot be written. The old one is still there."""
     path = file_of(config, *key)
     try:
         for folder in (config.parent, path.parent):
             folder.mkdir(parents=True, mode=0o700, exist_ok=True)
         path.parent.chmod(0o700)
-        write_whole(path, value + "\n")
+        write_atomically(path, f"{value}\n".encode())
     except OSError as error:
-        raise SettingsError(f"{path} cannot be written ({error.strerror}). Nothing changed") from (
-            error
-        )
+        problem = f"{path} cannot be written ({error.strerror}). Nothing changed"
+        raise SettingsError(problem) from error
     return path
-
-
-def write_whole(path: Path, text: str) -> None:
-    """For its owner alone, and after a crash the old one or the new one. :raises OSError:"""
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    new.unlink(missing_ok=True)
-    with open(new, "x", encoding="utf-8", newline="", opener=_for_the_owner) as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)  # so that the new name, too, is on the disk
-    finally:
-        os.close(folder)
 
 
 def _check(folder: Path) -> None:
@@ -120,7 +99,3 @@ def _check(folder: Path) -> None:
                 f"others can read the secret {path} (mode {stat.S_IMODE(mode):04o}). "
                 f"Run: chmod 600 '{path}'. If others use this computer, get a new secret, too"
             )
-
-
-def _for_the_owner(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW, 0o600)

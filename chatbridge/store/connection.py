@@ -1,19 +1,26 @@
-"""One connection to a SQLite file, and the one place where SQLite's errors become ours.
+"""A connection to a SQLite file, and the file itself. Knows no table.
 
-Every method is one trip to aiosqlite's thread. Knows no table.
+The one place where SQLite's errors become ours. Every method of a connection is one trip to
+aiosqlite's thread.
 """
 
 from __future__ import annotations
 
+import logging
+import os
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiosqlite
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Parameters = Sequence[Any] | Mapping[str, Any]
 
@@ -40,15 +47,12 @@ class Connection:
         self._sqlite = sqlite
         self.path = path
         self._closed = False
-        self.replaced = False
-        """Whether the last change has stored another text than it was given."""
+        self.replaced = False  # Whether the last statement used another text than it was given
 
     @classmethod
     async def open(cls, path: Path, *, mode: str) -> Connection:
         """`mode` is a parameter of SQLite's file addresses, such as "mode=rw".
-
-        :raises StoreError:
-        """
+        :raises StoreError:"""
         address = f"{_uri(path)}?{mode}"
         try:
             sqlite = await aiosqlite.connect(
@@ -62,29 +66,26 @@ class Connection:
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         """:raises StoreError:"""
-        self.check_open()
-        try:
-            try:
-                found = await self._sqlite.execute_fetchall(sql, parameters)
-            except UnicodeEncodeError:
-                found = await self._sqlite.execute_fetchall(sql, _storable(parameters))
-        except sqlite3.Error as error:
-            raise _translated(error, self.path) from error
-        return list(found)
+        return list(await self._run(self._sqlite.execute_fetchall, sql, parameters))
 
     async def change(self, sql: str, parameters: Parameters = ()) -> int:
         """How many rows it changed. :raises StoreError:"""
+        cursor = await self._run(self._sqlite.execute, sql, parameters)
+        return cursor.rowcount
+
+    async def _run(
+        self, run: Callable[[str, Any], Awaitable[T]], sql: str, parameters: Parameters
+    ) -> T:
         self.check_open()
         self.replaced = False
         try:
             try:
-                cursor = await self._sqlite.execute(sql, parameters)
+                return await run(sql, parameters)
             except UnicodeEncodeError:
                 self.replaced = True
-                cursor = await self._sqlite.execute(sql, _storable(parameters))
+                return await run(sql, _storable(parameters))
         except sqlite3.Error as error:
             raise _translated(error, self.path) from error
-        return cursor.rowcount
 
     async def script(self, sql: str) -> None:
         """Several statements, rolled back if one fails. :raises StoreError:"""
@@ -130,11 +131,57 @@ def _translated(error: sqlite3.Error, path: Path) -> StoreError:
 
 
 def _storable(parameters: Parameters) -> Parameters:
-    if isinstance(parameters, Mapping):
-        return {name: _replaced(value) for name, value in parameters.items()}
-    return [_replaced(value) for value in parameters]
-
-
-def _replaced(value: Any) -> Any:
     """A question with half a surrogate pair is asked with a replacement sign, not refused."""
-    return encodable(value) if isinstance(value, str) else value
+
+    def stored(value: Any) -> Any:
+        return encodable(value) if isinstance(value, str) else value
+
+    if isinstance(parameters, Mapping):
+        return {name: stored(value) for name, value in parameters.items()}
+    return [stored(value) for value in parameters]
+
+
+class DatabaseFile:
+    """The file that was opened: whether it is still the one under its name. A file that was deleted
+    or replaced can still be written, and is lost when its last user closes it. Nothing is watched:
+    whoever writes, or asks, looks."""
+
+    def __init__(self, path: Path) -> None:
+        """After it was opened, and its log with it: what is not yet in the file is in there."""
+        self._path = path
+        self._names = (str(path), f"{path}-wal")
+        self._opened = [_identity(name) for name in self._names]
+        self._there = True
+        self.on_lost: Callable[[str], None] = lambda fault: None  # Called once when it is gone
+
+    def is_there(self) -> bool:
+        there = [_identity(name) for name in self._names] == self._opened
+        if there != self._there:
+            self._there = there
+            if there:
+                log.info("the database %s is back", self._path)
+            else:
+                log.error("%s", self.fault)
+                self.on_lost(self.fault)
+        return there
+
+    def check(self) -> None:
+        """:raises StoreError: the next hub would not find what is written now."""
+        if not self.is_there():
+            raise StoreError(self.fault)
+
+    @property
+    def fault(self) -> str:
+        return (
+            f"the database {self._path} was deleted or replaced while the hub runs. Answers still "
+            "reach agents that wait, but nothing new is asked or run, and what is not under that "
+            "name is lost when the hub ends. Put the file back, or run: chatbridge stop"
+        )
+
+
+def _identity(name: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(name)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,8 +1,7 @@
-"""Schema versions: which one a file has, and the way up from it.
+"""Schema versions: which one a file has, and the way up from it. There is no way down.
 
-A migration is `schema/NNNN_name.sql`; it is applied in one transaction together with its number,
-which SQLite keeps as `user_version`. There is no way down. A migration that was committed is never
-changed: a test holds their digests.
+A migration is `schema/NNNN_name.sql`, applied in one transaction together with its number, which
+SQLite keeps as `user_version`. One that was committed is never changed: a test holds their digests.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ from chatbridge.store.connection import Connection
 
 SCHEMA: Traversable = files("chatbridge.store") / "schema"
 
-APPLICATION = 0x63627267
-"""What `0001_initial.sql` writes as application_id: this file is chatbridge's."""
+APPLICATION = 0x63627267  # The application_id that `0001_initial.sql` writes
 
 _HEADER = """
     SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) AS objects
@@ -41,11 +39,8 @@ _ADD_SYNCHRONOUS = """
 
 
 async def check(path: Path) -> None:
-    """Look at the file without changing a byte of it.
-
-    :raises NewerDatabase:
-    :raises StoreError: it is not a database, or another program's.
-    """
+    """Look at the file without changing a byte of it. :raises NewerDatabase: :raises StoreError: it
+    is not a database, or another program's."""
     # With a log beside it the version may still be in there, and only a connection that takes
     # part in locking reads it; without one, "immutable" makes sure that none is created.
     log = path.with_name(path.name + "-wal")
@@ -72,11 +67,8 @@ def newest() -> int:
 
 async def upgrade(connection: Connection) -> None:
     """Apply the migrations that the file does not have yet, and mend what an early one left out.
-
     Foreign keys must be off: a migration that rebuilds a table would else lose its children.
-
-    :raises StoreError: the failed migration left nothing behind; those before it stay.
-    """
+    :raises StoreError: the failed migration left nothing behind; those before it stay."""
     if await connection.rows(_FIRST_OPERATIONS):
         await connection.script(_ADD_SYNCHRONOUS)
     ((found,),) = await connection.rows("PRAGMA user_version")

@@ -5,35 +5,34 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import NUMBER, OF_A_CALL, as_json, check_agent, check_types, texts
-from chatbridge.store.set_aside import SetAside, name_of
+from chatbridge.store.rows import (
+    UnreadableRows,
+    agent_of,
+    agent_row,
+    as_json,
+    assignments,
+    attributes,
+    call_name_of,
+    insert,
+    make,
+    row_name,
+    texts,
+)
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
 
 LISTED_BY_PREFIX = 10
 
-_CONTENT = (
-    "id", "link", "request", "project", "project_name", "project_label", "client", "agent_name",
-    "tool", "title", "group_name", "plan", "synchronous", "created_at", "grant_key",
-)  # fmt: skip
-_STATE = ("stage", "approved", "ask_id", "started_at", "ended_at", "delivered", "result")
-_ADD = "INSERT INTO operations ({}) VALUES ({})".format(  # noqa: S608 - constants
-    ", ".join((*_CONTENT, *_STATE)), ", ".join(f":{column}" for column in (*_CONTENT, *_STATE))
-)
-_SAVED = tuple(column for column in _STATE if column != "delivered")
+_SAVED = ("stage", "approved", "ask_id", "started_at", "ended_at", "result")
 """What `save` replaces: whether its response arrived is noted beside it, at any time."""
-_SAVE = "UPDATE operations SET {} WHERE id = :id AND stage = :was".format(  # noqa: S608 - constants
-    ", ".join(f"{column} = :{column}" for column in _SAVED)
-)
+_SAVE = f"UPDATE operations SET {assignments(_SAVED)} WHERE id = :id AND stage = :was"  # noqa: S608
 _UNDELIVERED = """
     SELECT * FROM operations WHERE link = :link AND request = :request AND delivered = 0
     AND tool = :tool AND plan = :plan ORDER BY seq DESC LIMIT 1
@@ -51,9 +50,7 @@ _OF_PROJECT = """
     ORDER BY ended_at IS NULL DESC, NOT synchronous DESC, seq DESC LIMIT ?
 """
 _UNENDED = "SELECT * FROM operations WHERE ended_at IS NULL ORDER BY seq"
-_GRANTED = """
-    SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1
-"""
+_GRANTED = "SELECT 1 FROM operations WHERE link = ? AND grant_key = ? AND approved = 1 LIMIT 1"
 _OLD = """
     SELECT id, seq FROM operations WHERE ended_at < :before OR (ended_at IS NOT NULL AND seq <=
         (SELECT seq FROM operations ORDER BY seq DESC LIMIT 1 OFFSET :keep))
@@ -62,58 +59,41 @@ _OLD = """
 _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
-@cache
-def _plan() -> TypeAdapter[Plan]:
-    return TypeAdapter(Plan)
-
-
-@cache
-def _result() -> TypeAdapter[Result]:
-    return TypeAdapter(Result)
-
-
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteOperations:
-    def __init__(self, *, reading: Connection, writer: Writer, set_aside: SetAside) -> None:
-        self._reading = reading
-        self._writer = writer
-        self._aside = set_aside
+    reading: Connection
+    writer: Writer
+    unreadable: UnreadableRows
 
     async def add(self, operation: Operation) -> Operation:
         row = _row(operation)
 
         async def work(tx: SqliteTransaction) -> Operation:
             if rows := await tx.rows(_UNDELIVERED, row):
-                known = self._aside.first("command", rows, operation_of)
+                known = self.unreadable.first("command", rows, operation_of)
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
-                        f"the command {name_of('command', rows[0])} was begun by another version "
+                        f"the command {row_name('command', rows[0])} was begun by another version "
                         "of chatbridge, and this one cannot read how it is. Install that version "
                         "again"
                     )
                 return known
-            tx.check_file()
-            await tx.change(_ADD, row)
+            tx.file.check()
+            await tx.change(insert("operations", row), row)
             return operation
 
-        return await self._writer.run(work)
+        return await self.writer.run(work)
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         row = {**_row(operation), "was": was.value}
-
-        async def work(tx: SqliteTransaction) -> bool:
-            return await tx.change(_SAVE, row) == 1
-
-        return await self._writer.run(work)
+        return await self.writer.run(lambda tx: tx.change(_SAVE, row)) == 1
 
     async def delivered(self, call: CallName) -> None:
-        async def work(tx: SqliteTransaction) -> None:
-            await tx.change(_DELIVERED, (call.link, call.request))
-
-        await self._writer.run(work)
+        await self.writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))
 
     async def get(self, operation_id: str) -> Operation | None:
-        rows = await self._reading.rows(_GET, (operation_id,))
-        return self._aside.first("command", rows, operation_of)
+        rows = await self.reading.rows(_GET, (operation_id,))
+        return self.unreadable.first("command", rows, operation_of)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
@@ -126,10 +106,11 @@ class SqliteOperations:
         return await self._all(_UNENDED)
 
     async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
-        return self._aside.read("command", await self._reading.rows(sql, parameters), operation_of)
+        rows = await self.reading.rows(sql, parameters)
+        return self.unreadable.read("command", rows, operation_of)
 
     async def granted(self, *, link: str, grant: str) -> bool:
-        return bool(await self._reading.rows(_GRANTED, (link, grant)))
+        return bool(await self.reading.rows(_GRANTED, (link, grant)))
 
     async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
         given = {"before": before, "keep": keep, "limit": limit}
@@ -140,59 +121,34 @@ class SqliteOperations:
                 await tx.change(_REMOVE, (row["seq"],))
             return texts(old)
 
-        return await self._writer.run(work)
+        return await self.writer.run(work)
 
 
 def _row(operation: Operation) -> dict[str, Any]:
     return {
-        "id": operation.id,
+        **agent_row(operation),
+        **attributes(operation, "tool", "title", "created_at", "approved", "ask_id", "delivered"),
+        **attributes(operation, "started_at", "ended_at"),
         "link": operation.call.link,
         "request": operation.call.request,
-        "project": operation.project.key,
-        "project_name": operation.project.name,
-        "project_label": operation.project.label,
-        "client": operation.agent.client,
-        "agent_name": operation.agent.name,
-        "tool": operation.tool,
-        "title": operation.title,
         "group_name": operation.group,
-        "plan": as_json(_plan(), operation.plan),
+        "plan": as_json(Plan, operation.plan),
         "synchronous": operation.plan.synchronous,
-        "created_at": operation.created_at,
         "grant_key": operation.grant,
         "stage": operation.stage.value,
-        "approved": operation.approved,
-        "ask_id": operation.ask_id,
-        "started_at": operation.started_at,
-        "ended_at": operation.ended_at,
-        "delivered": operation.delivered,
-        "result": as_json(_result(), operation.result),
+        "result": as_json(Result, operation.result),
     }
 
 
 def operation_of(row: sqlite3.Row) -> Operation:
     """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    check_agent(row)
-    check_types(row, (*OF_A_CALL, "tool", "title", "group_name", "plan", "result"), str)
-    check_types(row, ("grant_key", "ask_id"), str | None)
-    check_types(row, ("created_at",), NUMBER)
-    check_types(row, ("started_at", "ended_at"), NUMBER | None)
-    return Operation(
-        id=row["id"],
-        call=CallName(link=row["link"], request=row["request"]),
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        tool=row["tool"],
-        title=row["title"],
+    return make(
+        Operation,
+        row,
+        **agent_of(row),
+        call=call_name_of(row),
         group=row["group_name"],
-        plan=_plan().validate_python(json.loads(row["plan"])),
-        created_at=row["created_at"],
-        stage=Stage(row["stage"]),
+        plan=json.loads(row["plan"]),
         grant=row["grant_key"],
-        approved=bool(row["approved"]),
-        ask_id=row["ask_id"],
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        delivered=bool(row["delivered"]),
-        result=_result().validate_python(json.loads(row["result"])),
+        result=json.loads(row["result"]),
     )

@@ -1,149 +1,149 @@
-"""Asks and calls as rows of the schema, and back.
+"""Asks, calls and notices as rows of the schema, and back.
 
-Owns which field goes into which column. The statements are the transaction's and the store's.
+Owns which field goes into which column, the summary beside each ask, and what becomes of rows that
+cannot be read. The statements are in `transaction`, `sqlite` and `operations`.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
+from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
+from chatbridge.core.cards.card import State
+from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.model import (
-    Agent,
+    Answer,
     Ask,
     Call,
-    CallName,
+    ChannelState,
     Draft,
-    Note,
+    Notice,
+    OperationEnd,
     Outcome,
     Post,
-    Project,
     Question,
     Status,
+    View,
 )
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.row import Row, Summary
-from chatbridge.store.summary import as_text, summary_of
+from chatbridge.core.operation import Operation
+from chatbridge.core.text import one_line, prose, shortened
+from chatbridge.markdown import HEADLINE_SOURCE, headline
+
+log = logging.getLogger(__name__)
+
+MAX_SUMMARY = 300
+MAX_ANSWERS, MAX_VALUES = 3, 5  # How many answers, and how many values of each, are summed up
 
 T = TypeVar("T")
 
-NUMBER = int | float
-
-CONTENT_COLUMNS = (
-    "id", "project", "client", "fingerprint", "created_at", "project_name", "project_label",
-    "agent_name", "tool", "dialect", "title", "questions",
-)  # fmt: skip
-STATE_COLUMNS = (
-    "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
-    "discarded", "alone_since", "alone", "words", "summary", "draft", "outcome", "late",
-)  # fmt: skip
-
-_OF_AN_AGENT = ("id", "project", "client", "project_name", "agent_name")
-OF_A_CALL = ("link", "request")
+_TIMES = ("deadline", "settled_at", "delivered_at")
+_CALL_TIMES = ("ended_at", "delivered_at", "counts_until")
+_QUESTIONS = tuple[Question, ...]
+_QUESTION_IDS = tuple[str, ...]
 
 
 @cache
-def _questions() -> TypeAdapter[tuple[Question, ...]]:
-    return TypeAdapter(tuple[Question, ...])
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
-@cache
-def _question_ids() -> TypeAdapter[tuple[str, ...]]:
-    return TypeAdapter(tuple[str, ...])
+def insert(table: str, row: Mapping[str, Any]) -> str:
+    """The statement that adds this row, by its keys."""
+    values = ", ".join(f":{key}" for key in row)
+    return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"  # noqa: S608 - our names
 
 
-@cache
-def _draft() -> TypeAdapter[Draft]:
-    return TypeAdapter(Draft)
-
-
-@cache
-def _outcome() -> TypeAdapter[Outcome]:
-    return TypeAdapter(Outcome)
-
-
-@cache
-def _operation_end() -> TypeAdapter[OperationEnd]:
-    return TypeAdapter(OperationEnd)
+def assignments(row: Iterable[str]) -> str:
+    return ", ".join(f"{key} = :{key}" for key in row)
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
-    return {**_content_row(ask), **state_row(ask)}
-
-
-def _content_row(ask: Ask) -> dict[str, Any]:
-    """What never changes."""
     return {
-        "id": ask.id,
-        "project": ask.project.key,
-        "client": ask.agent.client,
-        "fingerprint": ask.fingerprint,
-        "created_at": ask.created_at,
-        "project_name": ask.project.name,
-        "project_label": ask.project.label,
-        "agent_name": ask.agent.name,
-        "tool": ask.tool,
-        "dialect": ask.dialect,
-        "title": ask.title,
-        "questions": as_json(_questions(), ask.questions),
+        **agent_row(ask),
+        **attributes(ask, "fingerprint", "created_at", "tool", "dialect", "title"),
+        "questions": as_json(_QUESTIONS, ask.questions),
+        **state_row(ask),
     }
 
 
 def state_row(ask: Ask) -> dict[str, Any]:
     """What a change can touch."""
     return {
+        **attributes(ask, "revision", *_TIMES, "kept", "kept_until", "discarded"),
         "status": ask.status.value,
-        "revision": ask.revision,
-        "deadline": ask.deadline,
-        "settled_at": ask.settled_at,
-        "delivered_at": ask.delivered_at,
-        "kept": ask.kept,
-        "kept_until": ask.kept_until,
-        "discarded": ask.discarded,
-        "alone_since": ask.alone_since,
-        "alone": ask.alone,
+        "alone_since": ask.orphaned_since,
+        "alone": ask.orphaned,
         "words": _words(ask),
-        "summary": as_text(summary_of(ask)),
-        "draft": as_json(_draft(), ask.draft),
-        "outcome": ask.outcome and as_json(_outcome(), ask.outcome),
-        "late": ask.late and as_json(_outcome(), ask.late),
+        "summary": adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode(),
+        "draft": as_json(Draft, ask.draft),
+        "outcome": ask.outcome and as_json(Outcome, ask.outcome),
+        "late": ask.late and as_json(Outcome, ask.late),
     }
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
-    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    _check_listed(row)
-    check_types(row, ("fingerprint", "tool", "dialect"), str)
-    check_types(row, ("title",), str | None)
-    check_types(row, ("revision",), NUMBER)
-    check_types(row, ("kept_until", "alone_since"), NUMBER | None)
-    ask = _ask(row)
+    """:raises ValueError: it is not as this version writes it."""
+    ask = make(
+        Ask,
+        row,
+        **agent_of(row),
+        questions=adapter(_QUESTIONS).validate_json(row["questions"]),
+        draft=adapter(Draft).validate_json(row["draft"]),
+        outcome=optional_json(Outcome, row["outcome"]),
+        late=optional_json(Outcome, row["late"]),
+        orphaned_since=row["alone_since"],
+        orphaned=row["alone"],
+    )
     _check_parts(ask)
     return ask
 
 
-def check_types(row: sqlite3.Row, columns: tuple[str, ...], kind: Any) -> None:
-    """SQLite keeps a value of any type in any column."""
-    for column in columns:
-        if not isinstance(row[column], kind):
-            raise TypeError(column)
+def make(kind: type[T], row: sqlite3.Row, **parts: Any) -> T:
+    """Build a value from the columns that are called as its fields, and from these parts. SQLite
+    keeps a value of any type in any column. :raises ValueError: one of them does not fit."""
+    hashable: Any = kind
+    columns = {name: row[name] for name in _field_names(hashable) if name not in parts}
+    return cast("T", adapter(hashable).validate_python({**columns, **parts}))
 
 
-def check_agent(row: sqlite3.Row) -> None:
+@cache
+def _field_names(kind: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+def attributes(value: object, *names: str) -> dict[str, Any]:
+    """Those that are columns of the same name."""
+    return {name: getattr(value, name) for name in names}
+
+
+def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
     """What every row has that an agent caused."""
-    check_types(row, _OF_AN_AGENT, str)
-    check_types(row, ("project_label",), str | None)
+    return {
+        "id": of.id,
+        "project": of.project.key,
+        "project_name": of.project.name,
+        "project_label": of.project.label,
+        "client": of.agent.client,
+        "agent_name": of.agent.name,
+    }
 
 
-def _check_listed(row: sqlite3.Row) -> None:
-    check_agent(row)
-    check_types(row, ("created_at",), NUMBER)
-    check_types(row, ("deadline", "settled_at", "delivered_at"), NUMBER | None)
+def agent_of(row: sqlite3.Row) -> dict[str, Any]:
+    """`agent_row` backwards, but for the id."""
+    names = {"key": row["project"], "name": row["project_name"], "label": row["project_label"]}
+    return {"project": names, "agent": {"client": row["client"], "name": row["agent_name"]}}
+
+
+def call_name_of(row: sqlite3.Row) -> dict[str, Any]:
+    return {"link": row["link"], "request": row["request"]}
 
 
 def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
@@ -152,7 +152,8 @@ def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
 
 
 def _check_parts(ask: Ask) -> None:
-    """That its parts fit one another: whoever draws or ends it relies on that."""
+    """Check that its parts fit one another: drawing and ending it rely on that. :raises
+    ValueError:"""
     number = len(ask.questions)
     if not number or len(ask.draft.entries) != number or not 0 <= ask.draft.at <= number:
         raise ValueError("draft")
@@ -166,33 +167,6 @@ def _check_parts(ask: Ask) -> None:
         raise ValueError("outcome")
 
 
-def _ask(row: sqlite3.Row) -> Ask:
-    return Ask(
-        id=row["id"],
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        tool=row["tool"],
-        dialect=row["dialect"],
-        title=row["title"],
-        questions=_questions().validate_json(row["questions"]),
-        fingerprint=row["fingerprint"],
-        created_at=row["created_at"],
-        deadline=row["deadline"],
-        draft=_draft().validate_json(row["draft"]),
-        status=Status(row["status"]),
-        revision=row["revision"],
-        settled_at=row["settled_at"],
-        outcome=_outcome().validate_json(row["outcome"]) if row["outcome"] else None,
-        late=_outcome().validate_json(row["late"]) if row["late"] else None,
-        delivered_at=row["delivered_at"],
-        kept=bool(row["kept"]),
-        kept_until=row["kept_until"],
-        discarded=bool(row["discarded"]),
-        alone_since=row["alone_since"],
-        alone=bool(row["alone"]),
-    )
-
-
 ROW_COLUMNS = (
     "seq", "id", "project", "project_name", "project_label", "client", "agent_name", "status",
     "created_at", "deadline", "settled_at", "delivered_at", "late IS NOT NULL AS is_late", "alone",
@@ -201,106 +175,126 @@ ROW_COLUMNS = (
 """What a row of a list is made of."""
 
 
-def row_of(row: sqlite3.Row, summary: Summary) -> Row:
-    _check_listed(row)
-    return Row(
-        id=row["id"],
-        seq=row["seq"],
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        status=Status(row["status"]),
-        created_at=row["created_at"],
-        deadline=row["deadline"],
-        settled_at=row["settled_at"],
-        delivered_at=row["delivered_at"],
-        late=bool(row["is_late"]),
-        alone=bool(row["alone"]),
-        summary=summary,
+def summary_in(text: str | None) -> Summary | None:
+    """None if there is none, or another version of chatbridge has written it."""
+    try:
+        return None if text is None else cast("Summary", adapter(Summary).validate_json(text))
+    except ValidationError:
+        return None
+
+
+def summary_of(ask: Ask) -> Summary:
+    """The texts of an ask for lists. Every text is cut before it is looked at, so that a summary
+    costs the same for a short ask and a long one."""
+    if not ask.questions:  # no tool asks nothing, but the store keeps whatever it is given
+        return Summary(question="", count=0)
+    first, draft, state = ask.questions[0], ask.draft, state_of(ask)
+    subject, outcome = first.subject, ask.late or ask.outcome
+    question = shortened(headline(prose(first.text[:HEADLINE_SOURCE])), MAX_SUMMARY)
+    return Summary(
+        question=question,
+        title=_title(ask, question),
+        subject=_subject(ask),
+        language=subject.language if subject else None,
+        file=bool(subject and subject.file),
+        approval=ask.approval,
+        channels=ask.approval_channels,
+        count=len(ask.questions),
+        at=draft.at,
+        done=sum(entry.done for entry in draft.entries),
+        review=draft.view is View.REVIEW,
+        state=state,
+        verdict=verdict_of(ask),
+        beyond=bool(subject and subject.beyond),
+        said=_said(ask, state),
+        ended_at=outcome.at if outcome else None,
+        by=outcome.by.channel if outcome and outcome.by else None,
     )
+
+
+def _subject(ask: Ask) -> str | None:
+    first = ask.questions[0]
+    if first.subject is None:
+        return None
+    code = first.subject.code.strip()[:MAX_SUMMARY]
+    short = replace(first, subject=replace(first.subject, code=code))
+    drawn = drawn_subject(replace(ask, questions=(short,)))
+    return (drawn.file or drawn.code)[:MAX_SUMMARY] if drawn else None
+
+
+def _title(ask: Ask, question: str) -> str | None:
+    title = shortened(one_line((ask.title or ask.questions[0].title or "")[:1_000]), MAX_SUMMARY)
+    repeated = len(ask.questions) == 1 and title.casefold() in question.casefold()
+    return None if not title or repeated else title
+
+
+def _said(ask: Ask, state: State) -> str | None:
+    outcome = ask.late or ask.outcome
+    if outcome is None:
+        return None
+    if state is State.CANCELLED:
+        said = outcome.reason
+    elif ask.approval:
+        said = outcome.answers[0].custom_text if outcome.answers else None
+    else:
+        pairs = zip(ask.questions, outcome.answers[:MAX_ANSWERS], strict=False)
+        texts = (said_to(question, _cut(answer)) for question, answer in pairs)
+        said = " · ".join(text for text in texts if text)
+    return shortened(one_line(said[: 4 * MAX_SUMMARY]), MAX_SUMMARY) if said else None
+
+
+def _cut(answer: Answer) -> Answer:
+    own = answer.custom_text
+    return replace(
+        answer,
+        values=tuple(value[:MAX_SUMMARY] for value in answer.values[:MAX_VALUES]),
+        custom_text=None if own is None else own[:MAX_SUMMARY],
+    )
+
+
+def row_of(row: sqlite3.Row, summary: Summary) -> Row:
+    parts = agent_of(row)
+    return make(Row, row, **parts, late=row["is_late"], orphaned=row["alone"], summary=summary)
 
 
 def call_row(call: Call) -> dict[str, Any]:
     return {
         "link": call.name.link,
         "request": call.name.request,
-        "ask_id": call.ask_id,
         "question_ids": json.dumps(call.question_ids, ensure_ascii=False),
-        "started_at": call.started_at,
-        "ended_at": call.ended_at,
-        "delivered_at": call.delivered_at,
-        "ticket": call.ticket,
-        "late": call.late,
-        "counts_until": call.counts_until,
+        **attributes(call, "ask_id", "started_at", *_CALL_TIMES, "ticket", "late"),
     }
 
 
 def call_of(row: sqlite3.Row) -> Call:
-    check_types(row, (*OF_A_CALL, "ask_id"), str)
-    check_types(row, ("started_at",), NUMBER)
-    check_types(row, ("ended_at", "delivered_at", "counts_until"), NUMBER | None)
-    return Call(
-        name=CallName(link=row["link"], request=row["request"]),
-        ask_id=row["ask_id"],
-        question_ids=_question_ids().validate_json(row["question_ids"]),
-        started_at=row["started_at"],
-        ended_at=row["ended_at"],
-        delivered_at=row["delivered_at"],
-        ticket=bool(row["ticket"]),
-        late=bool(row["late"]),
-        counts_until=row["counts_until"],
-    )
+    question_ids = adapter(_QUESTION_IDS).validate_json(row["question_ids"])
+    return make(Call, row, name=call_name_of(row), question_ids=question_ids)
 
 
 def notice_row(notice: Notice) -> dict[str, Any]:
     return {
-        "id": notice.id,
+        **agent_row(notice),
         "link": notice.call.link,
         "request": notice.call.request,
-        "project": notice.project.key,
-        "client": notice.agent.client,
-        "project_name": notice.project.name,
-        "project_label": notice.project.label,
-        "agent_name": notice.agent.name,
-        "title": notice.title,
-        "message": notice.message,
+        **attributes(notice, "title", "message", "at"),
         "level": notice.level.value,
-        "at": notice.at,
-        "operation": notice.operation and as_json(_operation_end(), notice.operation),
+        "operation": notice.operation and as_json(OperationEnd, notice.operation),
     }
 
 
 def notice_of(row: sqlite3.Row) -> Notice:
-    check_agent(row)
-    check_types(row, (*OF_A_CALL, "title", "message"), str)
-    check_types(row, ("at",), NUMBER)
-    return Notice(
-        id=row["id"],
-        call=CallName(link=row["link"], request=row["request"]),
-        project=Project(key=row["project"], name=row["project_name"], label=row["project_label"]),
-        agent=Agent(client=row["client"], name=row["agent_name"]),
-        title=row["title"],
-        message=row["message"],
-        level=Level(row["level"]),
-        at=row["at"],
-        operation=(_operation_end().validate_json(row["operation"]) if row["operation"] else None),
-    )
+    operation = optional_json(OperationEnd, row["operation"])
+    return make(Notice, row, **agent_of(row), call=call_name_of(row), operation=operation)
 
 
 def post_of(row: sqlite3.Row) -> Post:
-    check_types(row, ("ask_id", "surface", "place"), str)
-    check_types(row, ("revision",), int)
-    return Post(
-        ask_id=row["ask_id"],
-        surface=row["surface"],
-        place=row["place"],
-        revision=row["revision"],
-    )
+    return make(Post, row)
 
 
-def note_of(row: sqlite3.Row) -> Note:
-    """A cursor that is damaged is still one: without it, what waits would be passed over."""
-    at = row["at"] if isinstance(row["at"], NUMBER) else 0.0
-    return Note(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
+def note_of(row: sqlite3.Row) -> ChannelState:
+    """Keep also a damaged cursor: without it, what waits would be skipped."""
+    at = row["at"] if isinstance(row["at"], int | float) else 0.0
+    return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
 def folded(text: str) -> str:
@@ -318,6 +312,77 @@ def _words(ask: Ask) -> str:
     return folded("\n".join(word for word in words if word))
 
 
-def as_json(adapter: TypeAdapter[T], value: T) -> str:
+def as_json(kind: Any, value: object) -> str:
     # Not dump_json: it raises on a lone surrogate, which the connection replaces.
-    return json.dumps(adapter.dump_python(value), ensure_ascii=False)
+    return json.dumps(adapter(kind).dump_python(value), ensure_ascii=False)
+
+
+def optional_json(kind: Any, text: str | None) -> Any:
+    """None where there is no text. :raises ValueError:"""
+    return adapter(kind).validate_json(text) if text else None
+
+
+LISTED = 1_000
+NAMES = {
+    "question": ("id",),
+    "call": ("link", "request"),
+    "post": ("ask_id", "surface"),
+    "notice": ("id",),
+    "command": ("id",),
+}
+"""Columns that identify a row of each kind."""
+UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)  # Raised by unreadable rows
+
+
+def row_name(kind: str, row: sqlite3.Row) -> str:
+    parts = [row[part] for part in NAMES[kind]]
+    return " ".join(part if isinstance(part, str) else "?" for part in parts)
+
+
+class UnreadableRows:
+    """Rows that this version cannot read: a newer one wrote them, or something damaged them. Such a
+    row stays as it is and is left out of what is read, so that everything else goes on. Each is
+    logged once, and all of them are listed for whoever asks how the store is."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], None] = {}
+        self._open_asks: set[int] = set()
+
+    @property
+    def listed(self) -> Sequence[tuple[str, str]]:
+        """The kind and the name of each."""
+        return list(self._known)
+
+    @property
+    def open_asks(self) -> str:
+        """The `seq` of each open ask among them, as JSON."""
+        return json.dumps(list(self._open_asks))
+
+    def read(
+        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
+    ) -> list[T]:
+        """Those that can be read."""
+        found = []
+        for row in rows:
+            try:
+                found.append(make(row))
+            except UNREADABLE as error:
+                self._add(kind, row, error)
+        return found
+
+    def first(
+        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
+    ) -> T | None:
+        """The first that can be read; the rest is not looked at."""
+        return next((each for row in rows for each in self.read(kind, (row,), make)), None)
+
+    def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
+        if kind == "question" and row["status"] == "open":
+            self._open_asks.add(row["seq"])
+        name = row_name(kind, row)
+        if (kind, name) in self._known or len(self._known) >= LISTED:
+            return
+        self._known[kind, name] = None
+        # Only the error's kind: its text would quote what the row holds.
+        why = type(error).__name__
+        log.error("%s %s cannot be read by this version and is set aside (%s)", kind, name, why)

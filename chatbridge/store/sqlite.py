@@ -1,8 +1,7 @@
-"""The store in one SQLite file, for one hub.
+"""The store in one SQLite file, for one hub: its two connections, and reads outside transactions.
 
-Owns the file, its two connections and what is read outside of transactions. One connection
-writes, through the writer; the other one only reads, so that a read never sees what is not yet
-committed.
+One connection writes, through the writer. The other one only reads, so that a read never sees what
+is not yet committed.
 """
 
 from __future__ import annotations
@@ -17,44 +16,47 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbridge.core.bounds import Slices
+from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, Note, Post
-from chatbridge.core.notice import Notice
-from chatbridge.core.row import Past, Row, Rows
+from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
-from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.opened_file import OpenedFile
+from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
-from chatbridge.store.recent import Recent
 from chatbridge.store.rows import (
     ROW_COLUMNS,
+    UnreadableRows,
     ask_of,
     folded,
     note_of,
     notice_of,
     post_of,
     row_of,
+    summary_in,
+    summary_of,
     texts,
 )
-from chatbridge.store.set_aside import SetAside
-from chatbridge.store.summary import from_text, summary_of
-from chatbridge.store.transaction import ASK, COUNT_OPEN_ASKS, POST, READABLE
+from chatbridge.store.transaction import (
+    ASK,
+    COUNT_OPEN_ASKS,
+    POST,
+    READABLE,
+    REMOVE_ENDED,
+    REMOVE_NOTICES,
+    Cache,
+)
 from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
 
-SWEPT_AT_ONCE = 200
-"""Asks removed in one work: a sweep of any size lets an answer pass within milliseconds."""
+SWEPT_AT_ONCE = 200  # In one work, so that an answer passes within milliseconds
 
 NAMED = 3
 BY_PREFIX = """
     SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
     AND project = :project ORDER BY id
 """
-OPEN_ASKS = """
-    SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq
-"""
+OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
     SELECT * FROM asks WHERE settled_at IS NOT NULL
     AND (:search IS NULL OR instr(words, :search))
@@ -116,23 +118,19 @@ class SqliteStore:
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading
         self._writing = writing
-        self._recent = Recent()
-        self._aside = SetAside()
-        self.file = OpenedFile(writing.path)
-        self._writer = Writer(writing, self._recent, self._aside, self.file)
+        self._cache = Cache()
+        self._unreadable = UnreadableRows()
+        self.file = DatabaseFile(writing.path)
+        self._writer = Writer(writing, self._cache, self._unreadable, self.file)
         self.operations = SqliteOperations(
-            reading=reading, writer=self._writer, set_aside=self._aside
+            reading=reading, writer=self._writer, unreadable=self._unreadable
         )
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
-        """Create the file where there is none, or bring it to this version's schema.
-
-        Close it in the end: its threads would keep the process alive.
-
-        :raises NewerDatabase: the file was left untouched.
-        :raises StoreError: it cannot be opened, or is not chatbridge's.
-        """
+        """Create the file where there is none, or bring it to this version's schema. Close it in
+        the end: its threads would keep the process alive. :raises NewerDatabase: the file was left
+        untouched. :raises StoreError: it cannot be opened, or is not chatbridge's."""
         _create(path)
         await migrate.check(path)
         _make_private(path)
@@ -157,7 +155,7 @@ class SqliteStore:
     def faults(self) -> list[str]:
         """What its owner should know of it."""
         found = [] if self.file.is_there() else [self.file.fault]
-        if not (aside := self._aside.listed):
+        if not (aside := self._unreadable.listed):
             return found
         named = ", ".join(f"{kind} {name}" for kind, name in aside[:NAMED])
         more = f" and {len(aside) - NAMED} more" if len(aside) > NAMED else ""
@@ -180,10 +178,10 @@ class SqliteStore:
 
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()
-        if known := self._recent.asks.get(ask_id, {}):
+        if known := self._cache.asks.get(ask_id):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
-        return self._aside.first("question", rows, ask_of)
+        return self._unreadable.first("question", rows, ask_of)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
         return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
@@ -192,9 +190,10 @@ class SqliteStore:
         return await self._asks(OPEN_ASKS)
 
     async def open_rows(self, *, limit: int, skip: int = 0) -> Rows:
-        page = {"limit": limit, "skip": skip, "aside": self._aside.open_asks}
+        unread = {"aside": self._unreadable.open_asks}
+        page = {"limit": limit, "skip": skip, **unread}
         rows = await self._rows(await self._reading.rows(OPEN_ROWS, page))
-        ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, {"aside": self._aside.open_asks})
+        ((total,),) = await self._reading.rows(COUNT_OPEN_ASKS, unread)
         return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
@@ -227,12 +226,12 @@ class SqliteStore:
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         rows = await self._reading.rows(NOTICES, (since, limit))
-        return self._aside.read("notice", rows, notice_of)
+        return self._unreadable.read("notice", rows, notice_of)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}
         rows = await self._reading.rows(NOTICES_BEHIND, behind)
-        return self._aside.read("notice", rows, notice_of)
+        return self._unreadable.read("notice", rows, notice_of)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
@@ -245,29 +244,26 @@ class SqliteStore:
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         self._reading.check_open()
-        if (known := self._recent.posts.get(ask_id, {})) is not None:
+        if (known := self._cache.posts.get(ask_id)) is not None:
             return known.get(surface)
         rows = await self._reading.rows(POST, (ask_id, surface))
-        return self._aside.first("post", rows, post_of)
+        return self._unreadable.first("post", rows, post_of)
 
     async def post_at(self, *, surface: str, handle: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
-        return self._aside.first("post", rows, post_of)
+        return self._unreadable.first("post", rows, post_of)
 
-    async def note(self, *, channel: str, key: str) -> Note | None:
+    async def note(self, *, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
         return note_of(rows[0]) if rows else None
 
     async def sweep(self, *, before: float) -> int:
-        removed = 0
-        while batch := await self._writer.run(
-            lambda tx: tx.remove_ended(before=before, limit=SWEPT_AT_ONCE)
-        ):
+        limits, removed = (before, SWEPT_AT_ONCE), 0
+        while batch := await self._writer.run(lambda tx: tx.change(REMOVE_ENDED, limits)):
             removed += batch
-            self._recent.forget()
-        while await self._writer.run(
-            lambda tx: tx.remove_notices(before=before, limit=SWEPT_AT_ONCE)
-        ):
+            for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
+                cached.clear()
+        while await self._writer.run(lambda tx: tx.change(REMOVE_NOTICES, limits)):
             pass
         return removed
 
@@ -275,7 +271,7 @@ class SqliteStore:
         asks: list[Ask] = []
         slices = Slices()
         for row in await self._reading.rows(sql, parameters):
-            asks += self._aside.read("question", (row,), ask_of)
+            asks += self._unreadable.read("question", (row,), ask_of)
             await slices.pause()
         return asks
 
@@ -283,13 +279,13 @@ class SqliteStore:
         found: list[Row] = []
         slices = Slices()
         for row in rows:
-            summary = from_text(row["summary"])
+            summary = summary_in(row["summary"])
             if summary is None:
                 whole = await self.ask(row["id"])
                 if whole is None:  # swept meanwhile, or set aside
                     continue
                 summary = summary_of(whole)
-            found += self._aside.read("question", (row,), partial(row_of, summary=summary))
+            found += self._unreadable.read("question", (row,), partial(row_of, summary=summary))
             await slices.pause()
         return found
 

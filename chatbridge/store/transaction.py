@@ -6,40 +6,37 @@ Begin, commit and roll-back are the writer's.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections import ChainMap, OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Note, Post, Status
-from chatbridge.core.notice import Notice
-from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.opened_file import OpenedFile
-from chatbridge.store.recent import MAX_CHARACTERS, Changes, Recent
+from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
+from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.rows import (
-    CONTENT_COLUMNS,
-    STATE_COLUMNS,
+    UnreadableRows,
     ask_of,
     ask_row,
+    assignments,
     call_of,
     call_row,
+    insert,
     notice_of,
     notice_row,
     post_of,
     state_row,
     texts,
 )
-from chatbridge.store.set_aside import SetAside
 
+K = TypeVar("K")
 T = TypeVar("T")
 
-_ASK_COLUMNS = (*CONTENT_COLUMNS, *STATE_COLUMNS)
-_ADD_ASK = "INSERT INTO asks ({}) VALUES ({})".format(  # noqa: S608 - constants
-    ", ".join(_ASK_COLUMNS), ", ".join(f":{column}" for column in _ASK_COLUMNS)
-)
-_SAVE_ASK = "UPDATE asks SET {} WHERE id = :id AND status = :was".format(  # noqa: S608 - constants
-    ", ".join(f"{column} = :{column}" for column in STATE_COLUMNS)
-)
+CACHED = 2_000  # Of each kind; an ask takes about 5 KB
+MAX_CACHED_CHARACTERS = 20_000  # Longer asks are read from the file
+
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """
     SELECT * FROM asks
@@ -78,24 +75,17 @@ OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open'
     AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
 """
-CALL = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = ? AND calls.request = ?
-"""
-LIVE_CALLS = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY calls.started_at
-"""
-NEWEST_CALL = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE asks.id = ? AND calls.link = ?
+_CALLS = "calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask"
+CALL = f"SELECT {_CALLS} WHERE calls.link = ? AND calls.request = ?"
+LIVE_CALLS = f"SELECT {_CALLS} WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY started_at"
+NEWEST_CALL = f"""
+    SELECT {_CALLS} WHERE asks.id = ? AND calls.link = ?
     AND NOT (calls.counts_until IS NULL AND calls.delivered_at IS NULL
              AND ifnull(calls.ended_at <= asks.settled_at, 0))
     ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
 """
-LIVE_CALLS_OF = """
-    SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = :link AND calls.ended_at IS NULL
+LIVE_CALLS_OF = f"""
+    SELECT {_CALLS} WHERE calls.link = :link AND calls.ended_at IS NULL
     AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint)
     ORDER BY calls.started_at, calls.rowid
 """
@@ -130,14 +120,7 @@ _SAVE_NOTE = """
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
-_ADD_NOTICE = """
-    INSERT INTO notices
-    (id, link, request, project, client, project_name, project_label, agent_name, title, message,
-     level, at, operation)
-    VALUES (:id, :link, :request, :project, :client, :project_name, :project_label, :agent_name,
-            :title, :message, :level, :at, :operation)
-    ON CONFLICT (link, request, title, message) DO NOTHING
-"""
+_UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
 _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
@@ -152,7 +135,7 @@ _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
 """
-_REMOVE_NOTICES = """
+REMOVE_NOTICES = """
     DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
 """
 REMOVE_ENDED = """
@@ -161,44 +144,66 @@ REMOVE_ENDED = """
 """
 
 
+def save_ask_sql(row: Iterable[str]) -> str:
+    return f"UPDATE asks SET {assignments(row)} WHERE id = :id AND status = :was"  # noqa: S608
+
+
+@dataclass(slots=True)
+class Cache:
+    """What was written last, as it is in the file: most reads are of these. The hub's lock makes
+    this process the file's only writer, so nothing can change behind its back. None: the file has
+    another text than was given."""
+
+    asks: OrderedDict[str, Ask | None] = field(default_factory=OrderedDict)
+    calls: OrderedDict[CallName, Call | None] = field(default_factory=OrderedDict)
+    posts: OrderedDict[str, dict[str, Post] | None] = field(default_factory=OrderedDict)
+    """All posts of an ask, by surface."""
+
+    def update(self, changes: Cache) -> None:
+        _update(self.asks, changes.asks)
+        _update(self.calls, changes.calls)
+        _update(self.posts, changes.posts)
+
+
+def _update(cached: OrderedDict[K, T | None], changed: OrderedDict[K, T | None]) -> None:
+    for key, value in changed.items():
+        cached.pop(key, None)
+        if value is not None:
+            cached[key] = value
+    while len(cached) > CACHED:
+        cached.popitem(last=False)
+
+
+@dataclass(slots=True)
 class SqliteTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        recent: Recent,
-        changes: Changes,
-        set_aside: SetAside,
-        file: OpenedFile,
-    ) -> None:
-        """`changes` are those of the transaction's other works so far, and take up this one's."""
-        self._connection = connection
-        self._recent = recent
-        self._changes = changes
-        self._aside = set_aside
-        self._file = file
-        self.wrote = False
-        self.failed: StoreError | None = None
-        self.over = False
+    connection: Connection
+    committed: Cache
+    changes: Cache  # Those of the transaction's other works so far; takes up this one's
+    unreadable: UnreadableRows
+    file: DatabaseFile
+    wrote: bool = False
+    failed: StoreError | None = None
+    over: bool = False
 
     async def ask(self, ask_id: str) -> Ask | None:
-        self._check()
-        known = self._recent.asks.get(ask_id, self._changes.asks)
+        with self._checked():
+            known = ChainMap(self.changes.asks, self.committed.asks).get(ask_id)
         return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
-        self.check_file()
-        await self.change(_ADD_ASK, ask_row(ask))
-        self._changes.asks[ask.id] = self._to_keep(ask)
-        self._changes.posts[ask.id] = {}
+        self.file.check()
+        row = ask_row(ask)
+        await self.change(insert("asks", row), row)
+        self.changes.asks[ask.id] = self._to_keep(ask)
+        self.changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
-        saved = (
-            await self.change(_SAVE_ASK, {**state_row(ask), "id": ask.id, "was": was.value}) == 1
-        )
+        row = state_row(ask)
+        saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
-            self._changes.asks[ask.id] = self._to_keep(ask)
+            self.changes.asks[ask.id] = self._to_keep(ask)
         return saved
 
     async def is_new(self, name: CallName, *, fingerprint: str) -> bool:
@@ -218,52 +223,53 @@ class SqliteTransaction:
         if party is not None:
             several = party.endswith(":")
             sql = COUNT_OPEN_ASKS_OF_PARTY if several else COUNT_OPEN_ASKS_OF_PROJECT
-        ((count,),) = await self.rows(sql, {"party": party, "aside": self._aside.open_asks})
+        ((count,),) = await self.rows(sql, {"party": party, "aside": self.unreadable.open_asks})
         return int(count)
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:
-        return self._aside.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
+        return self.unreadable.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
 
     async def call(self, name: CallName) -> Call | None:
-        self._check()
-        if known := self._recent.calls.get(name, self._changes.calls):
+        with self._checked():
+            known = ChainMap(self.changes.calls, self.committed.calls).get(name)
+        if known:
             return known
         rows = await self.rows(CALL, (name.link, name.request))
-        return self._aside.first("call", rows, call_of)
+        return self.unreadable.first("call", rows, call_of)
 
     async def save_call(self, call: Call) -> None:
         if not await self.change(_SAVE_CALL, call_row(call)):
             raise UnknownAsk(call.ask_id)
-        self._changes.calls[call.name] = self._as_stored(call)
+        self.changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
-        return self._aside.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
+        return self.unreadable.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
 
     async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
         rows = await self.rows(NEWEST_CALL, (ask_id, link))
-        return self._aside.first("call", rows, call_of)
+        return self.unreadable.first("call", rows, call_of)
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
-        return self._aside.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
+        return self.unreadable.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
 
     async def live_links(self) -> Sequence[str]:
         return texts(await self.rows(LIVE_LINKS))
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
         rows = await self.rows(POST, (ask_id, surface))
-        return self._aside.first("post", rows, post_of)
+        return self.unreadable.first("post", rows, post_of)
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
         await self.change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
         for handle in handles:
             await self.change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
-        known = self._recent.posts.get(post.ask_id, self._changes.posts)
+        known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
         if known is not None:
-            self._changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
+            self.changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
 
-    async def save_note(self, note: Note) -> None:
+    async def save_note(self, note: ChannelState) -> None:
         await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
     async def drop_note(self, *, channel: str, key: str) -> None:
@@ -271,17 +277,12 @@ class SqliteTransaction:
 
     async def add_notice(self, notice: Notice) -> Notice:
         row = notice_row(notice)
-        await self.change(_ADD_NOTICE, row)
+        await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
         known = await self.rows(_NOTICE_OF, row)
-        return self._aside.first("notice", known, notice_of) or notice
+        return self.unreadable.first("notice", known, notice_of) or notice
 
     async def count_notices(
-        self,
-        *,
-        link: str | None = None,
-        party: str | None = None,
-        since: float,
-        until: float,
+        self, *, link: str | None = None, party: str | None = None, since: float, until: float
     ) -> int:
         of = {"link": link, "party": party, "since": since, "until": until}
         ((count,),) = await self.rows(COUNT_NOTICES, of)
@@ -290,45 +291,33 @@ class SqliteTransaction:
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self.change(_SAVE_NOTICE_POST, (surface, notice_id))
 
-    async def remove_notices(self, *, before: float, limit: int) -> int:
-        return await self.change(_REMOVE_NOTICES, (before, limit))
-
-    async def remove_ended(self, *, before: float, limit: int) -> int:
-        return await self.change(REMOVE_ENDED, (before, limit))
-
-    def check_file(self) -> None:
-        """Before something new is promised. :raises StoreError: the file is gone."""
-        self._file.check()
-
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
-        self._check()
-        try:
-            return await self._connection.rows(sql, parameters)
-        except StoreError as error:
-            self.failed = error
-            raise
+        with self._checked():
+            return await self.connection.rows(sql, parameters)
 
     async def change(self, sql: str, parameters: Parameters) -> int:
-        self._check()
-        self.wrote = True
-        try:
-            return await self._connection.change(sql, parameters)
-        except StoreError as error:
-            self.failed = error
-            raise
+        with self._checked():
+            self.wrote = True
+            return await self.connection.change(sql, parameters)
 
-    def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
-        return self._aside.first("question", rows, ask_of)
-
-    def _to_keep(self, ask: Ask) -> Ask | None:
-        return self._as_stored(ask) if weight_of(ask) <= MAX_CHARACTERS else None
-
-    def _as_stored(self, value: T) -> T | None:
-        return None if self._connection.replaced else value
-
-    def _check(self) -> None:
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
         if self.over:
             raise RuntimeError("a transaction was used after its work had returned")
         # SQLite may have rolled back on the error: what came after it would stand alone.
         if self.failed is not None:
             raise self.failed
+        try:
+            yield
+        except StoreError as error:
+            self.failed = error
+            raise
+
+    def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
+        return self.unreadable.first("question", rows, ask_of)
+
+    def _to_keep(self, ask: Ask) -> Ask | None:
+        return self._as_stored(ask) if weight_of(ask) <= MAX_CACHED_CHARACTERS else None
+
+    def _as_stored(self, value: T) -> T | None:
+        return None if self.connection.replaced else value

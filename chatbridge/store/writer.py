@@ -13,17 +13,14 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.store.connection import Connection
-from chatbridge.store.opened_file import OpenedFile
-from chatbridge.store.recent import Changes, Recent
-from chatbridge.store.set_aside import SetAside
-from chatbridge.store.transaction import SqliteTransaction
+from chatbridge.store.connection import Connection, DatabaseFile
+from chatbridge.store.rows import UnreadableRows
+from chatbridge.store.transaction import Cache, SqliteTransaction
 
 T = TypeVar("T")
 Work = Callable[[SqliteTransaction], Awaitable[T]]
 
-SHARED_BY_AT_MOST = 100
-"""Works in one commit: more would save little and keep the first of them waiting."""
+SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +56,12 @@ class _Spoiled(Exception):
 
 class Writer:
     def __init__(
-        self, connection: Connection, recent: Recent, set_aside: SetAside, file: OpenedFile
+        self, connection: Connection, cache: Cache, unreadable: UnreadableRows, file: DatabaseFile
     ) -> None:
         self._file = file
         self._connection = connection
-        self._recent = recent
-        self._set_aside = set_aside
+        self._cache = cache
+        self._unreadable = unreadable
         self._queue: list[_Job[Any]] = []
         self._wake = asyncio.Event()
         self._closing = False
@@ -108,7 +105,7 @@ class Writer:
                 job.fail(self._closed())
 
     async def _commit_whatever_happens(self, jobs: list[_Job[Any]]) -> None:
-        """An error of ours costs these works, and none after them."""
+        """Commit; an error of ours fails these works and none after them."""
         try:
             await self._commit(jobs)
         except Exception as error:
@@ -129,7 +126,7 @@ class Writer:
             for job in jobs:
                 job.fail(error)
             return
-        changes = Changes()
+        changes = Cache()
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
             endings = [await self._run(job, changes) for job in jobs]
@@ -143,21 +140,21 @@ class Writer:
                 await self._commit([job])
             return
         self._file.is_there()
-        self._recent.committed(changes)
+        self._cache.update(changes)
         for end in endings:
             end()
 
-    async def _run(self, job: _Job[Any], changes: Changes) -> Callable[[], None]:
+    async def _run(self, job: _Job[Any], changes: Cache) -> Callable[[], None]:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
-            return _nothing
+            return lambda: None  # nobody waits for it any more
         transaction = SqliteTransaction(
-            self._connection, self._recent, changes, self._set_aside, self._file
+            self._connection, self._cache, changes, self._unreadable, self._file
         )
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:
-            if _being_cancelled():
+            if self._task.cancelling():
                 raise
             if transaction.wrote or transaction.failed:
                 raise _Spoiled(error) from error
@@ -176,12 +173,3 @@ class Writer:
 
     def _closed(self) -> StoreError:
         return StoreError(f"the database {self._connection.path} has been closed: nothing written")
-
-
-def _nothing() -> None:
-    """Nobody waits for this work any more, and it has not been run."""
-
-
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

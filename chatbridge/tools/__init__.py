@@ -1,1 +1,15 @@
-"""The MCP tools: arguments become an ask, its end becomes a result. None knows a channel."""
+"""MCP tools: they parse arguments into an ask and render its outcome. They know no channel.
+
+server: the MCP server that all sessions share
+call: one tool call: who calls, and how it shows that it waits
+clients: MCP clients by name, and how long their calls may take
+definition: pieces of definitions and schemas; refusals of arguments
+waiting: asking, waiting and returning a ticket; the tool `wait_for_answer`
+elicitation: the client's own window beside the chats
+ask_user: the tool `ask_user`
+auq: the tools `ask_user_questions` and `get_answered_questions`
+question_ask: the tools `question_ask` and `question_summary`
+journal: answers of `question_ask`, as files in the project
+approvals: the tool `approve_tool_use`
+notify_user: the tool `notify_user`
+"""

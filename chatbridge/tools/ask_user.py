@@ -1,26 +1,45 @@
-"""`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool.
-
-Owns the tool's description and the way from its arguments to an ask and from the ask's end to a
-result. What the arguments may be is in `ask_user_input`, what results look like in `outcomes`.
-"""
+"""`ask_user`: CodeNomad's question form and PromptManager's single question, in one tool."""
 
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+import math
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, get_args
 
 from mcp_types import CallToolResult, Tool
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from chatbridge.core.model import Ask, AskRequest, Project
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.errors import ToolInputError
+from chatbridge.core.model import (
+    Answer,
+    Ask,
+    AskRequest,
+    Call,
+    Option,
+    Project,
+    Question,
+    QuestionType,
+    Status,
+)
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
-from chatbridge.tools.ask_user_input import Limits, parse
-from chatbridge.tools.ask_user_schema import input_schema
-from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.definition import described
-from chatbridge.tools.elicitation import Elicitation
-from chatbridge.tools.elicitation_form import window_of
-from chatbridge.tools.outcomes import told
+from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.definition import (
+    Shape,
+    array_field,
+    described,
+    flag_field,
+    invalid_arguments,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+)
+from chatbridge.tools.elicitation import Elicitation, window_of
 from chatbridge.tools.waiting import Waiting
 
 DESCRIPTION = """\
@@ -38,15 +57,14 @@ answered, which is not consent; choose the safe way or ask again later. "pending
 wait_for_answer with the askId."""
 
 
+@dataclass(frozen=True, slots=True)
 class AskUser:
     name = ASK_USER
     always = False
 
-    def __init__(self, waiting: Waiting, elicitation: Elicitation | None = None) -> None:
-        """`elicitation`: where questions are shown in the client's own window, too."""
-        self._waiting = waiting
-        self._elicitation = elicitation
-        self._policy = waiting.broker.policy
+    waiting: Waiting
+    elicitation: Elicitation | None = None
+    """Where questions are shown in the client's own window, too."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
@@ -58,9 +76,8 @@ class AskUser:
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        given = parse(
-            arguments, self._limits(call.project), declared_defaults=self._policy.declared_defaults
-        )
+        declared_defaults = self.waiting.broker.policy.declared_defaults
+        given = parse(arguments, self._limits(call.project), declared_defaults=declared_defaults)
         request = AskRequest(
             project=call.project,
             agent=call.agent,
@@ -70,23 +87,391 @@ class AskUser:
             questions=given.questions,
             timeout=given.timeout,
         )
-        ask, waiting = await self._waiting.ask(request, call)
+        ask, waiting = await self.waiting.ask(request, call)
         async with self._beside(ask, call, wait=given.wait):
-            ended = await self._waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await told(self._waiting, ended or ask, waiting, call)
+            ended = await self.waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
+        return await self.waiting.result(ended or ask, waiting, call, render_result)
 
     def _beside(
         self, ask: Ask, call: ToolCall, *, wait: bool
     ) -> contextlib.AbstractAsyncContextManager[object]:
         """The client's window, for as long as the call waits."""
-        if self._elicitation is None or not wait:
+        if self.elicitation is None or not wait:
             return contextlib.nullcontext()
-        return self._elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
+        return self.elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""
-        policy = self._policy
+        policy = self.waiting.broker.policy
         default = settings_of(project.key).default_timeout or policy.default_timeout
         if policy.declared_defaults:
             default = max(default, policy.default_timeout)
         return Limits(default=min(default, policy.max_timeout), longest=policy.max_timeout)
+
+
+TIMED_OUT = "User did not respond within the timeout period. Proceeding with your best judgment."
+CANCELLED = "User cancelled the question."
+WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
+
+
+def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
+    """How the ask ended as this call's result, or a ticket if it is open."""
+    if ask.open:
+        return _ticket(ask, reach)
+    if ask.dialect == QUESTION:
+        return _sentence(ask, reach)
+    return json_result(_outcome(ask, call, reach))
+
+
+def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
+    nobody = reach.nobody
+    if ask.dialect == QUESTION:
+        go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
+        return text_result(f"{go_on} {nobody}" if nobody else go_on)
+    ticket: dict[str, Any] = {
+        "answered": False,
+        "cancelled": False,
+        "timedOut": False,
+        "answers": [],
+        "pending": True,
+        "askId": ask.id,
+        "next": "The question is still open. Call wait_for_answer with this askId, and again "
+        "until the result is no longer pending.",
+    }
+    return json_result({**ticket, "delivery": nobody} if nobody else ticket)
+
+
+def _answers(ask: Ask) -> tuple[Answer, ...]:
+    """What counts as the answer: a person's, in time or late, or the declared defaults."""
+    if ask.answer is not None:
+        return ask.answer.answers
+    return ask.outcome.answers if ask.outcome else ()
+
+
+def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
+    answers = _answers(ask)
+    result: dict[str, Any] = {
+        "answered": bool(answers),
+        "cancelled": ask.status in (Status.CANCELLED, Status.WITHDRAWN),
+        "timedOut": ask.status is Status.TIMED_OUT and ask.late is None,
+        "answers": list(map(_answer, call.question_ids, answers)),
+    }
+    if reason := _reason(ask):
+        result["reason"] = reason
+    if call.late or ask.late is not None:
+        result["late"] = True
+    if result["timedOut"] and not answers and reach.nobody:
+        result["delivery"] = reach.nobody
+    return result
+
+
+def _reason(ask: Ask) -> str | None:
+    if ask.status is Status.WITHDRAWN:
+        return WITHDRAWN
+    return ask.outcome.reason if ask.outcome else None
+
+
+def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
+    written: dict[str, Any] = {"questionId": question_id, "values": list(answer.values)}
+    if answer.custom_text is not None:
+        written["customText"] = answer.custom_text
+    if answer.decided_by is not None:
+        written["decidedBy"] = answer.decided_by
+    return written
+
+
+def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
+    answers = _answers(ask)
+    if answers:
+        return text_result(_answered(ask.questions[0].type, answers[0]))
+    said, why = CANCELLED, _reason(ask)
+    if ask.status is Status.TIMED_OUT:
+        said, why = TIMED_OUT, reach.nobody
+    return text_result(f"{said} {why}" if why else said, is_error=True)
+
+
+def _answered(kind: QuestionType, answer: Answer) -> str:
+    if kind is QuestionType.TEXT:
+        return f"User answered: {answer.values[0]}"
+    if kind is QuestionType.SELECT and answer.custom_text is not None:
+        return f"User answered: {answer.custom_text}"
+    parts = list(answer.values)
+    if answer.custom_text is not None:
+        parts.append(f"Other: {answer.custom_text}")
+    return f"User selected: {', '.join(parts)}"
+
+
+QUESTIONS, QUESTION = "questions", "question"
+"""The dialects of an ask: how it was asked, and so how it is answered."""
+SHORTEST_TIMEOUT = 10.0
+MAX_QUESTIONS = 10
+MAX_OPTIONS = 100
+MAX_LABEL = 1_000
+MAX_QUESTION = 1_000
+MAX_SINGLE_QUESTION = 100_000
+MAX_TITLE = 100
+
+AskedType = Literal["text", "select", "multi-select", "confirm"]
+"""An approval is none of them: an agent cannot make up a card for one."""
+ASKED_TYPES: tuple[str, ...] = get_args(AskedType)
+
+NO_QUESTION = "Validation error: questions array must have at least 1 item"
+TOO_MANY = "Validation error: questions array exceeds maximum of 10"
+NO_OPTIONS = "Validation error: Options required for select/multi-select types"
+NO_TEXT = "Validation error: question text is required"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The time-outs in force, in seconds."""
+
+    default: float
+    longest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskUserInput:
+    dialect: str
+    title: str | None
+    questions: tuple[Question, ...]
+    timeout: float
+    wait: bool
+
+
+def _labelled(value: object) -> object:
+    return {"label": value} if isinstance(value, str) else value
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+class _Option(Shape):
+    label: str = Field(min_length=1, max_length=MAX_LABEL)
+    description: str | None = Field(default=None, max_length=MAX_SINGLE_QUESTION)
+
+
+_Options = list[Annotated[_Option, BeforeValidator(_labelled)]]
+_Text = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION)]
+
+
+class _Question(Shape):
+    id: str | None = Field(default=None, min_length=1, max_length=200)
+    question: _Text
+    type: AskedType = "text"
+    options: _Options | None = Field(default=None, max_length=MAX_OPTIONS)
+    required: bool = True
+    placeholder: str | None = Field(default=None, max_length=MAX_LABEL)
+    onTimeout: str | list[str] | None = None  # noqa: N815 - the contract's name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_idle_options(cls, given: Any) -> Any:
+        """Options of a text or a confirm are ignored, whatever they are."""
+        if isinstance(given, dict) and given.get("type", "text") in ("text", "confirm"):
+            return {name: value for name, value in given.items() if name != "options"}
+        return given
+
+
+class _Arguments(Shape):
+    questions: list[_Question] | None = Field(default=None, min_length=1, max_length=MAX_QUESTIONS)
+    question: str | None = Field(default=None, min_length=1, max_length=MAX_SINGLE_QUESTION)
+    options: _Options | None = Field(default=None, max_length=MAX_OPTIONS)
+    multiSelect: bool | None = None  # noqa: N815 - the contract's name
+    title: str | None = Field(default=None, max_length=MAX_TITLE)
+    timeout: Annotated[int | None, BeforeValidator(_whole)] = None
+    wait: bool | None = None
+
+
+_FIELDS = {name for shape in (_Arguments, _Question, _Option) for name in shape.model_fields}
+
+
+def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bool) -> AskUserInput:
+    """:raises ToolInputError:"""
+    try:
+        given = _Arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise _refusal(error, arguments) from None
+    dialect, questions = _asked(given, arguments, declared_defaults=declared_defaults)
+    return AskUserInput(
+        dialect=dialect,
+        title=given.title.strip() or None if given.title else None,
+        questions=questions,
+        timeout=_timeout(given.timeout, limits),
+        wait=given.wait is not False,
+    )
+
+
+def _asked(
+    given: _Arguments, arguments: Mapping[str, Any], *, declared_defaults: bool
+) -> tuple[str, tuple[Question, ...]]:
+    if given.questions is None and given.question is None:
+        raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
+    if given.questions is not None and given.question is not None:
+        sentence = "Validation error: give either question or questions, not both"
+        raise refused(sentence, "question", given.question, "one of the two")
+    if given.questions is None:
+        kind: AskedType = "multi-select" if given.multiSelect else "select"
+        one = _Question.model_construct(
+            question=given.question or "",
+            type=kind if given.options else "text",
+            options=given.options,
+        )
+        return QUESTION, (_question(one, "", declared_defaults=declared_defaults),)
+    questions = tuple(
+        _question(q, f"questions[{i}]", declared_defaults=declared_defaults)
+        for i, q in enumerate(given.questions)
+    )
+    ids = [q.id for q in questions]
+    for i, question_id in enumerate(ids):
+        if question_id in ids[:i]:
+            sentence, path = "Validation error: question ids must be unique", f"questions[{i}].id"
+            raise refused(sentence, path, question_id, "another id, or none")
+    return QUESTIONS, questions
+
+
+def _question(given: _Question, path: str, *, declared_defaults: bool) -> Question:
+    if not given.question.strip():
+        raise refused(NO_TEXT, f"{path}.question".lstrip("."), given.question, "some text")
+    choosing = given.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
+    if choosing and not given.options:
+        raise refused(NO_OPTIONS, f"{path}.options", given.options, "at least one option")
+    question = Question(
+        id=given.id or f"q_{secrets.token_hex(3)}",
+        text=given.question,
+        type=QuestionType(given.type),
+        options=_choices(given.options or [], path) if choosing else (),
+        required=given.required,
+        placeholder=given.placeholder,
+    )
+    if given.onTimeout is None:
+        return question
+    default = _default(question, given.onTimeout, f"{path}.onTimeout")
+    return replace(question, on_timeout=default) if declared_defaults else question
+
+
+def _choices(options: _Options, path: str) -> tuple[Option, ...]:
+    labels = [o.label.strip() for o in options]
+    for i, label in enumerate(labels):
+        place = f"{path}.options[{i}]".lstrip(".")
+        if not label:
+            sentence = "Validation error: an option needs a label"
+            raise refused(sentence, place, options[i].label, "some text")
+        if label in labels[:i]:
+            sentence = "Validation error: option labels must be unique"
+            raise refused(sentence, place, label, "another label")
+    return tuple(Option(label=o.label, description=o.description) for o in options)
+
+
+def _default(question: Question, given: str | list[str], path: str) -> Answer:
+    """The declared default as an answer; it must be one that a person could give."""
+    values = (given,) if isinstance(given, str) else tuple(given)
+    sentence = "Validation error: onTimeout does not fit the question"
+    if question.type is QuestionType.CONFIRM:
+        raise refused(sentence, path, given, "nothing: a confirm is never answered by silence")
+    if question.type is QuestionType.TEXT:
+        if len(values) != 1 or not values[0].strip():
+            raise refused(sentence, path, given, "one text")
+        return Answer(values=values)
+    labels = [o.label for o in question.options]
+    one = question.type is QuestionType.SELECT
+    if not values or (one and len(values) != 1) or any(v not in labels for v in values):
+        raise refused(sentence, path, given, ", ".join(labels))
+    return Answer(values=tuple(label for label in labels if label in values))
+
+
+def _timeout(milliseconds: int | None, limits: Limits) -> float:
+    if milliseconds is None:
+        return limits.default
+    try:
+        seconds = milliseconds / 1000
+    except OverflowError:
+        seconds = math.inf
+    if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
+        shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+        accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
+        sentence = "Validation error: timeout is out of range"
+        raise refused(sentence, "timeout", milliseconds, accepted)
+    return seconds
+
+
+def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:
+    """The first problem that the shape check found, in the contract's words where it has some."""
+    first = error.errors(include_url=False)[0]
+    kind, given, path = first["type"], first["input"], first["loc"]
+    if path == ("questions",) and kind == "too_short":
+        return refused(NO_QUESTION, "questions", given, "1 to 10 questions")
+    if path == ("questions",) and kind == "too_long":
+        count = len(arguments["questions"])
+        return refused(TOO_MANY, "questions", f"{count} questions", "1 to 10 questions")
+    refusal = invalid_arguments(error, _FIELDS)
+    if path[-1] == "question" and kind in ("string_too_short", "missing"):
+        given = None if kind == "missing" else given
+        return refused(NO_TEXT, refusal.path, given, "some text")
+    return refusal
+
+
+_OPTIONS = {
+    "type": "array",
+    "description": "Options, as texts or as objects with label and description",
+    "items": {
+        "anyOf": [
+            {"type": "string"},
+            object_schema(
+                "label",
+                label=text_field("What the person taps; short"),
+                description=text_field("What choosing it means"),
+            ),
+        ]
+    },
+    "maxItems": MAX_OPTIONS,
+}
+_QUESTION = object_schema(
+    "question",
+    id=text_field("Comes back as questionId; optional"),
+    question=text_field(
+        "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
+    ),
+    type={
+        "type": "string",
+        "enum": [*ASKED_TYPES],
+        "default": str(QuestionType.TEXT),
+        "description": "text, one option, several options, or yes/no",
+    },
+    options=_OPTIONS,
+    required={"type": "boolean", "default": True, "description": "false: the person may skip it"},
+    placeholder=text_field("An example shown in a text field"),
+    onTimeout={
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+        "description": "What to assume if nobody answers; used only where the owner "
+        "allows it, never for confirm",
+    },
+)
+
+
+def input_schema(limits: Limits) -> dict[str, Any]:
+    return object_schema(
+        questions=array_field(
+            "The questions, asked one after another; 1 to 3 are best",
+            _QUESTION,
+            minItems=1,
+            maxItems=MAX_QUESTIONS,
+        ),
+        title=text_field("A heading that says what it is all about", maxLength=MAX_TITLE),
+        timeout=number_field(
+            "How long to wait for the person, in milliseconds",
+            whole=True,
+            minimum=int(SHORTEST_TIMEOUT * 1000),
+            maximum=int(limits.longest * 1000),
+            default=int(limits.default * 1000),
+        ),
+        question=text_field("One question, instead of questions; without options a free text"),
+        options={**_OPTIONS, "description": "Options of the one question"},
+        multiSelect=flag_field(
+            "Whether several options of the one question may be chosen", default=False
+        ),
+        wait=flag_field(
+            "false: return a ticket at once and fetch the answer later with wait_for_answer",
+            default=True,
+        ),
+    )

@@ -18,11 +18,12 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.callers import Callers, LearnedLimit
+from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.words import spoken
+from chatbridge.core.tasks import race
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
@@ -38,11 +39,11 @@ class Caller(Protocol):
     link: str
     project: Project
     limit: float | None
-    """After how many seconds its client gives a call up, as it says itself."""
+    """Seconds after which its client gives a call up, as the client says itself."""
     folder: str | None
     """Where on this machine it was started; None: elsewhere, or not known."""
     level: LoggingLevel
-    """From which level on its client wants to be sent log messages."""
+    """Lowest level of log messages that its client wants."""
 
     @property
     def present(self) -> bool:
@@ -50,8 +51,7 @@ class Caller(Protocol):
         ...
 
     def age(self, request: object) -> float | None:
-        """How long this request has waited already, where it was one to an earlier hub. Told
-        once."""
+        """Seconds that this request has waited already at an earlier hub. Returned once."""
         ...
 
 
@@ -90,9 +90,9 @@ class ToolCall:
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)
-    """What the client's window was filled in with, where this call is the one after."""
+    """Replies of the client's window, where this call follows one that showed a form."""
     state: str | None = None
-    """What we gave the client for the call after. It comes from outside: check its signature."""
+    """State that we gave the client for this call. It comes from outside: check its signature."""
     age: float | None = None
     """How long it had waited when it came to this hub, where its link says so."""
     shared_link: bool = False
@@ -124,18 +124,18 @@ class ToolCall:
 
     @property
     def given_up_after(self) -> float | None:
-        """After how long its client gives the call up; None: never, as far as is known."""
+        """Seconds after which its client gives the call up; None: never, as far as is known."""
         return self._client.gives_up(progress=self.report is not None)
 
     @property
     def silent_after(self) -> float | None:
-        """After how long its client has given the call up without a word; None: never."""
+        """Seconds after which its client has given the call up without a word; None: never."""
         return None if self._client.cancels else self.given_up_after
 
     @property
     def counts_for(self) -> float | None:
-        """For how long from now on a response to this call still reaches its client; None: as long
-        as the client does not say otherwise."""
+        """Seconds from now for which a response still reaches the client; None: until the client
+        says otherwise."""
         limit = self.silent_after
         return None if limit is None else limit - (self.clock.monotonic() - self.began)
 
@@ -148,11 +148,11 @@ class ToolCall:
             return self.began
         return min(self.began, clock.monotonic() - max(clock.time() - started_at, 0.0))
 
-    async def counts_until(self, callers: Callers, until: float) -> None:
+    async def counts_until(self, waiting_calls: WaitingCalls, until: float) -> None:
         """Note that after this wall time a response reaches nobody. If that cannot be stored, what
         was noted before stands."""
         try:
-            await callers.count_until(self.name, until)
+            await waiting_calls.set_counts_until(self.name, until)
         except StoreError as error:
             log.warning("call %s: its client's limit is not known: %s", self.id, error)
 
@@ -164,8 +164,8 @@ class ToolCall:
         limit: float | None,
         doing: Callable[[], Awaitable[str]],
     ) -> T | None:
-        """What is waited for; None if the limit comes first, counted from the call's own beginning,
-        at this wall time. Meanwhile the client is shown that the call is alive, and what it is
+        """Wait for a result; None if the limit comes first, counted from the call's own beginning
+        at this wall time. Meanwhile tell the client that the call is alive, and what it is
         `doing`."""
         task: asyncio.Future[T] = asyncio.ensure_future(waiting)
         clock, began = self.clock, self.since(started_at)
@@ -178,30 +178,18 @@ class ToolCall:
                     if not left:
                         return None
                     pause = left if pause is None else min(pause, left)
-                await self._wait_for(task, pause)
+                ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
+                await race(asyncio.wait({task}), ends)
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
-                    await self.report(waited, f"{said}, {spoken(waited)}")
+                    await self.report(waited, f"{said}, {format_duration(waited)}")
             return task.result()
         finally:
             task.cancel()
 
-    async def _wait_for(self, task: asyncio.Future[T], pause: float | None) -> None:
-        if pause is None:
-            await asyncio.wait({task})
-            return
-        asleep = asyncio.ensure_future(self.clock.sleep(pause))
-        ends: set[asyncio.Future[Any]] = {task, asleep}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            asleep.cancel()
-
 
 class ToolHandler(Protocol):
-    """One MCP tool."""
-
     name: str
     always: bool
     """Whether it is there even where the project has switched asking off."""
@@ -226,3 +214,26 @@ def json_result(value: dict[str, Any]) -> CallToolResult:
     the other."""
     text = json.dumps(value, ensure_ascii=False)
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+
+
+REMOTE = "chatbridge.remote"
+"""Where the scope of an HTTP request says who makes it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Remote:
+    link: str
+    project: Project
+    usual: float
+    """How long a call may take where nothing is known of its client."""
+    limit: float | None = None
+    folder: str | None = None
+    request: str | None = None
+    """The call's name, where the client's own ids name nothing: without a session, each of a
+    token's clients begins to count anew."""
+    present: bool = True
+    level: LoggingLevel = "info"
+
+    def age(self, request: object) -> float | None:
+        """Nobody repeats a call over HTTP."""
+        return None

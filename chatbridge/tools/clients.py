@@ -11,9 +11,10 @@ from chatbridge.core.model import Agent
 
 EARLIER_SHARE = 0.15
 EARLIER_AT_LEAST, EARLIER_AT_MOST = 2.0, 20.0
-"""A client counts from when it sent the call, which may have had to wait for a hub to start."""
+"""How much earlier a call ends: the client counts from sending it, and a hub may have had to
+start."""
 BEATS_PER_IDLE = 3.0
-"""One heartbeat may be late, and the call is still alive."""
+"""So that one heartbeat may be late."""
 MAX_NAME = 200
 """Characters of a client's name that are kept."""
 
@@ -23,7 +24,6 @@ class Client:
     """Times are in seconds; None: there is no such limit, or none is known."""
 
     shown: str | None = None
-    """What people call it."""
     limit: float | None = None
     """After this time it gives a call up, whatever happens."""
     idle: float | None = None
@@ -42,11 +42,11 @@ class Client:
         return max(found - earlier, found / 2)
 
     def gives_up(self, *, progress: bool) -> float | None:
-        """After how long a call is given up; with progress, silence is none."""
+        """Seconds after which a call is given up; with progress it is never idle."""
         return soonest(self.limit, None if progress else self.idle)
 
     def beat(self, usual: float) -> float:
-        """How often it has to hear that a call is alive."""
+        """Seconds between signs that a call is alive."""
         return usual if self.idle is None else min(usual, self.idle / BEATS_PER_IDLE)
 
 
@@ -75,7 +75,7 @@ KNOWN: dict[str, Client] = {
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The table with what the owner has set. An entry of the owner's replaces the table's whole."""
+    """The table with the owner's settings. An entry of the owner replaces that of the table."""
 
     own: Mapping[str, Client] = field(default_factory=dict)
 

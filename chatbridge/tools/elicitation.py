@@ -7,26 +7,37 @@ an ask is decided; the window that lost is withdrawn.
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
+import hmac
+import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
-from chatbridge.core.ends import WINDOW
+from chatbridge.core.asks.answers import check_answers
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
-from chatbridge.core.model import Answer, Ask
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import YES_NO, Answer, Ask, Question, QuestionType
+from chatbridge.core.ports import Clock
+from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Elicit, ToolCall
 
 log = logging.getLogger(__name__)
 
 INSTANT = 1.0
-"""Nobody declines as quickly as this: the client did it by itself."""
+"""Seconds within which nobody can decline: the client did it by itself."""
 RETRY = 1.0
 DECLINED = "declined in the agent's window"
 
@@ -47,7 +58,7 @@ class Window:
 
 
 class Elicitation:
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: AskActions) -> None:
         self._inbox = inbox
         self._putting: set[asyncio.Future[None]] = set()
 
@@ -87,7 +98,7 @@ class Elicitation:
     async def put(
         self, ask: Ask, reply: ElicitResult, window: Window, *, instant: bool, clock: Clock
     ) -> None:
-        """Have the client's reply count, if it is the first."""
+        """Apply the client's reply, if it is the first."""
         if reply.action == "accept":
             try:
                 answers = window.read(reply.content or {})
@@ -118,3 +129,141 @@ async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:
             await clock.sleep(RETRY)
         else:
             return
+
+
+LONGEST_TITLE = 60
+_OTHER = "An answer in your own words, if none of the options fits"
+
+
+def window_of(questions: Sequence[Question], *, title: str | None) -> Window:
+    """The form; what comes back incomplete, or is closed, changes nothing."""
+    properties: dict[str, Any] = {}
+    for name, question in _named(questions):
+        properties |= _fields(name, question)
+    # A select that has to be answered can be answered by its Other: neither field is required.
+    required = [name for name, q in _named(questions) if q.required and not q.takes_other]
+
+    def read(content: Mapping[str, Any]) -> tuple[Answer, ...]:
+        given = {q.id: _answer(name, q, content) for name, q in _named(questions)}
+        return check_answers(questions, given)
+
+    return Window(
+        message=_message(questions, title),
+        schema={"type": "object", "properties": properties, "required": required},
+        read=read,
+    )
+
+
+def _named(questions: Sequence[Question]) -> list[tuple[str, Question]]:
+    """Ids are the agent's own and can be anything."""
+    return [(f"q{number}", question) for number, question in enumerate(questions, start=1)]
+
+
+def _message(questions: Sequence[Question], title: str | None) -> str:
+    if len(questions) == 1:
+        return questions[0].text
+    texts = [f"{number}. {question.text}" for number, question in enumerate(questions, start=1)]
+    return "\n".join([*([title] if title else []), *texts])
+
+
+def _fields(name: str, question: Question) -> dict[str, Any]:
+    lines = [question.text]
+    lines += [f"{o.label}: {o.description}" for o in question.options if o.description]
+    lines += [question.placeholder] if question.placeholder else []
+    title = shortened(one_line(question.text), LONGEST_TITLE)
+    shown = {"title": title, "description": "\n".join(lines)}
+    labels = [option.label for option in question.options]
+    other = {f"{name}_other": {"type": "string", "title": "Other", "description": _OTHER}}
+    match question.type:
+        case QuestionType.SELECT:
+            return {name: {"type": "string", **shown, "enum": labels}, **other}
+        case QuestionType.MULTI_SELECT:
+            items = {"type": "string", "enum": labels}
+            return {name: {"type": "array", **shown, "items": items}, **other}
+        case QuestionType.CONFIRM:
+            return {name: {"type": "boolean", **shown}}
+        case _:
+            return {name: {"type": "string", **shown}}
+
+
+def _answer(name: str, question: Question, content: Mapping[str, Any]) -> Answer:
+    """:raises InvalidAnswer: it is of another type than the form's."""
+    given = content.get(name)
+    match question.type:
+        case QuestionType.CONFIRM:
+            if given is not None and not isinstance(given, bool):
+                raise InvalidAnswer(name, "neither true nor false")
+            values = [] if given is None else [YES_NO[0 if given else 1].label]
+        case QuestionType.MULTI_SELECT:
+            values = [] if given is None else given
+            if not isinstance(values, list):
+                raise InvalidAnswer(name, "no list")
+        case _:
+            if given is not None and not isinstance(given, str):
+                raise InvalidAnswer(name, "no text")
+            values = [given] if given and given.strip() else []
+    other = content.get(f"{name}_other")
+    if not question.takes_other or not isinstance(other, str) or not other.strip():
+        return Answer(values=tuple(values))
+    # Some clients send an enum's first value though nobody chose it: words were meant.
+    kept = () if question.type is QuestionType.SELECT else tuple(values)
+    return Answer(values=kept, custom_text=other)
+
+
+KEY_SIZE = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormState:
+    about: str
+    """A digest of the project and the question that the form is about."""
+    ask: str | None
+    """The ask that is open in the chats as well."""
+    at: float
+
+
+class States:
+    def __init__(self, key: Callable[[], bytes]) -> None:
+        """`key` is read once, when it is first needed."""
+        self._key = cache(key)
+
+    def signed(self, state: FormState) -> str:
+        payload = _encoded(json.dumps(asdict(state)).encode())
+        return f"{payload}.{self._signature(payload)}"
+
+    def opened(self, given: str) -> FormState | None:
+        """The state, if it is one of ours."""
+        payload, _, signature = given.encode("utf-8", "replace").decode().partition(".")
+        if not hmac.compare_digest(signature.encode(), self._signature(payload).encode()):
+            return None
+        return FormState(**json.loads(base64.urlsafe_b64decode(payload)))
+
+    def _signature(self, payload: str) -> str:
+        return _encoded(hmac.digest(self._key(), payload.encode(), "sha256"))
+
+
+def about(project: str, question: str) -> str:
+    return hashlib.sha256(json.dumps([project, question]).encode()).hexdigest()
+
+
+def key_in(path: Path) -> bytes:
+    """The key, made on first use."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return _made(path)
+    with open(file, "rb") as content:
+        key = content.read(KEY_SIZE + 1)
+    return key if len(key) == KEY_SIZE else _made(path)
+
+
+def _made(path: Path) -> bytes:
+    key = secrets.token_bytes(KEY_SIZE)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as out:
+        out.write(key)
+    return key
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
 from mcp_types import CallToolResult, Tool
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field
 
-from chatbridge.core.model import Project
-from chatbridge.core.notice import Level, Notice
-from chatbridge.core.notices import Notices
-from chatbridge.core.reach import Reach
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import Level, Project
 from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.refusal import misshapen
+from chatbridge.tools.definition import Shape, described, object_schema, text_field, validated
 
 MAX_MESSAGE = 10_000
 MAX_TITLE = 100
@@ -29,8 +28,6 @@ arrives silently, "warning" and "error" make the phone ring."""
 
 
 class Channels(Protocol):
-    """The channels that there are."""
-
     def reach(self, surfaces: frozenset[str]) -> Reach:
         """Which of them these surfaces belong to, and why the others have not shown it."""
         ...
@@ -42,49 +39,40 @@ def _said(text: str) -> str:
     return text
 
 
-class _Arguments(BaseModel):
-    model_config = ConfigDict(strict=True, extra="ignore")
-
+class _Arguments(Shape):
     message: Annotated[str, Field(max_length=MAX_MESSAGE), AfterValidator(_said)]
     title: str | None = Field(default=None, max_length=MAX_TITLE)
     level: Annotated[Level, Field(strict=False)] = Level.INFO
 
 
+@dataclass(frozen=True, slots=True)
 class NotifyUser:
     name = "notify_user"
     always = False
 
-    def __init__(self, notices: Notices, channels: Channels) -> None:
-        self._notices = notices
-        self._channels = channels
+    notices: Notices
+    channels: Channels
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         return described(
             self.name,
             title="Notify the user",
             description=DESCRIPTION,
-            schema={
-                "type": "object",
-                "properties": {
-                    "message": {
-                        "type": "string",
-                        "description": "What to tell them; basic markdown is shown as such",
-                        "minLength": 1,
-                        "maxLength": MAX_MESSAGE,
-                    },
-                    "title": {"type": "string", "maxLength": MAX_TITLE},
-                    "level": {"type": "string", "enum": [*Level], "default": Level.INFO.value},
-                },
-                "required": ["message"],
-            },
+            schema=object_schema(
+                "message",
+                message=text_field(
+                    "What to tell them; basic markdown is shown as such",
+                    minLength=1,
+                    maxLength=MAX_MESSAGE,
+                ),
+                title={"type": "string", "maxLength": MAX_TITLE},
+                level={"type": "string", "enum": [*Level], "default": Level.INFO.value},
+            ),
         )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        try:
-            given = _Arguments.model_validate(arguments)
-        except ValidationError as error:
-            raise misshapen(error, _Arguments.model_fields) from None
-        notice = await self._notices.send(
+        given = validated(_Arguments, arguments)
+        notice = await self.notices.send(
             call.name,
             project=call.project,
             agent=call.agent,
@@ -93,12 +81,7 @@ class NotifyUser:
             level=given.level,
             shared_link=call.shared_link,
         )
-        return json_result(await self._delivered(notice))
-
-    async def _delivered(self, notice: Notice) -> dict[str, Any]:
-        reach = self._channels.reach(await self._notices.surfaces(notice, within=WAIT))
-        result: dict[str, Any] = {
-            "sent": list(reach.shown),
-            "waiting": [name for name, _ in reach.missing],
-        }
-        return {**result, "delivery": reach.nobody} if reach.nobody else result
+        reach = self.channels.reach(await self.notices.surfaces(notice, within=WAIT))
+        missing = [name for name, _ in reach.missing]
+        result: dict[str, Any] = {"sent": list(reach.shown), "waiting": missing}
+        return json_result({**result, "delivery": reach.nobody} if reach.nobody else result)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+import math
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mcp_types import (
@@ -24,17 +26,38 @@ from mcp_types import (
     Tool,
 )
 
-from chatbridge.core.errors import InvalidAnswer, ToolInputError, UnknownAsk
+from chatbridge.core.errors import InvalidAnswer, UnknownAsk
 from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described
-from chatbridge.tools.elicitation import DECLINED, INSTANT, Elicitation, Window
-from chatbridge.tools.elicitation_state import FormState, States, about
-from chatbridge.tools.journal_entry import Entry
-from chatbridge.tools.journal_keeper import QUESTION_ASK, JournalKeeper
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.definition import (
+    described,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+    too_long,
+)
+from chatbridge.tools.elicitation import (
+    DECLINED,
+    INSTANT,
+    Elicitation,
+    FormState,
+    States,
+    Window,
+    about,
+)
+from chatbridge.tools.journal.journal import (
+    QUESTION_ASK,
+    Entry,
+    Journal,
+    JournalKeeper,
+    stamp,
+)
 from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
 
 log = logging.getLogger(__name__)
@@ -44,6 +67,12 @@ FORM = "answer"
 """The form's name among what a client is asked to fill in."""
 NO_ANSWER = "No answer provided"
 DISMISSED = "closed in the agent's window"
+WITHDRAWN = "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
+CANNOT = (
+    "question_ask needs a client that declares the elicitation capability (forms), and this one "
+    "does not, so nobody was asked. Use {instead} instead; answers can also be put into {folder} "
+    "by hand, as YAML files with timestamp, question and answer"
+)
 FOREIGN = (
     "The requestState is not one that chatbridge gave out for this question, so nothing was asked "
     "and nothing saved. Call question_ask anew, without it"
@@ -92,26 +121,17 @@ def description(*, stateless: bool, elicit: str) -> str:
     return _DESCRIPTION.replace("SHOWN", shown)
 
 
+@dataclass(frozen=True, slots=True)
 class QuestionAsk:
     name = QUESTION_ASK
     always = False
 
-    def __init__(
-        self,
-        waiting: Waiting,
-        elicitation: Elicitation,
-        keeper: JournalKeeper,
-        states: States,
-        *,
-        elicit: str,
-    ) -> None:
-        """`elicit`: the owner's choice for clients whose forms end the call: "chats", "client" or
-        "both"."""
-        self._waiting = waiting
-        self._elicitation = elicitation
-        self._keeper = keeper
-        self._states = states
-        self._elicit = elicit
+    waiting: Waiting
+    elicitation: Elicitation
+    keeper: JournalKeeper
+    states: States
+    elicit: str
+    """The owner's choice for clients whose forms end the call: "chats", "client" or "both"."""
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         if not peer.elicits:
@@ -121,19 +141,13 @@ class QuestionAsk:
         return described(
             self.name,
             title="Ask one question and keep the answer",
-            description=description(stateless=peer.stateless, elicit=self._elicit),
-            schema={
-                "type": "object",
-                "properties": {
-                    "question": {
-                        "type": "string",
-                        "description": "The question to ask the person",
-                        "minLength": 1,
-                        "maxLength": MAX_QUESTION,
-                    }
-                },
-                "required": ["question"],
-            },
+            description=description(stateless=peer.stateless, elicit=self.elicit),
+            schema=object_schema(
+                "question",
+                question=text_field(
+                    "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
+                ),
+            ),
         )
 
     async def run(
@@ -141,18 +155,18 @@ class QuestionAsk:
     ) -> CallToolResult | InputRequiredResult:
         question = _parsed(arguments)
         if not call.peer.elicits:
-            return text_result(await self._cannot(call), is_error=True)
+            folder = await self.keeper.where(call.project)
+            instead = offered_name(ASK_USER, call.agent.client)
+            return text_result(CANNOT.format(instead=instead, folder=folder), is_error=True)
         if not call.peer.stateless:
             return await self._asked(question, call)
         if call.state is not None:
             return await self._second_turn(question, call, call.state)
-        if self._elicit == "chats":
-            return await self._chats_first(question, call)
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
-        async with self._elicitation.beside(ask, call, _window(question)) as window:
+        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        async with self.elicitation.beside(ask, call, _window(question)) as window:
             return await self._ended(ask, waiting, call, window)
 
     async def _ended(
@@ -161,12 +175,12 @@ class QuestionAsk:
         async def unreached() -> str:
             if window is not None:
                 await asyncio.wait({window})
-            return await self._waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+            return await self.waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
 
         end = await self._end_or(unreached(), ask, waiting, call)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self._waiting.broker.callers.carries_no_answer(call.name)
+            await self.waiting.broker.waiting_calls.mark_failed(call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
         return await self._told(end, waiting)
 
@@ -174,72 +188,43 @@ class QuestionAsk:
         self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
     ) -> Ask | str:
         """The ask once it has ended; or why nobody can be reached, if that comes first."""
-        waited = self._waiting.ended(ask, waiting, call, limit=None, endless=True)
-        ending, giving_up = asyncio.ensure_future(waited), asyncio.ensure_future(unreached)
-        try:
-            await asyncio.wait({ending, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-            if not ending.done():
-                return giving_up.result()
-            ended = ending.result()
-            assert ended is not None  # there is no limit
-            return ended
-        finally:
-            ending.cancel()
-            giving_up.cancel()
-            await asyncio.gather(ending, giving_up, return_exceptions=True)
+        giving_up = asyncio.ensure_future(unreached)
+        waited = self.waiting.ended(ask, waiting, call, limit=None, endless=True)
+        return await race(waited, giving_up) or giving_up.result()
 
     async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
         if ended.answer is None:
-            return text_result(_why_not(ended), is_error=True)
-        return _answered(
-            ended.answer.answers[0].values[0],
-            await self._keeper.saved(ended),
-            late=waiting.late,
-        )
+            reason = ended.outcome.reason if ended.outcome else None
+            if ended.status is Status.WITHDRAWN and reason != NO_ANSWER:
+                return text_result(WITHDRAWN, is_error=True)
+            why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
+            return text_result(why, is_error=True)
+        answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
+        return _answered(answer, saved_to, late=waiting.late)
 
-    async def _cannot(self, call: ToolCall) -> str:
-        folder = await self._keeper.where(call.project)
-        instead = offered_name(ASK_USER, call.agent.client)
-        return (
-            "question_ask needs a client that declares the elicitation capability (forms), and "
-            f"this one does not, so nobody was asked. Use {instead} instead; answers can also be "
-            f"put into {folder} by hand, as YAML files with timestamp, question and answer"
-        )
-
-    # ── where a form ends the call, and the client calls again ────────────────────────────────────
-
-    async def _chats_first(
-        self, question: Question, call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
-        unreached = self._waiting.unreached(ask, call.clock, after=0.0)
-        end = await self._end_or(unreached, ask, waiting, call)
-        if isinstance(end, str):
-            log.info("ask %s: the client's window is asked: %s", ask.id, end)
-            return await self._form_beside(ask, question, call)
-        return await self._told(end, waiting)
+    # Where a form ends the call, and the client calls again:
 
     async def _first_turn(
         self, question: Question, call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
-        if self._elicit == "client":
+        if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
-        ask, waiting = await self._waiting.ask(_request(question, call), call)
-        if not ask.open:
+        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        if self.elicit == "chats":
+            unreached = self.waiting.unreached(ask, call.clock, after=0.0)
+            end = await self._end_or(unreached, ask, waiting, call)
+            if not isinstance(end, str):
+                return await self._told(end, waiting)
+            log.info("ask %s: the client's window is asked: %s", ask.id, end)
+        elif not ask.open:
             return await self._ended(ask, waiting, call)
-        return await self._form_beside(ask, question, call)
-
-    async def _form_beside(
-        self, ask: Ask, question: Question, call: ToolCall
-    ) -> InputRequiredResult:
-        """The form; the ask stays open in the chats."""
-        await self._waiting.broker.callers.ticket(call.name)
+        await self.waiting.broker.waiting_calls.ticket(call.name)
         return self._form(question, _state(question, call, ask=ask.id))
 
     async def _second_turn(
         self, question: Question, call: ToolCall, given: str
     ) -> CallToolResult | InputRequiredResult:
-        state = self._states.opened(given)
+        state = self.states.opened(given)
         if state is None or state.about != about(call.project.key, question.text):
             return text_result(FOREIGN, is_error=True)
         reply = call.replies.get(FORM)
@@ -247,17 +232,17 @@ class QuestionAsk:
         if state.ask is None:
             return await self._without_ask(question, call, state, reply, instant=instant)
         try:
-            ask, waiting = await self._waiting.broker.follow(
+            ask, waiting = await self.waiting.broker.follow(
                 state.ask, call.name, project=call.project.key, counts_for=call.counts_for
             )
         except UnknownAsk:
             return text_result(FOREIGN, is_error=True)
         if ask.open and reply is None:
-            await self._waiting.broker.callers.ticket(call.name)
+            await self.waiting.broker.waiting_calls.ticket(call.name)
             return self._form(question, state)
         if ask.open and reply is not None:
             window = _window(question)
-            await self._elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
+            await self.elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
         return await self._ended(ask, waiting, call)
 
     async def _without_ask(
@@ -283,7 +268,7 @@ class QuestionAsk:
         except InvalidAnswer:
             return text_result(NO_ANSWER, is_error=True)
         entry = Entry.of(at=call.clock.time(), question=question.text, answer=answer.values[0])
-        saved_to = await self._keeper.save(call.project, entry, since=state.at)
+        saved_to = await self.keeper.save(call.project, entry, since=state.at)
         log.info("Session completed successfully session=none call=%s", call.id)
         return _answered(answer.values[0], saved_to)
 
@@ -292,22 +277,17 @@ class QuestionAsk:
         form = ElicitRequestFormParams(message=window.message, requested_schema=window.schema)
         return InputRequiredResult(
             input_requests={FORM: ElicitRequest(params=form)},
-            request_state=self._states.signed(state),
+            request_state=self.states.signed(state),
         )
 
 
 def _parsed(arguments: dict[str, Any]) -> Question:
-    """:raises ToolInputError:"""
     given = arguments.get("question")
     if not isinstance(given, str) or not given.strip():
         raise refused("Validation error: question text is required", "question", given, "some text")
     if len(given) > MAX_QUESTION:
-        raise ToolInputError(
-            "Validation error: question is too long",
-            path="question",
-            given=f"{len(given):,} characters",
-            accepted=f"at most {MAX_QUESTION:,} characters",
-        )
+        size, most = f"{len(given):,} characters", f"at most {MAX_QUESTION:,} characters"
+        raise too_long("question", "question", size, most)
     return Question(id=FORM, text=given)
 
 
@@ -322,7 +302,7 @@ def _request(question: Question, call: ToolCall) -> AskRequest:
         tool=QUESTION_ASK,
         dialect=QUESTION_ASK,
         questions=(question,),
-        timeout=float("inf"),
+        timeout=math.inf,
     )
 
 
@@ -336,11 +316,7 @@ def _window(question: Question) -> Window:
 
     return Window(
         message=question.text,
-        schema={
-            "type": "object",
-            "properties": {"answer": {"type": "string", "description": question.text}},
-            "required": ["answer"],
-        },
+        schema=object_schema("answer", answer=text_field(question.text)),
         read=read,
         dismissed=DISMISSED,
         unfit=NO_ANSWER,
@@ -352,15 +328,125 @@ def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResu
     return json_result({**result, "late": True} if late else result)
 
 
-def _why_not(ask: Ask) -> str:
-    reason = ask.outcome.reason if ask.outcome else None
-    if reason == NO_ANSWER:
-        return NO_ANSWER
-    if ask.status is Status.WITHDRAWN:
-        return "The question was withdrawn, as nobody waited for its answer. Nothing was saved."
-    return _declined(reason)
-
-
 def _declined(reason: str | None) -> str:
     declined = "The question was declined, and nothing was saved."
     return f"{declined} Reason: {reason}" if reason else declined
+
+
+LARGEST = 500_000
+"""Bytes of YAML. Twice escaped and sent twice it still fits into one line to the client."""
+ASKS_AT_MOST = 10_000
+
+DESCRIPTION = """\
+All questions that the person has answered in this project, as YAML, oldest first: what \
+question_ask saved, files that somebody put there by hand, and answers to the other asking tools. \
+Call it at the start of a session, before you ask, and take the answers into your context: what \
+was decided need not be asked again. Needs no elicitation.
+
+`limit` keeps only the newest; the third comment tells how many there are in all.
+
+Example: {"limit": 2} returns {"summary": "…", "count": 2} with this summary:
+# Question/Answer History
+# Generated: 2025-06-05T14:00:00.000Z
+# Total Q&A Pairs: 3
+
+entries:
+  - timestamp: "2025-06-05T13:45:12.456Z"
+    question: "Select deployment target"
+    answer: "staging"
+
+  - timestamp: "2025-06-05T14:00:00.789Z"
+    question: "Which database should we use?"
+    answer: "PostgreSQL"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionSummary:
+    name = "question_summary"
+    always = False
+
+    journal: Journal
+    store: Store
+    clock: Clock
+    other_tools: bool
+    """Whether answers to other tools than question_ask are included."""
+
+    def definition(self, project: Project, peer: Peer) -> Tool:
+        return described(
+            self.name,
+            title="What was answered before",
+            description=DESCRIPTION,
+            schema=object_schema(
+                limit=number_field(
+                    "How many of the newest to include; left out: all", whole=True, minimum=1
+                )
+            ),
+            read_only=True,
+            idempotent=True,
+            open_world=False,
+        )
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        limit = _limit(arguments)
+        others: Sequence[Ask] = ()
+        if self.other_tools:
+            others = await self.store.answers_in(project=call.project.key, limit=ASKS_AT_MOST)
+        now = stamp(self.clock.time())
+        found = await asyncio.to_thread(self._summary, call.project, others, limit, now)
+        return json_result(found)
+
+    def _summary(
+        self, project: Project, others: Sequence[Ask], limit: int | None, generated: str
+    ) -> dict[str, Any]:
+        from chatbridge.tools.journal.yaml_text import summary
+
+        pages = self.journal.read(project)
+        told = [entry for ask in reversed(others) for entry in _entries(ask)]
+        entries = sorted(dict.fromkeys([*pages.entries, *told]), key=lambda e: e.timestamp)
+        newest = entries if limit is None else entries[-limit:]
+        included = _fitting(newest)
+        text = summary(
+            included,
+            total=len(entries),
+            generated=generated,
+            left_out=len(newest) - len(included),
+            skipped=sorted(pages.skipped),
+        )
+        return {"summary": text, "count": len(included)}
+
+
+def _entries(ask: Ask) -> Iterator[Entry]:
+    """What a person answered to another tool, one entry for each question."""
+    if ask.tool == QUESTION_ASK or ask.approval or ask.answer is None:
+        return
+    for question, answer in zip(ask.questions, ask.answer.answers, strict=True):
+        if answer.skipped or answer.ask_back is not None:
+            continue
+        said = [*answer.values, *([answer.custom_text] if answer.custom_text else [])]
+        yield Entry.of(at=ask.answer.at, question=question.text, answer=", ".join(said))
+
+
+def _fitting(entries: list[Entry]) -> list[str]:
+    """As many as fit into one result, written; the newest come first to their place."""
+    from chatbridge.tools.journal.yaml_text import listed
+
+    room, fitting = LARGEST, []
+    for entry in reversed(entries):
+        if len(entry.question) + len(entry.answer) > room:
+            continue  # to write one that is huge takes seconds
+        text = listed(entry)
+        size = len(text.encode())
+        if size <= room:
+            room -= size
+            fitting.append(text)
+    return fitting[::-1]
+
+
+def _limit(arguments: dict[str, Any]) -> int | None:
+    limit = arguments.get("limit")
+    if isinstance(limit, float) and limit.is_integer():
+        limit = int(limit)
+    if limit is None or (type(limit) is int and limit >= 1):
+        return limit
+    raise refused("Validation error: limit is not valid", "limit", limit, "a whole number from 1")

@@ -22,16 +22,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Sub
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from chatbridge import __version__
-from chatbridge.core.callers import Callers
+from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
-from chatbridge.tool_names import meant_tool, offered_name, worded_for
-from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, text_result
+from chatbridge.tool_names import offered_name, replace_names, resolve_name
+from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Client, Clients, agent_of
-from chatbridge.tools.remote import REMOTE, Remote
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +58,7 @@ again in the same words: it goes on with the same question, and nobody is asked 
 def build_server(
     tools: Callable[[], Sequence[ToolHandler]],
     *,
-    callers: Callers,
+    waiting_calls: WaitingCalls,
     clients: Clients,
     clock: Clock,
     after_call: Callable[[], None],
@@ -74,7 +73,17 @@ def build_server(
     def listed(caller: Caller, peer: Peer) -> list[types.Tool]:
         enabled = settings_of(caller.project.key).enabled
         found = [t.definition(caller.project, peer) for t in tools() if enabled or t.always]
-        return [_offered(tool, peer) for tool in found if tool is not None]
+        client = peer.agent.client
+        return [
+            tool.model_copy(
+                update={
+                    "name": offered_name(tool.name, client),
+                    "description": replace_names(client, tool.description or ""),
+                }
+            )
+            for tool in found
+            if tool is not None
+        ]
 
     async def list_tools(
         ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
@@ -87,8 +96,8 @@ def build_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        call = _call(ctx, params, caller, peer, clock, callers)
-        name = meant_tool(params.name, peer.agent.client)
+        call = _call(ctx, params, caller, peer, clock, waiting_calls)
+        name = resolve_name(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)
         allowed = tool is not None and tool.always
         if not allowed and not settings_of(caller.project.key).enabled:
@@ -99,23 +108,27 @@ def build_server(
             names = [each.name for each in listed(caller, peer)]
             if not names:
                 return text_result(NO_TOOLS, is_error=True)
-            raise MCPError(types.INVALID_PARAMS, _unknown(params.name, names))
+            shown = shortened(repr(params.name), 120)
+            unknown = f"Unknown tool: {shown}. There are: {', '.join(names)}"
+            raise MCPError(types.INVALID_PARAMS, unknown)
         try:
-            await _count_by_its_age(callers, call)
+            if call.age is not None and (left := call.counts_for) is not None:
+                # An earlier hub noted it in wall time; the link knows better.
+                await call.counts_until(waiting_calls, clock.time() + left)
             return await tool.run(params.arguments or {}, call)
         except asyncio.CancelledError:
             # Over HTTP the exchange says so, before its id can be used again; this would be later.
             if caller.present and not isinstance(caller, Remote):
-                spawn(callers.left(call.name))
+                spawn(waiting_calls.cancel(call.name))
             raise
         except ChatbridgeError as error:
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
-            await callers.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(str(error), is_error=True)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
-            await callers.carries_no_answer(call.name)
+            await waiting_calls.mark_failed(call.name)
             return text_result(
                 f"chatbridge failed inside; its log has the details under call {call.id}. "
                 "The question may have been shown: call again to go on with it",
@@ -157,16 +170,6 @@ def build_server(
     return server
 
 
-def _unknown(name: str, names: list[str]) -> str:
-    return f"Unknown tool: {shortened(repr(name), 120)}. There are: {', '.join(names)}"
-
-
-def _offered(tool: types.Tool, peer: Peer) -> types.Tool:
-    client = peer.agent.client
-    words = {"description": worded_for(client, tool.description or "")}
-    return tool.model_copy(update={"name": offered_name(tool.name, client), **words})
-
-
 def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
     """A link's session is its own request; that of an agent over HTTP is in the request's scope."""
     given: Any = ctx.request
@@ -176,7 +179,7 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
 
 
 def _limited(client: Client, caller: Caller) -> Client:
-    """What is known of it, with what its own entry says, or, far away, with what is usual."""
+    """The client with the limit of its own entry, or over HTTP with the usual one."""
     if caller.limit is not None:
         return replace(client, limit=caller.limit)
     unknown = client.limit is None and client.idle is None
@@ -185,25 +188,19 @@ def _limited(client: Client, caller: Caller) -> Client:
 
 def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
+    name = info.name if info else None
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     return Peer(
-        agent=agent_of(info.name if info else None, info.title if info else None),
-        client=_limited(clients.of(info.name if info else None), caller),
-        unknown=caller.limit is None and clients.unknown(info.name if info else None),
+        agent=agent_of(name, info.title if info else None),
+        client=_limited(clients.of(name), caller),
+        unknown=caller.limit is None and clients.unknown(name),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
         local=caller.folder is not None,
     )
-
-
-async def _count_by_its_age(callers: Callers, call: ToolCall) -> None:
-    """The earlier hub noted in wall time until when a response counts; the link knows better."""
-    left = call.counts_for
-    if call.age is not None and left is not None:
-        await call.counts_until(callers, call.clock.time() + left)
 
 
 def _call(
@@ -212,7 +209,7 @@ def _call(
     caller: Caller,
     peer: Peer,
     clock: Clock,
-    callers: Callers,
+    waiting_calls: WaitingCalls,
 ) -> ToolCall:
     session, request = ctx.session, ctx.request_id
 
@@ -239,5 +236,5 @@ def _call(
         state=params.request_state,
         age=caller.age(request),
         shared_link=named is not None,
-        learned=lambda: callers.learned_limit(caller.link) if learns else None,
+        learned=lambda: waiting_calls.learned_limit(caller.link) if learns else None,
     )

@@ -1,50 +1,67 @@
 """How every tool that asks waits: until the ask has ended, or until its client would give up.
 
-What is said then is each tool's own: its outcome, or its ticket.
+What is said then is each tool's own: its outcome, or its ticket. `wait_for_answer` goes on waiting
+for an ask whose call returned a ticket.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from chatbridge.core.broker import Broker
-from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from mcp_types import CallToolResult, Tool
+
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.reach import UNSURE, Reach, Reached
+from chatbridge.core.errors import StoreError, UnknownAsk
+from chatbridge.core.model import Ask, AskRequest, Call, Project, is_approval
 from chatbridge.core.ports import Clock
-from chatbridge.core.reach import UNSURE, Reach, Reached
-from chatbridge.tools.call import ToolCall
+from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import soonest
+from chatbridge.tools.definition import (
+    described,
+    number_field,
+    object_schema,
+    refused,
+    text_field,
+    unknown_id,
+)
 
 log = logging.getLogger(__name__)
 
 UNREACHED_SECONDS = 600.0
-"""After so long an ask that no channel has shown counts as one that nobody can see. A network that
-is down for some minutes, or a chat with many others before it, is no reason."""
+"""After this time an ask that no channel has shown counts as one that nobody can see. Long enough
+for a network that is down for some minutes, or a chat with many others before it."""
 LOOK_SECONDS = 3.0
-"""How often it is looked whether an ask that nobody has seen was shown meanwhile."""
-STEP = 5.0
-"""By how much wall time may run apart from monotonic time before it counts as a step."""
+"""How often to look whether an ask was shown meanwhile."""
+CLOCK_STEP_SECONDS = 5.0
+"""How far wall time may drift from monotonic time before it counts as a step."""
 
 
+RenderResult = Callable[[Ask, Call, Reach], CallToolResult]
+"""A tool's words for an ask that has ended, or for one that is still open."""
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
-    def __init__(self, broker: Broker, reached: Reached) -> None:
-        """`reached` says who can have seen an ask."""
-        self.broker = broker
-        self._reached = reached
+    broker: Broker
+    reached: Reached
+    """Who can have seen an ask."""
 
     async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
         """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
         if not is_approval(request.questions):
-            await self.broker.callers.twins_known(request, call.name)
+            await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
         ask, waiting = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
         )
         if waiting.counts_until is None and (left := call.counts_for) is not None:
             # The call itself has shown its client's limit, by asking again.
             until = call.clock.time() + left
-            await call.counts_until(self.broker.callers, until)
+            await call.counts_until(self.broker.waiting_calls, until)
             waiting = replace(waiting, counts_until=until)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
         return ask, waiting
@@ -67,7 +84,7 @@ class Waiting:
             if endless:
                 ended = await self._watched(ask, waiting, call, limit=call.silent_after)
                 if ended is None:
-                    await self.broker.callers.left(call.name)
+                    await self.broker.waiting_calls.cancel(call.name)
                     ended = await self._watched(ask, waiting, call, limit=None)
             else:
                 least = soonest(limit, self.broker.policy.max_block, call.patience)
@@ -77,13 +94,35 @@ class Waiting:
             log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
         return ended
 
+    async def outcome(
+        self,
+        ask: Ask,
+        caller: Call,
+        call: ToolCall,
+        render: RenderResult,
+        *,
+        limit: float | None,
+    ) -> CallToolResult:
+        """Wait, and render how the ask has ended, or a ticket."""
+        ended = await self.ended(ask, caller, call, limit=limit)
+        return await self.result(ended or ask, caller, call, render)
+
+    async def result(
+        self, ask: Ask, caller: Call, call: ToolCall, render: RenderResult
+    ) -> CallToolResult:
+        """How the ask ended; if it is open, the call gets a ticket."""
+        reach = await self.reach(ask)
+        if ask.open:
+            await self.broker.waiting_calls.ticket(call.name)
+        return render(ask, caller, reach)
+
     async def reach(self, ask: Ask) -> Reach:
         """Who can have seen it. What is not known now is no reason to withhold an answer; and who
         has answered has seen it, so that the store need not be asked."""
         if ask.answer is not None:
             return UNSURE
         try:
-            return await self._reached(ask.id)
+            return await self.reached(ask.id)
         except StoreError as error:
             log.warning("ask %s: where it was shown is not known: %s", ask.id, error)
             return UNSURE
@@ -118,5 +157,70 @@ class Waiting:
         if waiting.counts_until is None or call.silent_after is None:
             return
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
-        if abs(until - waiting.counts_until) > STEP:
-            await call.counts_until(self.broker.callers, until)
+        if abs(until - waiting.counts_until) > CLOCK_STEP_SECONDS:
+            await call.counts_until(self.broker.waiting_calls, until)
+
+
+LONGEST_WAIT = 24 * 3600
+
+DESCRIPTION = """\
+Wait for the answer to a question that is still open: give the askId of a result with \
+"pending": true. Returns what the question itself would have returned, or the same ticket again if \
+nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitForAnswer:
+    name = "wait_for_answer"
+    always = False
+
+    waiting: Waiting
+    renderers: Mapping[str, RenderResult]
+    """By the name of the tool that asked: the result is the one that the ask would have had."""
+
+    def definition(self, project: Project, peer: Peer) -> Tool:
+        return described(
+            self.name,
+            title="Wait for an answer",
+            description=DESCRIPTION,
+            schema=object_schema(
+                "askId",
+                askId=text_field("The askId of the ticket"),
+                waitSeconds=number_field(
+                    "How long to wait at most; left out: as long as possible",
+                    minimum=0,
+                    maximum=LONGEST_WAIT,
+                ),
+            ),
+            read_only=True,
+            idempotent=True,
+        )
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        ask_id, limit = _parsed(arguments)
+        try:
+            ask, waiting = await self.waiting.broker.follow(
+                ask_id,
+                call.name,
+                project=call.project.key,
+                tools=self.renderers.keys(),
+                counts_for=call.counts_for,
+            )
+        except UnknownAsk as error:
+            sentence = "no question with this id in this project"
+            raise unknown_id(sentence, "askId", ask_id, error.known) from None
+        render = self.renderers[ask.tool]
+        return await self.waiting.outcome(ask, waiting, call, render, limit=limit)
+
+
+def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
+    ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
+    if not isinstance(ask_id, str) or not ask_id:
+        accepted = "the askId of a pending result"
+        raise refused("Validation error: askId is required", "askId", ask_id, accepted)
+    number = isinstance(wait, int | float) and not isinstance(wait, bool)
+    if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
+        accepted = f"a number from 0 to {LONGEST_WAIT}"
+        sentence = "Validation error: waitSeconds is out of range"
+        raise refused(sentence, "waitSeconds", wait, accepted)
+    return ask_id, None if wait is None else float(wait)

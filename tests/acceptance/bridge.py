@@ -26,7 +26,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation, TextContent
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from tests.fakes.warm_hubs import warm_environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,7 +140,7 @@ class Person:
 
     def address(self) -> str:
         def found() -> str | None:
-            info = rendezvous.read_lock(str(self.state))
+            info = lock_file.read(str(self.state))
             return info.web if info else None
 
         return until(found, "the inbox's address")

@@ -21,9 +21,9 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.clock import SystemClock
-from chatbridge.core import asks
-from chatbridge.core.broker import Broker
-from chatbridge.core.health import Health
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import (
     Agent,
@@ -31,6 +31,8 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     CallName,
+    Level,
+    Notice,
     Option,
     Outcome,
     Person,
@@ -39,13 +41,12 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.core.notice import Level, Notice
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Inbox
-from tests.fakes.inbox import Desk, open_desk
+from chatbridge.core.ports import Health
+from tests.fakes.inbox import ANYWHERE, Desk, open_desk
 
 TOKEN = "a-token-of-the-tests"
-POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0)
+POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
 PHONE = (390, 844)
 NARROW = (360, 800)
 DESKTOP = (1280, 800)
@@ -100,7 +101,7 @@ class RunningInbox:
         return self.desk.broker
 
     @property
-    def inbox(self) -> Inbox:
+    def inbox(self) -> AskActions:
         return self.desk.inbox
 
     async def notify(self, message: str, *, title: str = "", level: Level = Level.INFO) -> Notice:
@@ -133,16 +134,16 @@ class RunningInbox:
 
     async def hand_over(self, ask: Ask) -> None:
         """The agent confirms that it has the answer."""
-        await self.broker.callers.delivered(self._calls[ask.id])
+        await self.broker.waiting_calls.delivered(self._calls[ask.id])
 
     async def agent_leaves(self, ask: Ask) -> None:
         """The agent's client stops waiting, and the card says so at once."""
-        await self.broker.callers.left(self._calls[ask.id])
-        await self.broker.change(ask.id, asks.alone)
+        await self.broker.waiting_calls.cancel(self._calls[ask.id])
+        await self.broker.change(ask.id, transitions.mark_orphaned)
 
     async def time_out(self, ask: Ask) -> None:
         await self.broker.change(
-            ask.id, lambda a: asks.timed_out(a, now=time.time(), policy=POLICY)
+            ask.id, lambda a: transitions.time_out(a, now=time.time(), policy=POLICY)
         )
 
     async def answer_elsewhere(self, ask: Ask, *values: str) -> None:
@@ -159,13 +160,13 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
         port=0,
         token=TOKEN,
         clock=clock,
-        announce=address.set_result,
+        announce_address=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
     )
     async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
-        desk.broker.callers.link_opened(LINK)
+        desk.broker.waiting_calls.link_opened(LINK)
         try:
             yield RunningInbox(address=await address, desk=desk, codes=codes)
         finally:

@@ -18,7 +18,7 @@ from tests.fakes.container import CHATBRIDGE, Container
 
 ASK_HUB = """
 import json, sys
-from chatbridge.cli.hub_line import ask_hub
+from chatbridge.cli.hub.hub_client import ask_hub
 print(json.dumps(ask_hub(sys.argv[1], **json.loads(sys.argv[2]))))
 """
 QUESTION: Json = {"question": "Deploy?", "options": ["Yes", "No"]}

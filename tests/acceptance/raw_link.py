@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from tests.acceptance.bridge import PATIENCE, Home, until
 
 Json = dict[str, Any]
@@ -76,7 +76,7 @@ def raw_link(home: Home) -> Iterator[RawLink]:
     """A connection to the running hub of this home, without a word said."""
 
     def address() -> str | None:
-        info = rendezvous.read_lock(str(home.state))
+        info = lock_file.read(str(home.state))
         return info.socket if info else None
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:

@@ -16,7 +16,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
-from chatbridge.hub import http_tokens
+from chatbridge.hub.http import tokens
 from tests.acceptance.bridge import PATIENCE, Connection, Home, until
 from tests.acceptance.windows import Seat, Window
 
@@ -39,7 +39,7 @@ class Served:
         return f"http://127.0.0.1:{self.port}/mcp"
 
     def token(self, name: str) -> str:
-        return http_tokens.add(str(self.home.state), name, now=1.0)
+        return tokens.add(str(self.home.state), name, now=1.0)
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)

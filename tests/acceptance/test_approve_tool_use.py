@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from chatbridge import rendezvous, sockets
-from chatbridge.cli.hub_line import HubLine
+from chatbridge import lock_file, sockets
+from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.core.errors import HubRefused
 from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, connected
 from tests.acceptance.connections import Connections
 from tests.acceptance.raw_link import raw_link
 from tests.fakes.approving import ALLOWED, LIST, denial, verdict
-from tests.fakes.house import Agent, House, house
+from tests.fakes.machine import Agent, House, house
 from tests.fakes.on_terminal import OnTerminal, in_pipe
 from tests.fakes.page import Page
 
@@ -235,11 +235,11 @@ def every_command_refused(environment: dict[str, str], ask_id: str) -> None:
 
 
 def every_request_refused(it: Connection, ask: Json) -> None:
-    info = rendezvous.read_lock(str(it.home.state))
+    info = lock_file.read(str(it.home.state))
     assert info
     assert info.socket
     with sockets.connect(info.socket) as sock:
-        line = HubLine(sock)
+        line = HubClient(sock)
         line.greet()
         allow = [{"questionId": ask["questions"][0]["id"], "values": ["allow"]}]
         for do, more in (

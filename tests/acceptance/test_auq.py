@@ -24,7 +24,7 @@ from tests.acceptance.bridge import (
 )
 from tests.acceptance.connections import Connections
 from tests.auq_asks import BOTH, CHECKS, DATABASE, about, golden
-from tests.fakes.house import house
+from tests.fakes.machine import house
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 ANSWERS: dict[str, tuple[Json, Json]] = {
@@ -162,7 +162,10 @@ async def test_the_tools_are_annotated_as_the_document_says(connections: Connect
 async def test_a_session_of_another_project_is_unknown(connections: Connections) -> None:
     here = await connections.get(project="here")
     there = await connections.get(project="there")
-    ours, theirs = await submitted(here, about("Ours")), await submitted(there, about("Theirs"))
+    ours, theirs = (
+        await submitted(here, about("Ours")),
+        await submitted(there, about("Theirs")),
+    )
     sentence, details = refusal_of(await fetched(here, theirs["id"]))
     assert sentence == "No session with this session_id in this project"
     assert ours["id"] in details

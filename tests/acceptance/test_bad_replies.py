@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.house import INITIALIZE, Agent, House, house
+from tests.fakes.machine import INITIALIZE, Agent, House, house
 
 Json = dict[str, Any]
 ENORMOUS = {"action": "accept", "content": {"answer": "x" * 5 * 1024 * 1024}}

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from tests.fakes.house import COLOURS, Agent, House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import COLOURS, Agent, House, house
 from tests.fakes.on_terminal import OnTerminal, in_pipe
 from tests.fakes.program import CHATBRIDGE, bare
 

@@ -15,10 +15,10 @@ from typing import IO, Any, Self
 
 import pytest
 
-from chatbridge.cli import ask, notify
-from chatbridge.tools import ask_user_input, clients, notify_user
-from tests.fakes.house import House, house
+from chatbridge.cli.questions import ask
+from chatbridge.tools import ask_user, clients, notify_user
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.on_terminal import OnTerminal
 from tests.fakes.program import CHATBRIDGE, bare
 
@@ -263,7 +263,7 @@ def test_wrong_usage_is_64_and_never_mistaken_for_an_answer(
 
 
 def test_what_the_hub_refuses_is_1(home: House) -> None:
-    done = home.run("ask", "Which?", "-o", "a", "-o", "b" * (ask_user_input.MAX_LABEL + 1))
+    done = home.run("ask", "Which?", "-o", "a", "-o", "b" * (ask_user.MAX_LABEL + 1))
     assert (done.returncode, done.stdout) == (1, "")
     assert "questions[0].options[1].label" in done.stderr
 
@@ -305,8 +305,8 @@ def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
 
 
 def test_command_and_hub_agree_on_names_and_limits() -> None:
-    assert ask.CLIENT == notify.CLIENT == clients.COMMAND
-    assert ask.SHORTEST == ask_user_input.SHORTEST_TIMEOUT
-    assert ask.LONGEST_QUESTION == ask_user_input.MAX_QUESTION
-    assert ask.LONGEST_TITLE == ask_user_input.MAX_TITLE
-    assert notify.LONGEST == notify_user.MAX_MESSAGE
+    assert ask.CLIENT == clients.COMMAND
+    assert ask.SHORTEST == ask_user.SHORTEST_TIMEOUT
+    assert ask.LONGEST_QUESTION == ask_user.MAX_QUESTION
+    assert ask.LONGEST_TITLE == ask_user.MAX_TITLE
+    assert ask.LONGEST_MESSAGE == notify_user.MAX_MESSAGE

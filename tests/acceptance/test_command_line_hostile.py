@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import answer, cancel, history, pending, people, status, tools
+from chatbridge.cli import commands, people
 from chatbridge.cli.connect import command as connect
-from chatbridge.cli.doctor.run import run as examine
-from chatbridge.cli.doctor.situation import Situation
-from tests.fakes.house import INITIALIZE, House, house
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run as run_checks
+from chatbridge.cli.hub import control
+from tests.fakes.machine import INITIALIZE, House, house
 
 Json = dict[str, Any]
 
@@ -63,19 +64,22 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
-    "pending": (pending.main, []),
-    "history": (history.main, []),
-    "status": (status.main, []),
+    "pending": (commands.pending, []),
+    "history": (commands.history, []),
+    "status": (control.status, []),
     "people": (people.main, []),
-    "tools list": (tools.main, ["list"]),
-    "tools check": (tools.main, ["check", f"{FOLDER}.json"]),
+    "tools list": (commands.tools, ["list"]),
+    "tools check": (commands.tools, ["check", f"{FOLDER}.json"]),
     "connect": (connect.main, []),
     "connect in the project": (connect.main, ["claude-code", "--project"]),
-    "doctor": (lambda _: examine(Situation.here(), as_json=False), []),  # main ends processes
-    "answer": (answer.main, ["OPEN"]),
-    "an option that is not there": (answer.main, ["OPEN", "99"]),
-    "an answer to what has ended": (answer.main, ["ENDED", "1"]),
-    "the end of what has ended": (cancel.main, ["ENDED"]),
+    "doctor": (
+        lambda _: run_checks(DoctorContext.here(), as_json=False),
+        [],
+    ),  # main ends processes
+    "answer": (commands.answer, ["OPEN"]),
+    "an option that is not there": (commands.answer, ["OPEN", "99"]),
+    "an answer to what has ended": (commands.answer, ["ENDED", "1"]),
+    "the end of what has ended": (commands.cancel, ["ENDED"]),
 }
 
 
@@ -110,6 +114,6 @@ def test_the_trick_is_in_what_they_print(
     """Else the test above would show nothing."""
     for variable, value in machine.environment.items():
         monkeypatch.setenv(variable, value)
-    pending.main([])
+    commands.pending([])
     (row,) = [line for line in capsys.readouterr().out.splitlines() if asked[0][:6] in line]
     assert row.count("⟨U+001B⟩") >= 2

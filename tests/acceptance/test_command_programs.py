@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.definitions import definition, written
-from tests.fakes.house import Agent, House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import Agent, House, house
 from tests.fakes.program import CHATBRIDGE, bare
 
 FORGED = "forged by the repository"
@@ -21,7 +21,7 @@ FORGED = "forged by the repository"
 
 @pytest.fixture
 def here() -> Iterator[House]:
-    with house(cold=True) as found:
+    with house() as found:
         yield found
 
 

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from chatbridge import rendezvous
-from tests.fakes.house import House, house
+from chatbridge import lock_file
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import CHATBRIDGE, bare
 
 SOFT_LIMIT = 64
@@ -50,7 +50,7 @@ def soft_limit(pid: int) -> int:
 
 def test_a_hub_answers_more_connections_than_it_was_started_with_descriptors() -> None:
     with house(cold=True) as here, limited_hub(here) as pid, ExitStack() as opened:
-        info = rendezvous.read_lock(str(here.state))
+        info = lock_file.read(str(here.state))
         assert info
         assert info.web
         at = urlsplit(info.web)

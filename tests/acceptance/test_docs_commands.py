@@ -29,8 +29,8 @@ def test_a_command_does_what_the_page_says(
     command: str, way: Way, request: pytest.FixtureRequest
 ) -> None:
     if way.apart:
-        with sandbox() as alone:
-            done = alone.carry_out(command, way)
+        with sandbox() as orphaned:
+            done = orphaned.carry_out(command, way)
     else:
         done = request.getfixturevalue("shared").carry_out(command, way)
     assert (done.code, "Traceback" in done.shown) == (way.code, False), done.shown

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from tests.acceptance.bridge import new_home
 from tests.acceptance.served import Served, served
 from tests.documents.pages import Block, blocks, spans
-from tests.fakes.house import COLOURS, House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import COLOURS, House, house
 
 Json = dict[str, Any]
 REQUEST = re.compile(r"(GET|POST) (/\S+)")
@@ -67,7 +67,7 @@ def sent(
     home: House, method: str, path: str, body: Json | None = None, *, token: bool = True
 ) -> tuple[int, str]:
     """The status, and what is read of the response; nothing of one that does not end."""
-    info = rendezvous.lock_holder(str(home.state))
+    info = lock_file.find_holder(str(home.state))
     assert info
     assert info.web
     secret = (home.state / "web-token").read_text().strip()

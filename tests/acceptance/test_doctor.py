@@ -15,8 +15,8 @@ import pytest
 
 from chatbridge import __version__
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import House, Json, frozen, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, Json, frozen, house
 from tests.fakes.program import ROOT
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi

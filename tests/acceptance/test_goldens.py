@@ -48,8 +48,8 @@ async def test_asking_back_on_the_page_comes_back_in_the_contracts_words(
     call = asyncio.ensure_future(asking)
     ask = await connection.sees(BOTH["questions"][0]["prompt"])
     page = Page(connection.home.state)
-    for does, fields in ASKED_BACK[name]:
-        assert await asyncio.to_thread(page.taps, ask, does, **fields) == 200
+    for action, fields in ASKED_BACK[name]:
+        assert await asyncio.to_thread(page.taps, ask, action, **fields) == 200
     assert text_of(await call) == golden(name, session=ask["id"])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.hooked import EVENT, LIST, PATIENCE, Hook, hooked, permission
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.page import Page
 
 Json = dict[str, Any]

@@ -12,8 +12,8 @@ from contextlib import closing
 import pytest
 
 from tests.acceptance.bridge import until
-from tests.fakes.house import COLOURS, House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import COLOURS, House, house
 from tests.fakes.program import CHATBRIDGE, bare
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -21,7 +21,7 @@ UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house(cold=True) as here:
+    with house() as here:
         yield here
 
 

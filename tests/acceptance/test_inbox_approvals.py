@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
-from chatbridge.core.events import AskSession
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import Answer, Person
 from tests.acceptance.browser import (
     DESKTOP,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import Page, expect
 
-from chatbridge.core.notice import Level
+from chatbridge.core.model import Level
 from tests.acceptance.browser import (
     IN_BROWSER,
     PHONE,

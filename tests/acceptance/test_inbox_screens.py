@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Page, expect
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask
 from tests.acceptance.browser import (
     DESKTOP,

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from tests.fakes.house import STATELESS, Agent, Json, house
+from tests.fakes.machine import STATELESS, Agent, Json, house
 
 BLUE = [{"questionId": "c", "values": ["blue"]}]
 LIMITS = {"claude-code": {"limit": "4s", "cancels": False}}

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from tests.acceptance.test_telegram_ask_user import EVERYTHING, EVERYTHING_ANSWERED
-from tests.fakes.house import Json
+from tests.fakes.machine import Json
 from tests.fakes.matrix_hub import Scene
 from tests.fakes.synapse import Synapse
 

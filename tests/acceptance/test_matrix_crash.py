@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
-from tests.fakes.house import COLOURS, Agent, Json, frozen
+from chatbridge import lock_file
+from tests.fakes.machine import COLOURS, Agent, Json, frozen
 from tests.fakes.matrix_hub import PATIENCE, Scene
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse
@@ -147,7 +147,7 @@ async def test_the_answer_among_thirty_messages_is_found_by_the_hub_that_was_awa
 
 async def until_inbox_says(scene: Scene, text: str) -> None:
     """On the page that the owner opens."""
-    info = rendezvous.lock_holder(str(scene.home.state))
+    info = lock_file.find_holder(str(scene.home.state))
     assert info is not None
     assert info.web is not None
     code = (await asyncio.to_thread(scene.home.api, "/api/login-codes", {}))["code"]

@@ -17,10 +17,11 @@ from uuid import uuid4
 
 import pytest
 
-from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.acceptance.test_secrets import arguments_of_all, files_with
-from tests.fakes.house import Agent, House, Json, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import Agent, House, Json, house
 from tests.fakes.matrix_hub import Scene
 from tests.fakes.synapse import Synapse
 
@@ -55,7 +56,7 @@ def said_by_all(scene: Scene) -> str:
     status = json.dumps(home.api("/api/status"))
     printed = [home.run("inbox"), home.run("stop")]
     log = (home.state / "hub.log").read_text()
-    lock = Path(bot_lock_path(matrix_bot(scene.login.user_id).id)).read_text()
+    lock = Path(account_lock_path(account_lock(scene.login.user_id).id)).read_text()
     return "\n".join([arguments, status, log, lock, *(it.stdout + it.stderr for it in printed)])
 
 

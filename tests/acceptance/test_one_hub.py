@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.house import COLOURS, INITIALIZE, House, house
+from tests.fakes.machine import COLOURS, INITIALIZE, House, house
 
 
 @pytest.fixture
 def home() -> Iterator[House]:
-    with house(cold=True) as here:
+    with house() as here:
         yield here
 
 
-def test_ten_links_at_once_start_one_hub(home: House) -> None:
-    with ExitStack() as stack:
+def test_ten_links_at_once_start_one_hub() -> None:
+    with house(cold=True) as home, ExitStack() as stack:
         agents = [stack.enter_context(home.agent()) for _ in range(10)]
         for agent in agents:
             agent.request("init", "initialize", INITIALIZE)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.approving import LIST
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.page import Page
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
@@ -31,7 +31,7 @@ def place() -> Iterator[tuple[House, Phone]]:
         )
         config.chmod(0o600)
         yield home, phone
-        Path(bot_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+        Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
 
 
 def test_a_hub_with_variables_of_the_agents_own_gives_no_approval_on_its_page(

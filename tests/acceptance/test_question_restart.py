@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.bridge import PATIENCE, new_home, told
 from tests.acceptance.windows import Reply, accepting, nobody, seated
-from tests.fakes.house import INITIALIZE, Agent, House, Json, house
+from tests.fakes.machine import INITIALIZE, Agent, House, Json, house
 
 QUESTION = "Which way?"
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from chatbridge.clock import SystemClock
-from chatbridge.core.broker import Broker
-from chatbridge.core.intake import Intake
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Answer, Person
 from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.house import COLOURS, Agent, House, house
+from tests.fakes.machine import COLOURS, Agent, House, house
 
 BLUE = [{"questionId": "c", "values": ["blue"]}]
 ENDINGS = pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
@@ -106,7 +106,7 @@ async def commit_an_answer(home: House, ask_id: str) -> None:
 
     broker = Broker(store, clock=clock, policy=Policy(), changed=lambda ask: None, drained=drained)
     owner = Person(name="Ada", channel="web")
-    inbox = Intake(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     await inbox.answer(ask_id, (Answer(values=("blue",)),), person=owner)
     await store.close()
 

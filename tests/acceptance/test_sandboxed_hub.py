@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.confinement import ANOTHER, SANDBOXED
-from tests.fakes.house import COLOURS, Agent, House, house
+from chatbridge.hub.process.confinement import ANOTHER, SANDBOXED
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import COLOURS, Agent, House, house
 from tests.fakes.network import no_namespaces
 
 pytestmark = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
-from tests.fakes.house import House, house
+from chatbridge import lock_file
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 
 OTHERS_TOKEN = "a-token-in-an-agents-env-block"
 
@@ -99,7 +99,7 @@ def test_neither_token_nor_cookie_nor_code_is_left_anywhere_by_a_whole_day(home:
         agent.initialize()
         agent.ask(1)
         asked = home.until()
-        info = rendezvous.lock_holder(str(home.state))
+        info = lock_file.find_holder(str(home.state))
         assert info is not None
         assert info.web is not None
         token = (home.state / "web-token").read_text().strip()

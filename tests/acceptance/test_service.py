@@ -31,18 +31,18 @@ allowed_users = [5]
 """The container has no network: this bot cannot be reached, for as long as it runs."""
 AGE = """
 import os
-from chatbridge import rendezvous
-state = rendezvous.state_dir()
-info = rendezvous.read_lock(state)
+from chatbridge import lock_file, runtime_paths
+state = runtime_paths.state_dir()
+info = lock_file.read(state)
 info.version = "0.0.1"
-lock = os.open(rendezvous.lock_path(state), os.O_RDWR)
-rendezvous.write_lock(lock, info)
+lock = os.open(runtime_paths.lock_path(state), os.O_RDWR)
+lock_file.write(lock, info)
 """
 """What the running hub says of itself, as one before the upgrade would have."""
 KNOCK = """
-from chatbridge import rendezvous, sockets
+from chatbridge import runtime_paths, sockets
 try:
-    sockets.connect(rendezvous.service_socket_path(rendezvous.state_dir()))
+    sockets.connect(runtime_paths.service_socket_path(runtime_paths.state_dir()))
 except OSError as error:
     print(type(error).__name__)
 """

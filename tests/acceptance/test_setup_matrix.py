@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 from uuid import uuid4
 
-from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.acceptance.wizard import Desk, desk
 from tests.fakes.matrix_person import Person
 from tests.fakes.matrix_timeline import Message
@@ -48,7 +49,7 @@ def to_the_end(me: PtyPerson) -> None:
 
 
 def forget_bot(bot: Account) -> None:
-    Path(bot_lock_path(matrix_bot(bot.user_id).id)).unlink(missing_ok=True)
+    Path(account_lock_path(account_lock(bot.user_id).id)).unlink(missing_ok=True)
 
 
 async def answer_the_test(me: PtyPerson, ada: Person, room: str, bot: str) -> Message:

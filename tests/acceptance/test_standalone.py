@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import shutil
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,24 +58,29 @@ def event_stream(home: Home) -> Iterator[None]:
         connection.close()
 
 
-def end(client: LinkClient, way: str) -> None:
-    if way == "end of input":
-        client.close_input()
-    else:
-        client.process.send_signal(signal.SIGTERM)
-
-
-@pytest.mark.parametrize("way", ["SIGTERM", "end of input"])
-def test_it_ends_though_an_ask_is_open_and_a_browser_watches(home: Home, way: str) -> None:
-    with standalone(home) as client:
-        client.request(1, "tools/call", QUESTION)
-        home.person.sees("Still there?", project="alone")
-        with event_stream(home):
-            end(client, way)
-            assert client.exit_code() == 0
-        with pytest.raises(EOFError):
-            client.receive()  # not even an error for the open call: its ask stays open
-    assert home.lock_holder() is None
+def test_it_ends_though_an_ask_is_open_and_a_browser_watches_and_the_next_one_has_the_ask(
+    home: Home,
+) -> None:
+    seen = []
+    for way in ("SIGTERM", "end of input"):
+        with standalone(home) as client:
+            client.request(1, "tools/call", QUESTION)
+            seen.append(home.person.sees("Still there?", project="alone"))
+            with event_stream(home):
+                if way == "SIGTERM":
+                    client.process.terminate()
+                else:
+                    client.close_input()
+                assert client.exit_code() == 0
+            with pytest.raises(EOFError):
+                client.receive()  # not even an error for the open call: its ask stays open
+        assert home.lock_holder() is None
+    with standalone(home) as again:
+        again.request(1, "tools/call", QUESTION)
+        ask = home.person.sees("Still there?", project="alone")
+        assert [ask["id"]] * 2 == [each["id"] for each in seen]
+        home.person.answer(ask, {"values": ["yes"]})
+        assert again.receive()["result"]["content"][0]["text"] == "User answered: yes"
 
 
 def test_it_ends_if_the_input_ends_before_a_word_was_said(home: Home) -> None:
@@ -85,18 +89,6 @@ def test_it_ends_if_the_input_ends_before_a_word_was_said(home: Home) -> None:
         assert client.exit_code() == 0
         with pytest.raises(EOFError):
             client.receive()
-
-
-def test_what_was_asked_before_it_ended_is_answered_to_the_next_one(home: Home) -> None:
-    with standalone(home) as client:
-        client.request(1, "tools/call", QUESTION)
-        ask = home.person.sees("Still there?", project="alone")
-    assert client.exit_code() == 0
-    with standalone(home) as again:
-        again.request(1, "tools/call", QUESTION)
-        assert home.person.sees("Still there?", project="alone")["id"] == ask["id"]
-        home.person.answer(ask, {"values": ["yes"]})
-        assert again.receive()["result"]["content"][0]["text"] == "User answered: yes"
 
 
 def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Home) -> None:
@@ -108,7 +100,7 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
             refused = call(second, QUESTION)
             assert f"pid {client.process.pid}" in refused
             assert "CHATBRIDGE_STATE_DIR" in refused
-            end(second, "end of input")
+            second.close_input()
             assert second.exit_code() == 0
         hub = subprocess.run(
             [*CHATBRIDGE, "hub"],
@@ -124,8 +116,8 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
         assert client.receive()["result"]["content"][0]["text"] == "User answered: yes"
 
 
-def test_one_beside_a_hub_is_refused_by_name_and_the_hub_goes_on(home: Home) -> None:
-    with LinkClient(home.environment, cwd=home.project("linked")) as link:
+def test_one_beside_a_hub_is_refused_by_name_and_the_hub_goes_on() -> None:
+    with new_home() as home, LinkClient(home.environment, cwd=home.project("linked")) as link:
         link.request(0, "initialize", HANDSHAKE)
         assert link.receive()["id"] == 0
         link.request(1, "tools/call", QUESTION)
@@ -211,16 +203,12 @@ def test_it_ends_at_once_when_its_input_is_the_null_device(home: Home) -> None:
     assert (ended.returncode, ended.stdout) == (0, b""), ended.stderr
 
 
-def test_it_serves_a_client_whose_working_directory_has_been_removed(home: Home) -> None:
+def test_a_client_whose_working_directory_has_been_removed_is_served_also_in_its_window(
+    home: Home,
+) -> None:
     folder = home.project("gone")
     with LinkClient(home.environment, "--standalone", cwd=folder) as client:
         shutil.rmtree(folder)
-        client.request(0, "initialize", HANDSHAKE)
-        assert "result" in client.receive()
-
-
-def test_a_form_for_the_clients_window_is_a_request_like_any_other(home: Home) -> None:
-    with LinkClient(home.environment, "--standalone", cwd=home.project("alone")) as client:
         client.request(0, "initialize", {**HANDSHAKE, "capabilities": {"elicitation": {}}})
         assert client.receive()["id"] == 0
         client.notify("notifications/initialized")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
-import pytest
-
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from tests.acceptance.bridge import until
-from tests.fakes.house import COLOURS, House, house
+from tests.fakes.machine import COLOURS, House, house
 from tests.fakes.program import shadowed
 
 HOLD_CHANNELS = """
@@ -18,7 +16,7 @@ import importlib.machinery, sys
 
 class Hold:
     def find_spec(self, name, path, target=None):
-        if not name.startswith("chatbridge.channels.") or "hub" not in sys.orig_argv:
+        if not name.endswith(".channel") or "hub" not in sys.orig_argv:
             return None
         sys.meta_path.remove(self)
         spec = importlib.machinery.PathFinder.find_spec(name, path)
@@ -35,12 +33,6 @@ sys.meta_path.insert(0, Hold())
 """
 
 
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house(cold=True) as here:
-        yield here
-
-
 def held_back(home: House) -> Path:
     """From now on a hub's import of its first channel waits until this pipe is opened."""
     folder = home.state.parent / "python"
@@ -52,24 +44,26 @@ def held_back(home: House) -> Path:
     return gate
 
 
-def test_a_question_is_taken_while_the_channels_are_not_imported_yet(home: House) -> None:
-    gate = held_back(home)
-    with home.agent() as agent:
+def test_a_question_is_taken_while_the_channels_are_not_imported_yet() -> None:
+    with ExitStack() as stack:
+        home = stack.enter_context(house(cold=True))
+        gate = held_back(home)
+        agent = stack.enter_context(home.agent())
         agent.initialize()
         agent.request("list", "tools/list")
         assert [tool["name"] for tool in agent.receive()["result"]["tools"]]
         agent.ask(1, {**COLOURS, "wait": False})
         asked = agent.result()["askId"]
-        info = rendezvous.lock_holder(str(home.state))
+        info = lock_file.find_holder(str(home.state))
         assert info is not None
         assert info.web is None
         os.close(os.open(gate, os.O_WRONLY))
         assert home.until()["id"] == asked
 
 
-def test_a_channel_that_cannot_come_up_leaves_the_tools_alone(home: House) -> None:
-    home.environment["CHATBRIDGE_WEB__HOST"] = "203.0.113.1"  # an address that nobody has
-    with home.agent() as agent:
+def test_a_channel_that_cannot_come_up_leaves_the_tools_alone() -> None:
+    nobodys = "203.0.113.1"
+    with house(CHATBRIDGE_WEB__HOST=nobodys) as home, home.agent() as agent:
         agent.initialize()
         agent.ask(1, {**COLOURS, "wait": False})
         assert agent.result()["pending"] is True

@@ -34,15 +34,16 @@ IS_THERE = ("sudo python3 -m venv ", f"sudo {BIN}/pip ", f"sudo ln -s {BIN}/chat
 TYPED = {"tee /etc/chatbridge/config.toml": CONFIG, "/credentials/telegram__token": TOKEN}
 """What root types into these."""
 PAIR = """
-from chatbridge.cli.hub_line import connected
+from chatbridge.cli.hub.hub_client import connected
 with connected() as line:
-    print(list(line.events("pair")))
+    line.begin("pair")
+    print(line.event(within=None))
 """
 LOOK = """
 import os, socket, sys
-from chatbridge.link import system_hub
+from chatbridge.link import search
 try:
-    system_hub.connect()
+    search.connect_machine_hub()
 except OSError as error:
     print(type(error).__name__)
 for path in sys.argv[1:]:

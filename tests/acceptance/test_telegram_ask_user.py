@@ -15,7 +15,7 @@ from tests.acceptance.bridge import Json, connected, text_of, told
 from tests.acceptance.examples import QUESTIONS_EXAMPLES, SINGLE_EXAMPLES, Example
 from tests.acceptance.test_ask_user_examples import with_generated_ids_hidden
 from tests.acceptance.thumb import Telegram, Thumb, questions_of, telegram_home
-from tests.fakes.house import until_noted
+from tests.fakes.machine import until_noted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -49,13 +49,13 @@ async def telegram() -> AsyncIterator[Telegram]:
 async def test_a_documented_questions_call_has_the_documented_output(
     telegram: Telegram, example: Example
 ) -> None:
-    def does(thumb: Thumb) -> None:
+    def action(thumb: Thumb) -> None:
         if example.given is None:
             thumb.cancels()
         else:
             thumb.fills_in(questions_of(example.arguments), example.given)
 
-    result = await telegram.result(example.arguments, does)
+    result = await telegram.result(example.arguments, action)
     assert with_generated_ids_hidden(told(result)) == example.output
 
 
@@ -154,7 +154,7 @@ async def test_an_answer_that_was_edited_on_the_review_is_the_one_that_is_sent(
         ]
     }
 
-    def does(thumb: Thumb) -> None:
+    def action(thumb: Thumb) -> None:
         thumb.shows("1 of 2")
         thumb.taps("A")
         thumb.shows("2 of 2")
@@ -166,21 +166,21 @@ async def test_an_answer_that_was_edited_on_the_review_is_the_one_that_is_sent(
         thumb.shows("Nothing has been sent yet.")
         thumb.taps("Send answers")
 
-    assert told(await telegram.result(arguments, does))["answers"] == [
+    assert told(await telegram.result(arguments, action))["answers"] == [
         {"questionId": "one", "values": ["B"]},
         {"questionId": "two", "values": ["yes"]},
     ]
 
 
 async def test_a_plain_message_answers_the_only_text_question(telegram: Telegram) -> None:
-    def does(thumb: Thumb) -> None:
+    def action(thumb: Thumb) -> None:
         until_noted(thumb.database, thumb.card)
         while time.time() < thumb.card.date + 1:  # Telegram's times are whole seconds
             time.sleep(0.02)
         sent = thumb.phone.say("by hand")
         thumb.phone.until(sent, lambda it: it.reactions == ("👍",))
 
-    result = await telegram.result({"question": "In your own words?"}, does)
+    result = await telegram.result({"question": "In your own words?"}, action)
     assert text_of(result) == "User answered: by hand"
 
 
@@ -191,22 +191,22 @@ async def test_a_reply_to_the_card_picks_by_number_by_label_or_is_other(
     expected = {"2": "selected: Second", "first": "selected: First", "none": "answered: none"}
     for text, outcome in expected.items():
 
-        def does(thumb: Thumb, text: str = text) -> None:
+        def action(thumb: Thumb, text: str = text) -> None:
             thumb.replies(text, to=thumb.card)
 
         arguments: Json = {"question": f"Which, if {text}?", "options": options}
-        assert text_of(await telegram.result(arguments, does)) == f"User {outcome}"
+        assert text_of(await telegram.result(arguments, action)) == f"User {outcome}"
 
 
 @pytest.mark.parametrize("reason", [None, "Ask Kim."])
 async def test_a_cancellation_is_told_with_its_reason_in_both_forms(
     telegram: Telegram, reason: str | None
 ) -> None:
-    def does(thumb: Thumb) -> None:
+    def action(thumb: Thumb) -> None:
         thumb.cancels(reason)
 
     asked: Json = {"questions": [{"id": "q", "question": "May I?", "type": "confirm"}]}
-    told_so = told(await telegram.result(asked, does))
+    told_so = told(await telegram.result(asked, action))
     assert told_so == {
         "answered": False,
         "cancelled": True,
@@ -214,7 +214,7 @@ async def test_a_cancellation_is_told_with_its_reason_in_both_forms(
         "answers": [],
         **({"reason": reason} if reason else {}),
     }
-    result = await telegram.result({"question": "May I go?", "options": ["Yes"]}, does)
+    result = await telegram.result({"question": "May I go?", "options": ["Yes"]}, action)
     assert result.is_error
     assert result.structured_content is None
     assert text_of(result) == " ".join(filter(None, ("User cancelled the question.", reason)))

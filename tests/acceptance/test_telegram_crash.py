@@ -14,7 +14,7 @@ import pytest
 
 from tests.acceptance.bridge import until
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import COLOURS, Agent, House, Json, frozen, house
+from tests.fakes.machine import COLOURS, Agent, House, Json, frozen, house
 from tests.fakes.telegram.people import Card, Phone
 from tests.fakes.telegram.server import BotApi
 

@@ -6,17 +6,18 @@ import json
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
-from chatbridge.hub.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import account_lock_path
 from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import Agent, House, Json, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import Agent, House, Json, house
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -25,14 +26,16 @@ from tests.fakes.telegram.server import BotApi
 def api() -> Iterator[BotApi]:
     with BotApi.running() as api:
         yield api
-        Path(bot_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+        Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
 
 
 @contextmanager
-def at_home(api: BotApi, phone: Phone) -> Iterator[tuple[House, Agent]]:
+def at_home(
+    api: BotApi, phone: Phone, make: Callable[..., AbstractContextManager[House]] = house
+) -> Iterator[tuple[House, Agent]]:
     """A machine with an agent on it, whose hub says all that it can say."""
     settings = telegram_settings(api, phone.person)
-    with house(cold=True, CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
+    with make(CHATBRIDGE_LOG_LEVEL="debug", **settings) as home, home.agent() as agent:
         agent.initialize()
         yield home, agent
 
@@ -69,7 +72,7 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
     ada = api.person("Ada")
     phone = api.private(ada).phone(ada)
     api.go_down()
-    with at_home(api, phone) as (home, agent):
+    with at_home(api, phone, partial(house, cold=True)) as (home, agent):
         agent.ask("no network", question("Without network?"))
         until_shown(home, "telegram cannot be reached (httpx.ConnectError)")
         api.come_back()
@@ -125,7 +128,7 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
         log = said(home)
         found = secrets_of(api)
         assert files_with(found, home.state.parent) == []
-        lock = Path(bot_lock_path(str(api.bot.id))).read_text()
+        lock = Path(account_lock_path(str(api.bot.id))).read_text()
         everything = "\n".join([arguments, printed.stdout, printed.stderr, status, log, lock])
         assert [secret[:4] for secret in found if secret in everything] == []
     assert "/bot[secret]/getUpdates" in log, "the libraries have said something, too"

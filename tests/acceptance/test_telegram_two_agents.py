@@ -13,8 +13,8 @@ import pytest
 
 from chatbridge.core.policy import Policy
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import COLOURS, Agent, House, Json, frozen, house
 from tests.fakes.inbox import SELECT
+from tests.fakes.machine import COLOURS, Agent, House, Json, frozen, house
 from tests.fakes.telegram.chats import User
 from tests.fakes.telegram.people import Card, Phone
 from tests.fakes.telegram.server import BotApi

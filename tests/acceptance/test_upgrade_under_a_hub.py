@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
 from tests.fakes.telegram.server import BotApi
 
@@ -90,6 +90,6 @@ def test_what_it_has_to_import_is_imported_before_it_says_that_it_is_ready(tmp_p
             assert not agent.receive()["result"].get("isError")
         assert hub.returncode == 0
         before, after = log.read_bytes()[:ready_at], log.read_bytes()[ready_at:]
-        assert b"chatbridge.channels.telegram.channel" in before
+        assert b"chatbridge.channels.telegram.outbound.chat" in before
         assert b" chatbridge." not in re.sub(LOGGED, b"", after)
         assert b"Error" not in after

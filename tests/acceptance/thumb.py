@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.acceptance.bridge import Connection, Home, Json, new_home, question_of
 from tests.fakes.chat_settings import telegram_settings
-from tests.fakes.house import until_noted
+from tests.fakes.machine import until_noted
 from tests.fakes.telegram.people import Card, Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -139,10 +139,10 @@ class Telegram:
             call.cancel()
             await asyncio.wait({call})
 
-    async def result(self, arguments: Json, does: Callable[[Thumb], None]) -> Any:
+    async def result(self, arguments: Json, action: Callable[[Thumb], None]) -> Any:
         """What the agent gets after the person did this; the card has no buttons then."""
         async with self.asking(arguments) as (call, thumb):
-            await asyncio.to_thread(does, thumb)
+            await asyncio.to_thread(action, thumb)
             result = await call
             ended = await asyncio.to_thread(thumb.shows, "the agent ")  # has it, or was told
             assert ended.rows == ()

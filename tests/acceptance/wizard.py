@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from chatbridge.hub.bot_lock import bot_lock_path
-from tests.fakes.house import House, house
+from chatbridge.hub.process.lock import account_lock_path
+from tests.fakes.machine import House, house
 from tests.fakes.pty_person import PtyPerson, at_terminal
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
@@ -51,7 +51,7 @@ def desk(**settings: str) -> Iterator[Desk]:
 def telegram_desk() -> Iterator[tuple[Desk, BotApi]]:
     with BotApi.running() as api, desk(CHATBRIDGE_TELEGRAM__API_BASE=api.address) as found:
         yield found, api
-        Path(bot_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+        Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
 
 
 def phone_of(api: BotApi, name: str) -> Phone:

@@ -10,7 +10,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.bench.machine import Client, Machine, client, machine
 from tests.bench.programs import MATRIX, SERVER, TELEGRAM
 from tests.fakes.chat_settings import matrix_settings, telegram_settings
@@ -78,7 +79,7 @@ async def matrix_room(synapse: Synapse, *, encrypted: bool) -> AsyncIterator[Mat
 
 def remove_lock(bot: Login) -> None:
     """Every run has bots of its own."""
-    Path(bot_lock_path(matrix_bot(bot.user_id).id)).unlink(missing_ok=True)
+    Path(account_lock_path(account_lock(bot.user_id).id)).unlink(missing_ok=True)
 
 
 @asynccontextmanager

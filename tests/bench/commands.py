@@ -36,11 +36,11 @@ async def calls(rounds: int, many: int) -> Json:
                 await _opened(link, number, pipe)
             whole: list[float] = []
             started: list[float] = []
-            alone: list[float] = []
+            orphaned: list[float] = []
             for number in range(rounds):
                 whole.append(await _called(link, "true", number))
                 started.append(await _opened(link, number, pipe))
-                alone.append(bare())
+                orphaned.append(bare())
             before = pss(here.hub())
             took = await _burst(link, many)
             weight = pss(here.hub()) - before
@@ -49,7 +49,7 @@ async def calls(rounds: int, many: int) -> Json:
     return {
         "call_to_running_ms": percentiles(started),
         "call_to_result_ms": percentiles(whole),
-        "subprocess_ms": percentiles(alone),
+        "subprocess_ms": percentiles(orphaned),
         "many": many,
         "seconds_for_many": round(took, 2),
         "hub_grew_mb": round(weight, 1),

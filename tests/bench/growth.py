@@ -8,7 +8,7 @@ from contextlib import closing
 from functools import partial
 from uuid import uuid4
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -100,11 +100,11 @@ async def fill(here: Machine, count: int, *, ended: int) -> None:
 
     async def work(tx: Transaction, *, start: int) -> None:
         for i in range(start, min(start + AT_ONCE, count + ended)):
-            ask = asks.opened(_request(i), now=now - i, deadline=now + 86400 + i)
+            ask = transitions.open_ask(_request(i), now=now - i, deadline=now + 86400 + i)
             if i >= count:
                 yes = (Answer(values=("yes",)),)
-                ask = asks.answered(ask, yes, by=ADA, now=now - i, policy=RULES)
-                ask = asks.delivered(ask, now=now - i)
+                ask = transitions.answer(ask, yes, by=ADA, now=now - i, policy=RULES)
+                ask = transitions.mark_delivered(ask, now=now - i)
             await tx.add_ask(ask)
 
     for start in range(0, count + ended, AT_ONCE):

@@ -15,7 +15,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 120.0
@@ -84,7 +84,7 @@ class Machine:
         """Host and port of the inbox, once it is up."""
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            info = rendezvous.lock_holder(str(self.state))
+            info = lock_file.find_holder(str(self.state))
             if info is not None and info.web:
                 host, _, port = info.web.removeprefix("http://").rpartition(":")
                 return host, int(port)
@@ -92,7 +92,7 @@ class Machine:
         raise TimeoutError("no inbox came up")
 
     def hub(self) -> int:
-        info = rendezvous.lock_holder(str(self.state))
+        info = lock_file.find_holder(str(self.state))
         assert info is not None, "no hub runs"
         return info.pid
 

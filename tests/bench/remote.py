@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from chatbridge.hub import http_tokens
+from chatbridge.hub.http import tokens
 from tests.bench.kept import Kept
 from tests.bench.latency import WARM, question
 from tests.bench.machine import INITIALIZE, Json, machine, percentiles
@@ -19,7 +19,7 @@ async def remote(rounds: int) -> Json:
     port = free_port()
     async with machine(CHATBRIDGE_HTTP__ADDRESS=f"127.0.0.1:{port}") as here:
         await here.begin()
-        token = http_tokens.add(str(here.state), "bench", now=time.time())
+        token = tokens.add(str(here.state), "bench", now=time.time())
         bearer = {"Authorization": f"Bearer {token}", **STREAMED}
         async with (
             person(here) as somebody,

@@ -111,7 +111,7 @@ def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json
 
 
 def _startup(part: Json, _: Json) -> Iterator[Row]:
-    link, first, alone = part["link"], part["first"], part["standalone"]
+    link, first, orphaned = part["link"], part["first"], part["standalone"]
     sdk = "a minimal server on the MCP SDK"
     faster = link["sdk_ms"] / link["ms"]
     yield _row("link → `tools/list` answered", ms(link["ms"]), f"{ms(link['sdk_ms'])}: {sdk}")
@@ -125,8 +125,8 @@ def _startup(part: Json, _: Json) -> Iterator[Row]:
     )
     yield _row(
         "`chatbridge mcp --standalone`",
-        f"{ms(alone['ms'])}, {times(alone['ms'] / alone['sdk_ms'])}",
-        f"{ms(alone['sdk_ms'])}: {sdk}",
+        f"{ms(orphaned['ms'])}, {times(orphaned['ms'] / orphaned['sdk_ms'])}",
+        f"{ms(orphaned['sdk_ms'])}: {sdk}",
     )
     yield from _commands_start(part)
 

@@ -10,8 +10,7 @@ import time
 from pathlib import Path
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_line import RunnerLine
-from chatbridge.commands.operations.running import Order
+from chatbridge.commands.operations.runner_client import Order, RunnerClient
 from chatbridge.commands.runner import start
 from tests.bench.machine import Json, percentiles, pss
 
@@ -23,13 +22,13 @@ async def runner(rounds: int) -> Json:
     state = tempfile.mkdtemp(prefix="cb-")
     outputs = Path(state) / "operations"
     try:
-        async with RunnerLine(state=state, clock=SystemClock(), outputs=outputs) as line:
+        async with RunnerClient(state=state, clock=SystemClock(), outputs=outputs) as line:
             first = (await _run(line, state, 0))[1]
             ours: list[tuple[float, float]] = []
-            alone: list[float] = []
+            orphaned: list[float] = []
             for n in range(1, rounds + 1):
                 ours.append(await _run(line, state, n))
-                alone.append(bare())
+                orphaned.append(bare())
             pid = start.holder(state)[1]
             assert pid is not None
             weight = pss(pid)
@@ -39,12 +38,12 @@ async def runner(rounds: int) -> Json:
         "first_ms": round(first * 1000, 1),
         "order_to_started_ms": percentiles([started for started, _ in ours]),
         "order_to_ended_ms": percentiles([ended for _, ended in ours]),
-        "subprocess_ms": percentiles(alone),
+        "subprocess_ms": percentiles(orphaned),
         "pss_mb": round(weight, 1),
     }
 
 
-async def _run(line: RunnerLine, state: str, number: int) -> tuple[float, float]:
+async def _run(line: RunnerClient, state: str, number: int) -> tuple[float, float]:
     """Seconds until the process was there, and until its end was known."""
     name = f"{number}"
     ended: asyncio.Future[float] = asyncio.get_running_loop().create_future()

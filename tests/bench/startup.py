@@ -60,11 +60,11 @@ async def _first_start(rounds: int) -> Json:
 
 async def _standalone(rounds: int) -> Json:
     """Link and hub in one process."""
-    alone, references = [], []
+    orphaned, references = [], []
     for _ in range(rounds):
         async with machine() as here:
             async with here.link("--standalone") as both:
-                alone.append(await both.list_tools())
+                orphaned.append(await both.list_tools())
             async with here.reference() as reference:
                 references.append(await reference.list_tools())
-    return {"ms": milliseconds(alone), "sdk_ms": milliseconds(references)}
+    return {"ms": milliseconds(orphaned), "sdk_ms": milliseconds(references)}

@@ -33,7 +33,7 @@ class Passed:
     """Whether the answer went back."""
 
 
-Note = Callable[[Passed], None]
+ChannelState = Callable[[Passed], None]
 
 
 def _nobody(_: Passed) -> None: ...
@@ -42,7 +42,7 @@ def _nobody(_: Passed) -> None: ...
 class Relay:
     """Each fault is a switch: as long as it is set, requests meet it. `heal` resets them all."""
 
-    def __init__(self, to: int, limited: Callable[[float], bytes], note: Note) -> None:
+    def __init__(self, to: int, limited: Callable[[float], bytes], note: ChannelState) -> None:
         self.delay = 0.0
         """Seconds by which every answer comes late."""
         self.lost = 0
@@ -63,7 +63,7 @@ class Relay:
     @classmethod
     @asynccontextmanager
     async def running(
-        cls, to: int, limited: Callable[[float], bytes], *, note: Note = _nobody
+        cls, to: int, limited: Callable[[float], bytes], *, note: ChannelState = _nobody
     ) -> AsyncIterator[Self]:
         """To the server at this port. `limited` makes its answer to one who asks too often."""
         self = cls(to, limited, note)

@@ -20,8 +20,9 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
-from chatbridge import rendezvous
-from chatbridge.hub.bot_lock import bot_lock_path, matrix_bot
+from chatbridge import lock_file, runtime_paths
+from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.hub.process.lock import account_lock_path
 from tests.chaos.log import Carried, Log
 from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.notices import NOTICE
@@ -174,7 +175,7 @@ class ChaosWorld:
         return self.folder / "stderr" / f"{what}.log"
 
     def inbox(self) -> tuple[str, str] | None:
-        holder = rendezvous.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         token = self._web_token()
         if holder is None or holder.web is None or token is None:
             return None
@@ -182,7 +183,7 @@ class ChaosWorld:
 
     def _web_token(self) -> str | None:
         try:
-            token = Path(rendezvous.token_path(str(self.state))).read_text().strip()
+            token = Path(runtime_paths.token_path(str(self.state))).read_text().strip()
         except OSError:
             return None
         if token:
@@ -198,7 +199,7 @@ class ChaosWorld:
 
     def hub(self) -> int | None:
         """The process that holds the lock, perhaps only just started."""
-        holder = rendezvous.lock_holder(str(self.state))
+        holder = lock_file.find_holder(str(self.state))
         return holder.pid if holder else None
 
     async def until_hub(self, *, other_than: int | None = None, within: float = 20.0) -> int:
@@ -258,9 +259,9 @@ class ChaosWorld:
         shutil.rmtree(self._runtime, ignore_errors=True)
         bots = [self.bot_api.identity.token.partition(":")[0]]
         if hasattr(self, "matrix"):
-            bots.append(matrix_bot(self.matrix.bot).id)
+            bots.append(account_lock(self.matrix.bot).id)
         for bot in bots:
-            Path(bot_lock_path(bot)).unlink(missing_ok=True)
+            Path(account_lock_path(bot)).unlink(missing_ok=True)
 
     def _start_hub(self) -> None:
         with self.stderr_of("hub").open("ab") as errors:

@@ -15,7 +15,8 @@ from chatbridge.core.model import (
     Ask,
     Call,
     CallName,
-    Note,
+    ChannelState,
+    Notice,
     Outcome,
     Person,
     Post,
@@ -24,7 +25,6 @@ from chatbridge.core.model import (
     Status,
     new_draft,
 )
-from chatbridge.core.notice import Notice
 from chatbridge.core.store_port import Store, Transaction
 
 OWNER = Person(name="owner", channel="telegram")
@@ -80,7 +80,7 @@ def a_call(ask: Ask, *, link: str = "link-1", request: str = "1", **changes: Any
     return dataclasses.replace(plain, **changes)
 
 
-async def keep(store: Store, *things: Ask | Call | Post | Note | Notice) -> None:
+async def keep(store: Store, *things: Ask | Call | Post | ChannelState | Notice) -> None:
     """Put these into the store, in one transaction."""
 
     async def work(tx: Transaction) -> None:
@@ -92,7 +92,7 @@ async def keep(store: Store, *things: Ask | Call | Post | Note | Notice) -> None
                     await tx.save_call(thing)
                 case Post():
                     await tx.save_post(thing)
-                case Note():
+                case ChannelState():
                     await tx.save_note(thing)
                 case Notice():
                     await tx.add_notice(thing)

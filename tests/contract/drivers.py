@@ -17,10 +17,10 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode, question_shown
-from chatbridge.channels.web.receive import event_fields
-from chatbridge.core.card import Act
-from chatbridge.core.form import Event
+from chatbridge.channels.chat.callback_data import Tap, encode, question_shown
+from chatbridge.channels.web.request_parsing import event_fields
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
@@ -49,7 +49,7 @@ class Driver(Protocol):
         """What the person sees of the ask, as plain text, once delivery has caught up."""
         ...
 
-    async def tap(self, ask: Ask, does: Event | Act) -> str:
+    async def tap(self, ask: Ask, action: Event | AskAction) -> str:
         """The person taps a button that was drawn with this; what they are told, if anything."""
         ...
 
@@ -57,7 +57,7 @@ class Driver(Protocol):
         """The person writes an answer to this ask; what they are told, if anything."""
         ...
 
-    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+    async def intrude(self, ask: Ask, action: Event | AskAction, text: str) -> str:
         """Somebody who is not allowed taps the same button and writes; all that they get to see."""
         ...
 
@@ -76,16 +76,16 @@ class WebDriver:
         page = (await self._web.browser.get(f"/asks/{ask.id}")).text
         return html.unescape(re.sub(r"<[^>]+>", "", page))
 
-    async def tap(self, ask: Ask, does: Event | Act) -> str:
-        return _told(await self._post(self._web.browser, ask, event_fields(does)))
+    async def tap(self, ask: Ask, action: Event | AskAction) -> str:
+        return _told(await self._post(self._web.browser, ask, event_fields(action)))
 
     async def type(self, ask: Ask, text: str) -> str:
         step = (await self.desk.inbox.ask(ask.id)).draft.step
         fields = {"do": "text", "step": str(step), "text": text}
         return _told(await self._post(self._web.browser, ask, fields))
 
-    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
-        tapped = await self._post(self._web.stranger, ask, event_fields(does))
+    async def intrude(self, ask: Ask, action: Event | AskAction, text: str) -> str:
+        tapped = await self._post(self._web.stranger, ask, event_fields(action))
         fields = {"do": "text", "step": "0", "text": text}
         typed = await self._post(self._web.stranger, ask, fields)
         return tapped.text + typed.text
@@ -126,10 +126,10 @@ class TelegramDriver:
         card = await self._telegram.card(ask)
         return "\n".join((card.text, *(key.text for key in card.keys)))
 
-    async def tap(self, ask: Ask, does: Event | Act) -> str:
+    async def tap(self, ask: Ask, action: Event | AskAction) -> str:
         card = await self._telegram.card(ask)
         self._telegram.clock.advance(NOT_QUICK)
-        tap = self._telegram.phone.press(card, _data(ask, does))
+        tap = self._telegram.phone.press(card, _data(ask, action))
         return await asyncio.to_thread(tap.answered)
 
     async def type(self, ask: Ask, text: str) -> str:
@@ -138,11 +138,11 @@ class TelegramDriver:
         await self._telegram.dealt_with()
         return ""
 
-    async def intrude(self, ask: Ask, does: Event | Act, text: str) -> str:
+    async def intrude(self, ask: Ask, action: Event | AskAction, text: str) -> str:
         """In the same group, where she sees the card: what the bot says to her is what counts."""
         card = await self._telegram.card(ask)
         before = {message.id for message in self._eve.messages}
-        tap = self._eve.press(card, _data(ask, does))
+        tap = self._eve.press(card, _data(ask, action))
         self._eve.say(text, reply_to=card)
         self._eve.say("/pending")
         await self._telegram.dealt_with()
@@ -155,8 +155,8 @@ class TelegramDriver:
         return self._telegram.said()
 
 
-def _data(ask: Ask, does: Event | Act) -> str:
-    return encode(Tap(ask_id=ask.id, question=question_shown(ask), does=does))
+def _data(ask: Ask, action: Event | AskAction) -> str:
+    return encode(Tap(ask_id=ask.id, question=question_shown(ask), action=action))
 
 
 @asynccontextmanager
@@ -187,3 +187,5 @@ DRIVERS: dict[str, Drives] = {
     "telegram": drive_telegram,
     "matrix": drive_matrix,
 }
+CHANNELS = ("web", "telegram", pytest.param("matrix", marks=pytest.mark.process))
+"""Their names. The homeserver is a program of its own."""

@@ -9,14 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.place import Part
-from chatbridge.channels.matrix.taps import ONCE_MORE
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.channels.matrix.inbound.taps import ONCE_MORE
+from chatbridge.channels.matrix.outbound.card_messages import Part
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
+from chatbridge.core.forms.emoji_shortcuts import (
+    ALLOW,
+    BACK,
+    CANCEL,
+    FORWARD,
+    NUMBERS,
+    SHOW_ALL,
+    YES_NO,
+)
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import DENY, Ask, QuestionType
 from chatbridge.core.policy import Policy
-from chatbridge.core.signs import ALLOW, BACK, CANCEL, FORWARD, NUMBERS, SHOW_ALL, YES_NO
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Synapse
@@ -43,15 +51,15 @@ class MatrixDriver:
         root, card = await self._matrix.root(ask), await self._matrix.card(ask)
         return "\n".join(dict.fromkeys((root.body, card.body)))
 
-    async def tap(self, ask: Ask, does: form.Event | Act) -> str:
-        if isinstance(does, Act):
-            assert does is Act.EXTEND
+    async def tap(self, ask: Ask, action: form.Event | AskAction) -> str:
+        if isinstance(action, AskAction):
+            assert action is AskAction.EXTEND
             return await self.type(ask, "+15")
-        if (word := _WORDS.get(type(does))) is not None:
+        if (word := _WORDS.get(type(action))) is not None:
             return await self.type(ask, word)
         before, said = await self._now(ask)
-        part = await self._drawn_for(ask, does)
-        await self._react(part, ask, does)
+        part = await self._drawn_for(ask, action)
+        await self._react(part, ask, action)
         await self._matrix.dealt_with()
         return await self._told(ask, before, said)
 
@@ -60,12 +68,12 @@ class MatrixDriver:
         await self._matrix.say(ask, text)
         return await self._told(ask, before, said)
 
-    async def intrude(self, ask: Ask, does: form.Event | Act, text: str) -> str:
+    async def intrude(self, ask: Ask, action: form.Event | AskAction, text: str) -> str:
         """She sees the card, too: what the bot says to her is what counts."""
-        part = await self._drawn_for(ask, does)
+        part = await self._drawn_for(ask, action)
         _, said = await self._now(ask)
         room, root = self._matrix.room, (await self._matrix.place(ask)).root.event
-        await self._eve.react(room, part.event, _emoji(ask, part, does))
+        await self._eve.react(room, part.event, _emoji(ask, part, action))
         await self._eve.in_thread(room, text, root=root)
         await self._eve.reply(room, text, to=part.event)
         await self._eve.say(room, "help")
@@ -88,14 +96,14 @@ class MatrixDriver:
         await self._matrix.settled()
         return now, {message.event_id for message in self._matrix.ada.messages(self._matrix.room)}
 
-    async def _drawn_for(self, ask: Ask, does: form.Event | Act) -> Part:
+    async def _drawn_for(self, ask: Ask, action: form.Event | AskAction) -> Part:
         place = await self._matrix.place(await self._matrix.now(ask))
-        assert not isinstance(does, Act)
-        return next(part for part in place.parts if part.step == does.step)
+        assert not isinstance(action, AskAction)
+        return next(part for part in place.parts if part.step == action.step)
 
-    async def _react(self, part: Part, ask: Ask, does: form.Event) -> None:
-        room, emoji = self._matrix.room, _emoji(ask, part, does)
-        if isinstance(does, form.Toggle) and not does.on:
+    async def _react(self, part: Part, ask: Ask, action: form.Event) -> None:
+        room, emoji = self._matrix.room, _emoji(ask, part, action)
+        if isinstance(action, form.Toggle) and not action.on:
             await self._matrix.ada.redact(room, self._reactions.pop((part.event, emoji)))
         else:
             reaction = await self._matrix.ada.react(room, part.event, emoji)
@@ -116,8 +124,8 @@ class MatrixDriver:
         return told.body.removesuffix(f" {ONCE_MORE}")
 
 
-def _emoji(ask: Ask, part: Part, does: form.Event | Act) -> str:
-    match does:
+def _emoji(ask: Ask, part: Part, action: form.Event | AskAction) -> str:
+    match action:
         case form.Choose(option=option) if ask.approval:
             return YES_NO[1] if option == DENY else ALLOW
         case form.Choose(option=option):
@@ -134,7 +142,7 @@ def _emoji(ask: Ask, part: Part, does: form.Event | Act) -> str:
         case form.AskCancel():
             return CANCEL
         case _:
-            raise NotImplementedError(does)
+            raise NotImplementedError(action)
 
 
 @asynccontextmanager

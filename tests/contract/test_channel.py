@@ -12,18 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from chatbridge.core import form
-from chatbridge.core.card import Act
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Option, Person, Status
-from tests.contract.drivers import DRIVERS, Driver
+from tests.contract.drivers import CHANNELS, DRIVERS, Driver
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 
 
-@pytest.fixture(params=DRIVERS)
-async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
+@pytest_asyncio.fixture(loop_scope="module", params=CHANNELS)
+async def fresh(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
+    """A channel of the test's own."""
     async with DRIVERS[request.param](tmp_path, request) as driver:
         yield driver
 
@@ -156,7 +160,7 @@ async def test_a_tap_answers_the_ask_it_was_drawn_for_and_no_other(driver: Drive
 
 async def test_more_time_can_be_had(driver: Driver) -> None:
     ask = await driver.desk.ask(CONFIRM, timeout=60)
-    await driver.tap(ask, Act.EXTEND)
+    await driver.tap(ask, AskAction.EXTEND)
     later = (await now(driver, ask)).deadline
     assert ask.deadline
     assert later
@@ -182,9 +186,9 @@ async def test_a_stranger_causes_nothing_and_learns_nothing(driver: Driver) -> N
         assert await now(driver, ask) == ask
 
 
-async def test_a_channel_ends_within_a_second_of_being_told(driver: Driver) -> None:
-    await driver.desk.ask(CONFIRM)
-    driver.running.cancel()
+async def test_a_channel_ends_within_a_second_of_being_told(fresh: Driver) -> None:
+    await fresh.desk.ask(CONFIRM)
+    fresh.running.cancel()
     for _ in range(100):  # a loaded machine's hundredths of a second are longer, and count as one
-        await asyncio.wait({driver.running}, timeout=0.01)
-    assert driver.running.done()
+        await asyncio.wait({fresh.running}, timeout=0.01)
+    assert fresh.running.done()

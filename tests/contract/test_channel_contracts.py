@@ -10,26 +10,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
-from chatbridge.core import form
-from chatbridge.core.events import AskExplain, AskSession, Explain, Rephrase, ShowAll
-from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Status
-from chatbridge.core.notice import Level
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskExplain, AskSession, Explain, Rephrase, ShowAll
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Level, Status
 from chatbridge.core.policy import Policy
-from tests.contract.drivers import DRIVERS, Driver
+from tests.contract.drivers import CHANNELS, DRIVERS, Driver
 from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, SELECT
 
 CODE = COMMAND.subject.code if COMMAND.subject else ""
 NAMES = {"telegram": "Telegram", "matrix": "Matrix"}
 
 
-@pytest.fixture(params=DRIVERS)
-async def driver(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
-    async with DRIVERS[request.param](tmp_path, request) as driver:
-        yield driver
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-@pytest.fixture(params=DRIVERS)
+@pytest_asyncio.fixture(loop_scope="module", params=CHANNELS)
 async def powerless(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Driver]:
     """A channel on which no approval can be settled."""
     other = "matrix" if request.param == "telegram" else "telegram"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from chatbridge.core.card import State
+from chatbridge.core.cards.card import State
+from chatbridge.core.cards.row import Past, Row
 from chatbridge.core.errors import UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, Note, Outcome, Post, Project, Status
-from chatbridge.core.row import Past, Row
+from chatbridge.core.model import Ask, Call, CallName, ChannelState, Outcome, Post, Project, Status
 from chatbridge.core.store_port import Store
 from tests.contract.asks import (
     a_call,
@@ -281,13 +281,13 @@ def _place(found: list[Row]) -> Past | None:
 
 async def test_rows_say_what_a_list_needs_of_open_and_ended_asks(store: Store) -> None:
     soon = an_ask(text="**Which** port?", deadline=100.0)
-    never = an_ask(text="Really?\n\nMore.", deadline=None, alone=True)
+    never = an_ask(text="Really?\n\nMore.", deadline=None, orphaned=True)
     ended = answered(an_ask(text="Over?"), "as late\nas possible")
     await keep(store, never, ended, soon)
     listed = await store.open_rows(limit=10)
     assert [row.id for row in listed.rows] == [soon.id, never.id]
     assert [row.summary.question for row in listed.rows] == ["Which port?", "Really?"]
-    assert [row.alone for row in listed.rows] == [False, True]
+    assert [row.orphaned for row in listed.rows] == [False, True]
     assert listed.total == 2
     (second,) = (await store.open_rows(limit=10, skip=1)).rows
     assert second.id == never.id
@@ -347,9 +347,9 @@ async def test_unsettled_delivery_is_an_answer_of_which_nobody_knows_where_it_we
 
 async def test_a_cursor_is_replaced_by_the_next_one_of_its_key(store: Store) -> None:
     first, second = (
-        Note(channel="telegram", key="bot", value=value, at=1.5) for value in ("1", "2")
+        ChannelState(channel="telegram", key="bot", value=value, at=1.5) for value in ("1", "2")
     )
-    other = Note(channel="telegram", key="other bot", value="9", at=1.5)
+    other = ChannelState(channel="telegram", key="other bot", value="9", at=1.5)
     await keep(store, first, other, second)
     assert await store.note(channel="telegram", key="bot") == second
     assert await store.note(channel="telegram", key="other bot") == other

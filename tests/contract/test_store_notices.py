@@ -12,12 +12,13 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     CallName,
+    Level,
+    Notice,
     Outcome,
     Post,
     Project,
     Status,
 )
-from chatbridge.core.notice import Level, Notice
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_call, a_late_answer, an_ask, answered, keep, timed_out
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.notice import Level, Notice, OperationEnd
+from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.core.store_port import Store
 from tests.contract.asks import keep

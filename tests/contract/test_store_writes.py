@@ -11,13 +11,13 @@ from typing import TypeVar
 import pytest
 
 from chatbridge.core.errors import AskEnded, StoreError
-from chatbridge.core.model import Ask, Note, Status
+from chatbridge.core.model import Ask, ChannelState, Status
 from chatbridge.core.store_port import Store, Transaction
 from tests.contract.asks import an_ask, answered
 
 T = TypeVar("T")
 
-CURSOR = Note(channel="telegram", key="bot", value="7", at=1.0)
+CURSOR = ChannelState(channel="telegram", key="bot", value="7", at=1.0)
 
 
 @asynccontextmanager

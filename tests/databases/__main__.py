@@ -14,11 +14,10 @@ import tempfile
 from contextlib import closing
 from pathlib import Path
 
-from chatbridge.channels.matrix.place import Part, Seed
-from chatbridge.channels.matrix.place import Place as MatrixPlace
-from chatbridge.channels.matrix.place import to_text as matrix_text
-from chatbridge.core.model import Ask, CallName, Post, View
-from chatbridge.core.notice import OperationEnd
+from chatbridge.channels.matrix.outbound.card_messages import BotReaction, Part
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages as MatrixPlace
+from chatbridge.channels.matrix.outbound.card_messages import to_text as matrix_text
+from chatbridge.core.model import Ask, CallName, OperationEnd, Post, View
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
@@ -61,9 +60,9 @@ async def _fill(telegram: Telegram) -> tuple[str, str]:
 
     kept = await desk.ask(SELECT, title="Kept", timeout=LONG)
     await telegram.card(kept)
-    await desk.broker.callers.link_closed("link")
+    await desk.broker.waiting_calls.link_closed("link")
     await _tap(telegram, kept, "SQLite")
-    desk.broker.callers.link_opened("link")
+    desk.broker.waiting_calls.link_opened("link")
 
     form = await desk.ask(TEXT, MULTI, CONFIRM, title="Form", timeout=LONG)
     await telegram.say("feat: orders", reply_to=await telegram.card(form))
@@ -103,7 +102,7 @@ async def _matrix_post(tx: Transaction, ask_id: str) -> None:
         view=View.QUESTION,
         at=1,
         shows="digest",
-        seeds=(Seed(emoji="1️⃣", event="$seed"),),
+        seeds=(BotReaction(emoji="1️⃣", event="$seed"),),
     )
     place = matrix_text(MatrixPlace(room="!room:example.org", parts=(part,)))
     await tx.save_post(

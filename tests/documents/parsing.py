@@ -7,9 +7,9 @@ import shlex
 import subprocess
 import sys
 from functools import cache
-from importlib import import_module
 
 from chatbridge.__main__ import COMMANDS
+from chatbridge.cli.ui.running import parser_of
 from tests.documents.pages import ASSIGNED, ROOT
 from tests.documents.stand_ins import Refused, accepts
 
@@ -49,7 +49,7 @@ def chatbridge(words: list[str]) -> None:
         return
     if name not in COMMANDS:
         raise Refused(f"chatbridge has no command {name}")
-    make = getattr(import_module(COMMANDS[name][0]), "parser", None)
+    make = parser_of(COMMANDS[name][0])
     if make is None:
         if rest:
             raise Refused(f"chatbridge {name} has no parser to try {rest} with: run it")

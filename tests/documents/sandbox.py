@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from chatbridge.hub.bot_lock import bot_lock_path
+from chatbridge.hub.process.lock import account_lock_path
 from tests.documents import stand_ins
 from tests.documents.pages import ROOT
 from tests.documents.ways import TOKEN_FILE, How, Way
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.pty_person import CTRL_C, at_terminal
 from tests.fakes.telegram.server import BotApi
@@ -99,7 +99,7 @@ class Sandbox:
         """Somebody whom a bot of Telegram's test server knows; its token is where pages say."""
         api = self._closing.enter_context(BotApi.running())
         self._telegram = {"CHATBRIDGE_TELEGRAM__API_BASE": api.address}
-        lock = Path(bot_lock_path(str(api.bot.id)))
+        lock = Path(account_lock_path(str(api.bot.id)))
         self._closing.callback(lock.unlink, missing_ok=True)
         (self._home.project / TOKEN_FILE).write_text(f"{api.token}\n", encoding="utf-8")
         (self._home.project / TOKEN_FILE).chmod(0o600)

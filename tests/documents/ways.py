@@ -297,9 +297,6 @@ WAYS: tuple[tuple[str, Way], ...] = (
 
 NO_COMMANDS = frozenset(
     {
-        "agent A ── stdio ── link ─┐                       ┌── web inbox ── browser",
-        "client      link        session     tool        broker      store      delivery    "
-        "channel",
         'question_ask {"question": "What is your preferred approach?"}',
     }
 )

@@ -14,18 +14,16 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import form
-from chatbridge.core.events import AskSession
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
-from chatbridge.core.reach import Reach
-from chatbridge.tools.approve_tool_use import OUTCOME, ApproveToolUse
-from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
+from chatbridge.tools.ask_user import AskUser, render_result
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
-from chatbridge.tools.outcomes import told
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
-from tests.fakes.world import OWNER, PATIENCE, World
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from tests.fakes.core_env import OWNER, PATIENCE, World
 
 Json = dict[str, Any]
 SHOP = Project(key="/src/shop", name="shop")
@@ -57,11 +55,11 @@ class ClaudeCode:
         waiting = Waiting(world.broker, self._reached)
         tools: list[ToolHandler] = [
             AskUser(waiting),
-            WaitForAnswer(waiting, {AskUser.name: told}),
+            WaitForAnswer(waiting, {AskUser.name: render_result}),
             ApproveToolUse(waiting, timeout=timeout),
         ]
         self._tools = {tool.name: tool for tool in tools}
-        world.broker.callers.link_opened(link)
+        world.broker.waiting_calls.link_opened(link)
 
     async def call(
         self, tool: str, arguments: Json, *, number: int | None = None, delivered: bool = True
@@ -81,7 +79,7 @@ class ClaudeCode:
             result = await self._tools[tool].run(arguments, call)
         assert isinstance(result, CallToolResult)
         if delivered:
-            await self.world.broker.callers.delivered(name)
+            await self.world.broker.waiting_calls.delivered(name)
         return result
 
     async def wants(self, arguments: Json = LIST, **more: Any) -> CallToolResult:
@@ -109,7 +107,7 @@ class ClaudeCode:
         return await call
 
     async def gone(self) -> None:
-        await self.world.broker.callers.link_closed(self.link)
+        await self.world.broker.waiting_calls.link_closed(self.link)
 
     async def _reached(self, ask_id: str) -> Reach:
         return self._reach

@@ -9,20 +9,17 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import form
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Ask, CallName, Project
-from chatbridge.core.reach import Reach
-from chatbridge.tools import auq, outcomes
+from chatbridge.tools import ask_user, auq
 from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.auq import AskUserQuestions
-from chatbridge.tools.auq_fetch import GetAnsweredQuestions
-from chatbridge.tools.auq_input import Limits
+from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions, Limits
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.clients import Client
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import OWNER, PATIENCE, World
+from tests.fakes.core_env import OWNER, PATIENCE, World
 
 SHOP = Project(key="/src/shop", name="shop")
 CODER = Agent(client="coder", name="Coder")
@@ -69,15 +66,15 @@ class AuqAgent:
         self._reach = reach or Reach(shown=("web",))
         self._numbers = itertools.count(1)
         waiting = Waiting(world.broker, self._reached)
-        told = {AskUser.name: outcomes.told, AskUserQuestions.name: auq.told}
+        renderers = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
         tools: list[ToolHandler] = [
             AskUser(waiting),
-            WaitForAnswer(waiting, told),
+            WaitForAnswer(waiting, renderers),
             AskUserQuestions(waiting, limits=Limits(questions=5, options=5), timeout=timeout),
             GetAnsweredQuestions(waiting, world.store),
         ]
         self._tools = {tool.name: tool for tool in tools}
-        world.broker.callers.link_opened(link)
+        world.broker.waiting_calls.link_opened(link)
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> tuple[str, bool]:
         """The text that comes back, and whether it is an error. The link confirms it."""
@@ -96,7 +93,7 @@ class AuqAgent:
         assert result.structured_content is None
         (block,) = result.content
         assert isinstance(block, TextContent)
-        await self.world.broker.callers.delivered(name)
+        await self.world.broker.waiting_calls.delivered(name)
         return block.text, bool(result.is_error)
 
     async def ask(self, arguments: dict[str, Any]) -> tuple[str, bool]:
@@ -121,7 +118,7 @@ class AuqAgent:
         return await self.world.until(lambda ask: ask.open)
 
     async def gone(self) -> None:
-        await self.world.broker.callers.link_closed(self.link)
+        await self.world.broker.waiting_calls.link_closed(self.link)
 
     async def _reached(self, ask_id: str) -> Reach:
         return self._reach

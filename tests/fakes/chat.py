@@ -5,22 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
-from chatbridge.core.model import Ask
-from chatbridge.core.notice import Notice
-from chatbridge.core.pacing import Pace
-from chatbridge.core.ports import Inbox, Remark, Shown, Surface
+from chatbridge.core.model import Ask, Notice
+from chatbridge.core.ports import Remark, Shown, Surface
 
 
 class Chat:
     """The `Channel` and its service in one. `faults` are raised one by one, before the effect."""
 
     name = "chat"
-    keeps_posts = True
+    persistent = True
     trouble = None
 
     def __init__(self, *, pace: float = 0.0) -> None:
-        self.pace = Pace(message=pace, edit=pace)
+        self.pace = RateLimit(message=pace, edit=pace)
         self.messages: dict[str, list[int]] = {}
         """The revisions that each message has shown, by its place."""
         self.asks: dict[str, str] = {}
@@ -31,7 +31,7 @@ class Chat:
         self.notices: list[Notice] = []
         self.somebody_looks = True
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         ready()
         await asyncio.Event().wait()
 

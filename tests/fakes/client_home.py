@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.cli.connect import Plan, plan, plan_removal, write
-from chatbridge.cli.connect.catalogue import CATALOGUE
-from chatbridge.cli.connect.places import places
-from chatbridge.cli.connect.program import Program
+from chatbridge.cli.connect.catalogue import CATALOGUE, Program, places
+from chatbridge.cli.connect.plans import Plan, plan, write
 
 FILES = Path(__file__).parent / "client_files"
 START = Program("/opt/chatbridge/bin/chatbridge", ("mcp",))
@@ -58,7 +56,7 @@ class Home:
         return planned
 
     def disconnect(self, client: str, *, project: Path | None = None) -> Plan:
-        planned = plan_removal(client, project=project, environ=self.environ)
+        planned = plan(client, project=project, environ=self.environ, removal=True)
         write(planned)
         return planned
 

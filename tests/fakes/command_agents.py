@@ -18,8 +18,8 @@ import mcp_types as types
 from mcp.client.client import Client
 from mcp.shared.message import SessionMessage
 
-from chatbridge.hub.session import Send, Session
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.links.session import Send, Session
 from chatbridge.link.relay import Relay
 from chatbridge.projects import project_of
 from tests.fakes.command_hub import PATIENCE, CommandHub, Json
@@ -35,13 +35,13 @@ def _session(
     confirms: bool,
 ) -> Session:
     at = str(folder or hub.project)
-    hub.world.broker.callers.link_opened(link)
+    hub.world.broker.waiting_calls.link_opened(link)
     return Session(
         link=link,
         project=project_of(at, link=link, label=None),
         reader=reader,
         send=send,
-        callers=hub.world.broker.callers,
+        waiting_calls=hub.world.broker.waiting_calls,
         confirms=confirms,
         folder=at,
         pushes=hub.pushes,

@@ -21,18 +21,18 @@ from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.running import End, How, Order
-from chatbridge.commands.tools.offer import Offer
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.operations.runner_client import End, How, Order
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool_list import ToolList
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
-from chatbridge.core.reach import Reach
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import World, world
+from tests.fakes.core_env import World, world
 
 Json = dict[str, Any]
 PATIENCE = 20.0
@@ -96,7 +96,7 @@ class CommandHub:
     folder: Path
     runner: HandRunner
     operations: Operations
-    offer: Offer
+    offer: ToolList
     pushes: Pushes
     server: Server[Any]
     ends: asyncio.Queue[Operation] = field(default_factory=asyncio.Queue)
@@ -171,12 +171,15 @@ async def command_hub(
             concurrency=8,
             spawn=spawn,
             on_end=ended,
+            announce=_unannounced,
+            back=_at_once,
         )
         own = (AskUser(Waiting(here.broker, _nobody)),)
         names = frozenset(tool.name for tool in own)
         library = Library((folder / "tools",), reserved=names, may_be_missing=True)
         library.load()
         means = Means(
+            library=library,
             operations=operations,
             gate=gate,
             pushes=pushes,
@@ -184,11 +187,11 @@ async def command_hub(
             programs=Programs(),
             max_block=max_block,
         )
-        offer = Offer(own, library, means, store=here.store, clock=clock)
+        offer = ToolList(own, means, store=here.store, clock=clock)
         await offer.compare()
         server = build_server(
             offer.tools,
-            callers=here.broker.callers,
+            waiting_calls=here.broker.waiting_calls,
             clients=Clients(),
             clock=clock,
             after_call=lambda: None,
@@ -205,3 +208,11 @@ async def command_hub(
             for task in work:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
+
+
+async def _unannounced(operation: Operation) -> None:
+    """No chat is told."""
+
+
+async def _at_once(link: str) -> None:
+    """Every link is there."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous, sockets
-from chatbridge.cli.doctor.examination import Check, examine
-from chatbridge.cli.doctor.finding import Finding, Json
-from chatbridge.cli.doctor.screen import drawn
-from chatbridge.cli.doctor.situation import Situation
+from chatbridge import __version__, runtime_paths, sockets
+from chatbridge.channels.checks import Finding, Json
+from chatbridge.cli.doctor.command import drawn
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import Check, run_checks
 from chatbridge.core.ports import Clock
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
 
@@ -43,8 +43,8 @@ class Machine:
         self.config.write_text(toml)
         self.config.chmod(mode)
 
-    def situation(self, clock: Clock | None = None, *, hub_within: float = 4.0) -> Situation:
-        found = Situation.here(clock=clock)
+    def situation(self, clock: Clock | None = None, *, hub_within: float = 4.0) -> DoctorContext:
+        found = DoctorContext.here(clock=clock)
         found.hub_within = hub_within
         return found
 
@@ -53,7 +53,7 @@ class Machine:
     ) -> list[Finding]:
         """What these checks find, with settings as they are now."""
         situation = self.situation(clock, hub_within=hub_within)
-        return [finding async for finding in examine(situation, checks)]
+        return [finding async for finding in run_checks(situation, checks)]
 
     @contextmanager
     def hub(self, **status: object) -> Iterator[None]:
@@ -63,7 +63,7 @@ class Machine:
             thread.start()
             yield
             # Whoever waits for a connection gets one that says nothing.
-            sockets.connect(rendezvous.socket_path(str(self.state))).close()
+            sockets.connect(runtime_paths.socket_path(str(self.state))).close()
             thread.join(PATIENCE)
 
     def tree(self) -> dict[str, tuple[int, int, bytes]]:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from chatbridge.commands.operations.gate import Gate
-from chatbridge.core.broker import Broker
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.core.ports import Clock

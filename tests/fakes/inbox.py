@@ -10,27 +10,32 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.core.broker import Broker
-from chatbridge.core.delivery import Delivery
-from chatbridge.core.intake import Intake
+from chatbridge.channels.registry import BUILT_IN
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import (
     Agent,
     Ask,
     AskRequest,
     CallName,
+    Level,
+    Notice,
+    OperationEnd,
     Option,
     Project,
     Question,
     QuestionType,
     Subject,
 )
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.notices import Notices
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Channel, Clock, Inbox
+from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
+ANYWHERE = frozenset(spec.name for spec in BUILT_IN)
+"""Approvals can be given on every channel."""
 SHOP = Project(key="/code/shop-api", name="shop-api")
 CLAUDE = Agent(client="claude-code", name="Claude Code")
 
@@ -78,7 +83,7 @@ class Desk:
     def __init__(
         self,
         broker: Broker,
-        inbox: Inbox,
+        inbox: AskActions,
         delivery: Delivery,
         clock: Clock,
         notices: Notices | None = None,
@@ -93,7 +98,7 @@ class Desk:
         self._notices = notices
         self._requests = itertools.count(1)
         self.deliveries: list[asyncio.Task[None]] = []
-        broker.callers.link_opened("link")
+        broker.waiting_calls.link_opened("link")
 
     async def end_deliveries(self) -> None:
         """As in a hub, before the channel ends: they use what it closes."""
@@ -185,7 +190,7 @@ async def open_desk(
     broker = Broker(
         store,
         clock=clock,
-        policy=policy or Policy(),
+        policy=policy or Policy(approval_channels=ANYWHERE),
         changed=delivery.changed,
         drained=_drained,
     )
@@ -199,7 +204,7 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    intake = Intake(broker, store=store, clock=clock, outputs=output)
+    intake = AskActions(broker, store=store, clock=clock, outputs=output)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:

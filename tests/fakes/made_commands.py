@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.definitions.command import Command, commands_of
-from chatbridge.commands.definitions.definition import Definition
+from chatbridge.commands.definitions.definition import Command, Definition, commands_of
 
 FILE = Path("/definitions/made.json")
 

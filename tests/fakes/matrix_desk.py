@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import MatrixChannel
-from chatbridge.channels.matrix.log_in import Account
-from chatbridge.channels.matrix.place import Place, from_text
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages, from_text
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock
@@ -37,7 +37,7 @@ class Matrix:
     ada: Person
     running: asyncio.Task[None]
 
-    async def place(self, ask: Ask) -> Place:
+    async def place(self, ask: Ask) -> CardMessages:
         """Where the ask's messages are, once they show this revision with all that goes with it."""
         name = self.channel.surfaces[0].name
         async with asyncio.timeout(PATIENCE):

@@ -16,7 +16,7 @@ from typing import Any
 from uuid import uuid4
 
 from tests.fakes.chat_settings import matrix_settings
-from tests.fakes.house import COLOURS, Agent, House, Json, house
+from tests.fakes.machine import COLOURS, Agent, House, Json, house
 from tests.fakes.matrix_person import Person
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Account, Login, Synapse

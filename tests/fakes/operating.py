@@ -13,13 +13,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chatbridge.commands.operations.gate import Verdict
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.running import Runner
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.operations.runner_client import Runner
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
-from chatbridge.hub.background import Background, Faults
+from chatbridge.hub.process.background import Background, Faults
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -69,19 +70,13 @@ def operation(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
-    allowed: bool
-    reason: str | None = None
-
-
 @dataclass(slots=True)
 class PretendGate:
     """A stand-in of the gate: a question per call, answered when a test says so. It outlives hubs
     as asks do."""
 
     asks: dict[str, CallName] = field(default_factory=dict)
-    words: dict[str, Word] = field(default_factory=dict)
+    words: dict[str, Verdict] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
     error: Exception | None = None
     _news: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -96,16 +91,16 @@ class PretendGate:
         self.asks[ask_id] = operation.call
         return ask_id
 
-    async def verdict(self, ask_id: str) -> Word:
+    async def verdict(self, ask_id: str) -> Verdict:
         while ask_id not in self.words:
             await self._news.setdefault(ask_id, asyncio.Event()).wait()
         return self.words[ask_id]
 
     async def withdraw(self, ask_id: str) -> None:
         self.withdrawn.add(ask_id)
-        self.say(ask_id, Word(allowed=False, reason="Withdrawn"))
+        self.say(ask_id, Verdict(allowed=False, reason="Withdrawn"))
 
-    def say(self, ask_id: str, word: Word) -> None:
+    def say(self, ask_id: str, word: Verdict) -> None:
         """Its owner does. The first word counts."""
         self.words.setdefault(ask_id, word)
         self._news.setdefault(ask_id, asyncio.Event()).set()

@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -51,12 +51,12 @@ class Page:
         found: Json = json.loads(self._token(f"/api/asks/{ask_id}"))
         return found
 
-    def taps(self, ask: Json, does: str, **fields: object) -> int:
+    def taps(self, ask: Json, action: str, **fields: object) -> int:
         """The status of the reply. Logs in first: a cookie belongs to one hub's address."""
         if not list(self._cookies):
             code = json.loads(self._token("/api/login-codes", b""))["code"]
             self._post("/login", {"code": code})
-        return self._post(f"/asks/{ask['id']}/form", {"do": does, **fields})
+        return self._post(f"/asks/{ask['id']}/form", {"do": action, **fields})
 
     def allows(self, ask: Json) -> int:
         return self.taps(ask, "choose", step=0, option=0)
@@ -105,7 +105,7 @@ class Page:
     def _address(self) -> str:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
-            info = rendezvous.lock_holder(str(self._state))
+            info = lock_file.find_holder(str(self._state))
             if info is not None and info.web:
                 return info.web
             time.sleep(0.02)

@@ -16,21 +16,20 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 from mcp_types import Implementation
 
+from chatbridge.channels.web.guard import Hosts
 from chatbridge.channels.web.server import listen
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Ask
-from chatbridge.core.reach import Reach
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_agents import HttpAgents
-from chatbridge.hub.http_guard import Names
-from chatbridge.hub.http_tokens import Tokens
-from chatbridge.tools import outcomes
+from chatbridge.hub.http import tokens
+from chatbridge.hub.http.agents import HttpAgents
+from chatbridge.hub.http.tokens import Tokens
+from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
-from chatbridge.tools.wait_for_answer import WaitForAnswer
-from chatbridge.tools.waiting import Waiting
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
-from tests.fakes.world import PATIENCE, World, world
+from tests.fakes.core_env import PATIENCE, World, world
 
 MODES = ("legacy", "auto", "2026-07-28")
 ERAS = ("2025-11-25", "2026-07-28")
@@ -90,18 +89,18 @@ class Door:
             yield agent
 
     def add_token(self, name: str) -> str:
-        return http_tokens.add(str(self.state), name, now=self.hub.clock.time())
+        return tokens.add(str(self.state), name, now=self.hub.clock.time())
 
     async def shown(self) -> Ask:
         """The next ask that is announced as open."""
         return await self.hub.until(lambda ask: ask.open)
 
     async def left_alone(self) -> Ask:
-        return await self.hub.until(lambda ask: ask.open and ask.alone_since is not None)
+        return await self.hub.until(lambda ask: ask.open and ask.orphaned_since is not None)
 
     async def joined(self) -> Ask:
         """One that somebody waits for."""
-        return await self.hub.until(lambda ask: ask.open and ask.alone_since is None)
+        return await self.hub.until(lambda ask: ask.open and ask.orphaned_since is None)
 
 
 class RawAgent:
@@ -189,10 +188,10 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: outcomes.told}))
+        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
         server = build_server(
             lambda: tools,
-            callers=hub.broker.callers,
+            waiting_calls=hub.broker.waiting_calls,
             clients=Clients(),
             clock=hub.clock,
             after_call=lambda: None,
@@ -216,10 +215,10 @@ async def served(
     limit: float = 60.0,
 ) -> AsyncIterator[Door]:
     """This hub's server, for agents over HTTP."""
-    token = token or http_tokens.add(str(path), "ci", now=1.0)
+    token = token or tokens.add(str(path), "ci", now=1.0)
     agents = HttpAgents(
         server,
-        hub.broker.callers,
+        hub.broker.waiting_calls,
         tokens=Tokens(str(path)),
         clock=hub.clock,
         limit=limit,
@@ -227,5 +226,19 @@ async def served(
     )
     listener = listen("127.0.0.1", 0)
     port = listener.getsockname()[1]
-    async with agents.serving(listener, Names("127.0.0.1", port, also=also)):
+    hosts = Hosts("127.0.0.1", port, also=also)
+    begun, over = asyncio.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with agents.serving(listener, hosts):
+            begun.set()
+            await over.wait()
+
+    # In a task of its own: a fixture is left in another task than it was entered in.
+    serving = asyncio.create_task(serve())
+    await begun.wait()
+    try:
         yield Door(hub, agents, path, port, token)
+    finally:
+        over.set()
+        await serving

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from chatbridge.commands.operations.running import End, How, Order
+from chatbridge.commands.operations.runner_client import End, How, Order
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.clock import StillClock
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.clock import SystemClock
-from chatbridge.commands.operations.runner_line import RunnerLine
-from chatbridge.commands.operations.running import End, Order
+from chatbridge.commands.operations.runner_client import End, Order, RunnerClient
 from chatbridge.commands.runner import start
 
 PATIENCE = 20.0
@@ -23,7 +22,7 @@ BOUNDS: dict[str, Any] = {"limit": 1_000_000, "timeout": 60.0}
 class Desk:
     """`told` has each end as often as it was told."""
 
-    def __init__(self, line: RunnerLine, state: str, outputs: Path) -> None:
+    def __init__(self, line: RunnerClient, state: str, outputs: Path) -> None:
         self.line, self.state, self.outputs = line, state, outputs
         self.home = Path(state)
         self.socket = Path(start.socket_path(state))
@@ -85,7 +84,7 @@ async def desk(state: str, *, grace: float = 0.3, linger: float = 10.0) -> Async
     """One hub. What runs when it ends goes on, until `end_runner`."""
     outputs = Path(state) / "operations"
     bounds = (grace, linger)
-    line = RunnerLine(state=state, clock=SystemClock(), outputs=outputs, bounds=bounds)
+    line = RunnerClient(state=state, clock=SystemClock(), outputs=outputs, bounds=bounds)
     async with line:
         yield Desk(line, state, outputs)
 

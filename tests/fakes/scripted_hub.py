@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from chatbridge import rendezvous
+from chatbridge import lock_file, runtime_paths
 
 PATIENCE = 20.0
 Message = dict[str, Any]
@@ -66,15 +66,15 @@ class ScriptedHub:
 
     def __init__(self, state: str, *, pid: int | None = None) -> None:
         self._state = state
-        self._lock = rendezvous.acquire_lock(state)
-        path = rendezvous.socket_path(state)
-        self._listener = rendezvous.bind_socket(path)
+        self._lock = lock_file.acquire(state)
+        path = runtime_paths.socket_path(state)
+        self._listener = runtime_paths.bind_socket(path)
         self._listener.settimeout(PATIENCE)
         self.pid = pid or os.getpid()
         self._connections: list[Connection] = []
-        rendezvous.write_lock(
+        lock_file.write(
             self._lock,
-            rendezvous.LockInfo(pid=self.pid, version="0.1.0", socket=path, started_by="person"),
+            lock_file.LockInfo(pid=self.pid, version="0.1.0", socket=path, started_by="person"),
         )
 
     def accept(self, *, greet: bool = True) -> tuple[Connection, Message]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from chatbridge.channels.telegram.channel import TelegramChannel
-from chatbridge.channels.telegram.place import from_text
+from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Answer, Ask
-from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
@@ -159,7 +159,7 @@ async def running_telegram(
     chats: Sequence[int] = (),
     allowed: Sequence[User] = (),
     policy: Policy | None = None,
-    pace: Pace | None = None,
+    pace: RateLimit | None = None,
     topics: bool = False,
     ready: bool = True,
     nobody: bool = False,
@@ -191,7 +191,7 @@ async def running_telegram(
         base=api.address,
         hint=HINT,
         topics=topics,
-        pace=pace or Pace(),
+        pace=pace or RateLimit(),
     )
     up = asyncio.Event()
     async with open_desk(folder, clock=clock, channel=channel, policy=policy, ready=up) as desk:

@@ -22,32 +22,32 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from chatbridge.channels.telegram.api import ANSWERED_WITHIN
 from chatbridge.channels.telegram.channel import TelegramChannel
+from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN
 from chatbridge.channels.web.channel import WebChannel
-from chatbridge.core.broker import Broker
-from chatbridge.core.delivery import Delivery
-from chatbridge.core.health import Health
-from chatbridge.core.intake import Intake
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
-from chatbridge.core.notices import Notices
-from chatbridge.core.pacing import Pace
 from chatbridge.core.policy import Policy
-from chatbridge.hub.line_up import LineUp
+from chatbridge.core.ports import Health
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import Desk
+from tests.fakes.core_env import COLOUR
+from tests.fakes.inbox import ANYWHERE, Desk
 from tests.fakes.telegram.people import Card, Chat, Phone
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.web import TOKEN, visitor
-from tests.fakes.world import COLOUR
 
 T = TypeVar("T")
 PATIENCE = 20.0
 HINT = "telegram.token in config.toml"
 VERBS = ("INSERT", "UPDATE")
-FAST = Pace()
+FAST = RateLimit()
 LONG = 10 * 86_400.0
 """Deadlines are for other tests."""
 
@@ -57,7 +57,7 @@ class TelegramHub:
     api: BotApi
     clock: StillClock
     desk: Desk
-    line_up: LineUp
+    line_up: ChannelSupervisor
     chat: Chat
     phone: Phone
     web: httpx2.AsyncClient
@@ -163,7 +163,7 @@ class Scene:
         self,
         *,
         chats: Sequence[int] = (),
-        pace: Pace | None = FAST,
+        pace: RateLimit | None = FAST,
         patience: float = ANSWERED_WITHIN,
         up: bool = True,
     ) -> AbstractAsyncContextManager[TelegramHub]:
@@ -223,15 +223,15 @@ async def _running(
     store = await SqliteStore.open(scene.folder / "chatbridge.db")
     delivery = Delivery(store, clock=clock)
     notices = Notices(store, delivery, clock=clock)
-    line_up = LineUp(delivery, clock=clock)
+    line_up = ChannelSupervisor(delivery, clock=clock)
     broker = Broker(
         store,
         clock=clock,
-        policy=Policy(max_open_asks=1000),
+        policy=Policy(max_open_asks=1000, approval_channels=ANYWHERE),
         changed=delivery.changed,
         drained=line_up.drained,
     )
-    inbox = Intake(broker, store=store, clock=clock)
+    inbox = AskActions(broker, store=store, clock=clock)
     announced: list[str] = []
     ready = asyncio.Event()
 
@@ -245,12 +245,12 @@ async def _running(
             port=0,
             token=TOKEN,
             clock=clock,
-            announce=announce,
+            announce_address=announce,
             health=Health(troubles=line_up.troubles),
             codes=LoginCodes(clock=clock),
         )
 
-    line_up.add("web", web)
+    line_up.add("web", web, unwatched="no page was open")
     line_up.add("telegram", telegram)
     tasks = [asyncio.create_task(work) for work in (broker.run(), line_up.run(inbox))]
     try:

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from chatbridge.core.health import Health
-from chatbridge.hub.terminal_asks import CALM, TerminalAsks, Watchers
-from chatbridge.hub.terminals import Request
-from tests.fakes.world import PATIENCE, World, world
+from chatbridge.core.ports import Health
+from chatbridge.hub.control.asks import PAUSE_SECONDS, TerminalAsks, Watchers
+from chatbridge.hub.control.server import Request
+from tests.fakes.core_env import PATIENCE, World, world
 
 Json = dict[str, Any]
 ME = os.getuid()
@@ -30,13 +30,13 @@ class Desk:
             watchers=self._watchers,
         )
 
-    async def does(self, do: str, *, uid: int = ME, **given: Any) -> Json:
+    async def action(self, do: str, *, uid: int = ME, **given: Any) -> Json:
         """:raises ChatbridgeError:"""
         request = Request(do=do, given=given, uid=uid)
         return await asyncio.wait_for(self._asks.answers[do](request), PATIENCE)
 
     async def pending(self, *, uid: int = ME) -> list[Json]:
-        found: list[Json] = (await self.does("pending", uid=uid))["asks"]
+        found: list[Json] = (await self.action("pending", uid=uid))["asks"]
         return found
 
     @asynccontextmanager
@@ -52,11 +52,11 @@ class Desk:
 
         async def picture() -> list[Json]:
             coming = asyncio.ensure_future(anext(stream))
-            calm = asyncio.ensure_future(self.world.clock.until_asleep(CALM))
+            calm = asyncio.ensure_future(self.world.clock.until_asleep(PAUSE_SECONDS))
             await asyncio.wait({coming, calm}, return_when=asyncio.FIRST_COMPLETED)
             calm.cancel()
             if not coming.done():
-                self.world.clock.advance(CALM)
+                self.world.clock.advance(PAUSE_SECONDS)
             found: list[Json] = (await asyncio.wait_for(coming, PATIENCE))["asks"]
             return found
 

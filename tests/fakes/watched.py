@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.commands.definitions.watch import QUIET, watch
+from chatbridge.commands.definitions.watch import QUIET_SECONDS, watch
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -39,7 +39,7 @@ class Watched:
     async def stirs(self) -> bool:
         """Whether it has noticed something that it has not told yet. An event is in the queue when
         the call that caused it returns, so that a few turns of the loop are enough."""
-        asleep = asyncio.ensure_future(self.clock.until_asleep(QUIET))
+        asleep = asyncio.ensure_future(self.clock.until_asleep(QUIET_SECONDS))
         for _ in range(TURNS):
             await asyncio.sleep(0)
         found = asleep.done()
@@ -51,8 +51,8 @@ class Watched:
         before = self.times
         while await self.stirs():
             self._told.clear()
-            self.clock.advance(QUIET)
-            asleep = asyncio.ensure_future(self.clock.until_asleep(QUIET))
+            self.clock.advance(QUIET_SECONDS)
+            asleep = asyncio.ensure_future(self.clock.until_asleep(QUIET_SECONDS))
             told = asyncio.ensure_future(self._told.wait())
             done, waiting = await asyncio.wait(
                 {asleep, told}, timeout=PATIENCE, return_when=asyncio.FIRST_COMPLETED

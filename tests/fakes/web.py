@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import httpx2
 
 from chatbridge.channels.web.channel import WebChannel
-from chatbridge.core.health import Health
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Health
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 
@@ -87,7 +87,7 @@ async def running_web(
         url=url,
         token=TOKEN,
         clock=clock,
-        announce=announced.append,
+        announce_address=announced.append,
         health=Health(
             agents=lambda: ("shop-api",),
             remarks=lambda: ("The agent in <shop> was started with other settings.",),

@@ -10,13 +10,13 @@ from pathlib import Path
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.clock import SystemClock
-from chatbridge.core import form
-from chatbridge.core.health import Health
+from chatbridge.core.forms import form
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.model import Agent, Answer, Person, Project, Question
-from chatbridge.core.notice import Level
+from chatbridge.core.model import Agent, Answer, Level, Person, Project, Question
 from chatbridge.core.policy import Policy
+from chatbridge.core.ports import Health
 from tests.fakes.inbox import (
+    ANYWHERE,
     COMMAND,
     CONFIRM,
     LONG_COMMAND,
@@ -85,11 +85,13 @@ async def main(port: int) -> None:
         port=port,
         token=TOKEN,
         clock=clock,
-        announce=lambda address: print(f"{address}/login/{codes.new(by_token=False)}", flush=True),  # noqa: T201
+        announce_address=lambda address: print(  # noqa: T201
+            f"{address}/login/{codes.new(by_token=False)}", flush=True
+        ),
         health=Health(agents=lambda: ("shop-api", "billing")),
         codes=codes,
     )
-    policy = Policy(min_timeout=0.1, max_timeout=12 * 3600)
+    policy = Policy(min_timeout=0.1, max_timeout=12 * 3600, approval_channels=ANYWHERE)
     with tempfile.TemporaryDirectory() as folder:
         async with open_desk(Path(folder), clock=clock, channel=channel, policy=policy) as desk:
             await _fill(desk)

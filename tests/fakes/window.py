@@ -8,16 +8,14 @@ from typing import Any
 
 from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer, ToolCall
-from chatbridge.tools.elicitation import Elicitation
-from chatbridge.tools.elicitation_state import States
-from chatbridge.tools.journal import Journal
-from chatbridge.tools.journal_keeper import JournalKeeper
+from chatbridge.tools.elicitation import Elicitation, States
+from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.question_ask import QuestionAsk
 from chatbridge.tools.waiting import Waiting
-from tests.fakes.world import World
+from tests.fakes.core_env import World
 
 PEER = Peer(agent=Agent(client="claude-code", name="Claude Code"), elicits=True)
 
@@ -75,7 +73,7 @@ class Questions:
         self.tool = QuestionAsk(self.waiting, self.elicitation, self.keeper, states, elicit=elicit)
 
     def call(self, number: int = 1, window: FormWindow | None = None, **more: Any) -> ToolCall:
-        self.world.broker.callers.link_opened("link-1")
+        self.world.broker.waiting_calls.link_opened("link-1")
         return ToolCall(
             name=CallName(link="link-1", request=str(number)),
             id=f"call-{number}",

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.errors import AskEnded, NotHere, ToolInputError
+from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, CallName, Person, Project, Status
 from chatbridge.core.policy import DAY
-from chatbridge.core.words import only_there
 from chatbridge.tools.clients import Client
 from tests.fakes.approving import (
     ALLOWED,
@@ -26,7 +26,7 @@ from tests.fakes.approving import (
     put,
     verdict,
 )
-from tests.fakes.world import World, world
+from tests.fakes.core_env import World, world
 
 TERMINAL = Person(name="agent", channel="terminal")
 YES = (Answer(values=("allow",)),)
@@ -124,9 +124,9 @@ async def test_an_approval_that_no_channel_can_settle_any_more_says_so(tmp_path:
     async with world(tmp_path, approval_channels=frozenset({"web"})) as hub:  # type: ignore[arg-type]
         for channel in ("telegram", "web"):
             only_on = hub.inbox.only_on(await hub.now(ask), channel)
-            card = draw(await hub.now(ask), channel=channel, only_on=only_on)
+            card = build_card(await hub.now(ask), channel=channel, only_on=only_on)
             assert card.buttons == ()
-            assert only_there(card.only_on) == (
+            assert format_only_on(card.only_on) == (
                 "This cannot be allowed here. It is denied when its time is up."
             )
 
@@ -176,7 +176,7 @@ async def test_what_its_client_has_cancelled_can_no_longer_be_allowed(hub: World
     claude = ClaudeCode(hub)
     async with claude.wanting(number=1, delivered=False) as (_, ask):
         pass
-    await hub.broker.callers.left(CallName(link=claude.link, request="1"))
+    await hub.broker.waiting_calls.cancel(CallName(link=claude.link, request="1"))
     assert (await hub.now(ask)).status is Status.WITHDRAWN
     with pytest.raises(AskEnded):
         await allow(hub, ask)
@@ -188,7 +188,7 @@ async def test_what_a_link_that_is_back_does_not_repeat_can_no_longer_be_allowed
     claude = ClaudeCode(hub)
     async with claude.wanting(number=1, delivered=False) as (_, ask):
         pass
-    await hub.broker.callers.resumed(claude.link, repeated=set())
+    await hub.broker.waiting_calls.resumed(claude.link, repeated=set())
     assert (await hub.now(ask)).status is Status.WITHDRAWN
 
 

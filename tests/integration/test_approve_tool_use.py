@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.forms import form
 from chatbridge.core.model import Project, Status, Subject
 from chatbridge.core.policy import DAY
-from chatbridge.core.reach import Reach
 from chatbridge.tools.clients import HOOK, Client
 from tests.fakes.approving import (
     ALLOWED,
@@ -26,7 +26,7 @@ from tests.fakes.approving import (
     put,
     verdict,
 )
-from tests.fakes.world import OWNER, World, world
+from tests.fakes.core_env import OWNER, World, world
 
 REMOVE: dict[str, Any] = {"tool_name": "Bash", "input": {"command": "rm -r build"}}
 
@@ -338,7 +338,7 @@ async def test_a_question_outlives_the_clients_limit_and_its_answer_is_for_the_n
             outcome, message = denial(await claude.outwaited(call))
         assert outcome == "client_limit"
         assert "The question stays open" in message
-        assert (await hub.now(ask)).alone_since is not None
+        assert (await hub.now(ask)).orphaned_since is not None
         await put(hub, ask, form.Choose(step=0, option=1))
         again = await claude.wants(one)
     answered = {"questions": [COLOUR], "answers": {"Which colour?": "blue"}}

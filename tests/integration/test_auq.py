@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.agenda import LOOK_EVERY
-from chatbridge.core.form import (
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.asks.scheduler import CLOCK_CHECK_SECONDS
+from chatbridge.core.forms.form import (
     AskCancel,
     AskExplain,
     Choose,
@@ -24,10 +25,9 @@ from chatbridge.core.form import (
     Toggle,
 )
 from chatbridge.core.model import Status
-from chatbridge.core.reach import Reach
 from tests.auq_asks import BOTH, ONE, golden
 from tests.fakes.auq_agent import HASTY, PATIENT_FOR, AuqAgent, Tap, WatchedClock, tapped
-from tests.fakes.world import OWNER, world
+from tests.fakes.core_env import OWNER, world
 
 UNREACHED = Reach(missing=(("web", "no page was open"),))
 
@@ -177,7 +177,7 @@ async def test_at_the_deadline_comes_an_error_that_says_so(
     async with world(tmp_path, clock) as hub:
         agent = AuqAgent(hub, timeout=60.0, reach=reach)
         call, ask = await agent.asking(BOTH)
-        await clock.asleep(LOOK_EVERY)
+        await clock.asleep(CLOCK_CHECK_SECONDS)
         clock.advance(60.0)
         assert await call == (golden(name, session=ask.id), True)
         assert (await hub.now(ask)).status is Status.TIMED_OUT
@@ -208,9 +208,9 @@ async def test_who_has_gone_on_without_the_answers_still_counts_as_a_caller(
         agent = AuqAgent(hub)
         ask = await agent.submitted(BOTH)
         await agent.fetch(ask.id)
-        assert (await hub.now(ask)).alone_since is None
+        assert (await hub.now(ask)).orphaned_since is None
         await agent.gone()
-        assert (await hub.now(ask)).alone_since is not None
+        assert (await hub.now(ask)).orphaned_since is not None
 
 
 async def test_a_call_that_does_not_wait_returns_at_once_and_tells_how_to_fetch(
@@ -238,7 +238,7 @@ async def test_the_same_set_after_the_agent_was_killed_is_one_card(tmp_path: Pat
         cut_off.cancel()
         await killed.gone()
         call = asyncio.create_task(AuqAgent(hub, link="link-2").ask(BOTH))
-        await hub.until(lambda changed: changed.open and changed.alone_since is None)
+        await hub.until(lambda changed: changed.open and changed.orphaned_since is None)
         assert [found.id for found in await hub.inbox.open_asks()] == [ask.id]
         await tapped(hub, ask, *FORMS["answered"])
         assert await call == (golden("answered", session=ask.id), False)

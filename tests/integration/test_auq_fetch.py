@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.agenda import LOOK_EVERY
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.asks.scheduler import CLOCK_CHECK_SECONDS
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.form import AnswerAnyway, Choose
+from chatbridge.core.forms.form import AnswerAnyway, Choose
 from chatbridge.core.model import Answer, Ask, Project
-from chatbridge.core.reach import Reach
 from chatbridge.core.store_port import Transaction
 from tests.auq_asks import BOTH, ONE, SESSION, about, golden
 from tests.fakes.auq_agent import HASTY, PATIENT_FOR, AuqAgent, WatchedClock, tapped
-from tests.fakes.world import OWNER, World, world
+from tests.fakes.core_env import OWNER, World, world
 
 SQLITE = (Answer(values=("SQLite",)),)
 UNREACHED = Reach(missing=(("web", "no page was open"),))
@@ -111,7 +111,7 @@ async def test_an_answer_after_the_deadline_is_fetched_and_says_so(tmp_path: Pat
     async with world(tmp_path, clock) as hub:
         agent = AuqAgent(hub, timeout=60.0)
         call, ask = await agent.asking(ONE)
-        await clock.asleep(LOOK_EVERY)
+        await clock.asleep(CLOCK_CHECK_SECONDS)
         clock.advance(60.0)
         await call
         await tapped(

@@ -10,19 +10,21 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
+from chatbridge.channels.telegram.spec import account_lock
 from chatbridge.core.errors import BotInUse, SettingsError
-from chatbridge.hub import bot_lock
+from chatbridge.hub.process import lock as bot_lock
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.program import ROOT
 
 HOLDER = """
 import sys
-from chatbridge import rendezvous
-from chatbridge.hub import bot_lock
+from chatbridge import runtime_paths
+from chatbridge.channels.telegram.spec import account_lock
+from chatbridge.hub.process import lock as bot_lock
 bot_lock.TEMPORARY = sys.argv[1]
-rendezvous.user_runtime_dir = lambda: None
-bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+runtime_paths.user_runtime_dir = lambda: None
+bot_lock.hold_account(account_lock("42"))
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -32,7 +34,7 @@ sys.stdin.read()
 def shared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A system's temporary directory, on a machine where nobody is logged in."""
     monkeypatch.setattr(bot_lock, "TEMPORARY", str(tmp_path))
-    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: None)
+    monkeypatch.setattr(runtime_paths, "user_runtime_dir", lambda: None)
     return tmp_path / f"chatbridge-{os.getuid()}"
 
 
@@ -46,31 +48,31 @@ def test_a_bot_is_held_by_one_hub_and_the_next_hears_by_which(shared: Path) -> N
         assert other.stdout
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(BotInUse) as refused:
-            bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+            bot_lock.hold_account(account_lock("42"))
         assert refused.value.pid == other.pid
         assert f"(pid {other.pid})" in str(refused.value)
         assert "CHATBRIDGE_STATE_DIR='/the/others' chatbridge stop" in str(refused.value)
-        os.close(bot_lock.hold_bot(bot_lock.telegram_bot("43")))
+        os.close(bot_lock.hold_account(account_lock("43")))
         other.kill()
         other.wait(PATIENCE)
-        os.close(bot_lock.hold_bot(bot_lock.telegram_bot("42")))
+        os.close(bot_lock.hold_account(account_lock("42")))
 
 
 def test_a_bots_lock_whose_holder_has_not_yet_said_its_name_is_held_too(shared: Path) -> None:
-    lock = bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+    lock = bot_lock.hold_account(account_lock("42"))
     os.ftruncate(lock, 0)
     with pytest.raises(BotInUse, match=r"an unknown process.*Stop it; or make another bot"):
-        bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+        bot_lock.hold_account(account_lock("42"))
     os.close(lock)
 
 
 def test_the_bots_lock_is_in_one_place_whatever_the_variables_say(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    before = bot_lock.bot_lock_path("42")
+    before = bot_lock.account_lock_path("42")
     for name in ("CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR", "XDG_RUNTIME_DIR", "TMPDIR"):
         monkeypatch.setenv(name, str(tmp_path))
-    assert bot_lock.bot_lock_path("42") == before
+    assert bot_lock.account_lock_path("42") == before
     uid = os.getuid()
     assert before in (
         f"/run/user/{uid}/chatbridge/bot-42.lock",
@@ -81,15 +83,15 @@ def test_the_bots_lock_is_in_one_place_whatever_the_variables_say(
 def test_where_the_user_is_logged_in_the_bots_lock_is_in_the_runtime_directory(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(rendezvous, "user_runtime_dir", lambda: str(tmp_path / "chatbridge"))
-    os.close(bot_lock.hold_bot(bot_lock.telegram_bot("42")))
+    monkeypatch.setattr(runtime_paths, "user_runtime_dir", lambda: str(tmp_path / "chatbridge"))
+    os.close(bot_lock.hold_account(account_lock("42")))
     assert [file.name for file in (tmp_path / "chatbridge").iterdir()] == ["bot-42.lock"]
 
 
 def test_the_folder_of_the_bots_lock_is_private(shared: Path) -> None:
     before = os.umask(0)
     try:
-        os.close(bot_lock.hold_bot(bot_lock.telegram_bot("42")))
+        os.close(bot_lock.hold_account(account_lock("42")))
     finally:
         os.umask(before)
     assert stat.S_IMODE(shared.stat().st_mode) == 0o700
@@ -101,7 +103,7 @@ def test_a_link_in_the_place_of_that_folder_is_refused(shared: Path) -> None:
     mine.mkdir(mode=0o700)
     shared.symlink_to(mine)
     with pytest.raises(SettingsError, match=f"{shared} has to be a directory of yours"):
-        bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+        bot_lock.hold_account(account_lock("42"))
     assert list(mine.iterdir()) == []
 
 
@@ -109,7 +111,7 @@ def test_that_folder_is_refused_if_others_can_write_to_it(shared: Path) -> None:
     shared.mkdir()
     shared.chmod(0o777)
     with pytest.raises(SettingsError, match=r"It is: drwxrwxrwx"):
-        bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+        bot_lock.hold_account(account_lock("42"))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
@@ -117,7 +119,7 @@ def test_that_folder_is_refused_if_it_belongs_to_another_user(shared: Path) -> N
     shared.mkdir(mode=0o700)
     os.chown(shared, 65534, -1)
     with pytest.raises(SettingsError, match="of uid 65534"):
-        bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+        bot_lock.hold_account(account_lock("42"))
 
 
 def test_that_folder_is_named_if_it_cannot_be_made(
@@ -125,4 +127,4 @@ def test_that_folder_is_named_if_it_cannot_be_made(
 ) -> None:
     monkeypatch.setattr(bot_lock, "TEMPORARY", str(shared / "nowhere"))
     with pytest.raises(SettingsError, match=r"nowhere/chatbridge-\d+ cannot be made"):
-        bot_lock.hold_bot(bot_lock.telegram_bot("42"))
+        bot_lock.hold_account(account_lock("42"))

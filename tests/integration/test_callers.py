@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, CallCancelled, StoreError
+from chatbridge.core.forms import form
 from chatbridge.core.model import Status
 from chatbridge.core.store_port import Transaction
-from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
 
 HALF_A_DAY = 12 * 3600.0
 
 
 async def gone(hub: World, link: str = "link-1") -> None:
-    await hub.broker.callers.link_closed(link)
+    await hub.broker.waiting_calls.link_closed(link)
 
 
 async def test_asking_again_after_the_caller_went_waits_on_the_same_card(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ async def test_a_link_that_is_back_before_its_old_connection_closes_still_waits(
 ) -> None:
     async with world(tmp_path, withdraw_on_cancel=True) as hub:
         ask = await hub.ask()
-        hub.broker.callers.link_opened("link-1")
+        hub.broker.waiting_calls.link_opened("link-1")
         await gone(hub)
         assert (await hub.now(ask)).open
         await gone(hub)
@@ -77,7 +77,7 @@ async def test_a_link_that_closes_while_the_disk_is_full_counts_as_gone_afterwar
 async def test_a_cancelled_call_leaves_its_ask_open_for_the_next_one(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         first = await hub.ask(number=1)
-        await hub.broker.callers.left(name())
+        await hub.broker.waiting_calls.cancel(name())
         assert (await hub.now(first)).open
         assert (await hub.ask(number=2)).id == first.id
 
@@ -87,7 +87,7 @@ async def test_a_cancelled_call_withdraws_its_ask_where_the_owner_wants_that(
 ) -> None:
     async with world(tmp_path, withdraw_on_cancel=True) as hub:
         ask = await hub.ask()
-        await hub.broker.callers.left(name())
+        await hub.broker.waiting_calls.cancel(name())
         assert (await hub.ended(ask)).status is Status.WITHDRAWN
 
 
@@ -98,8 +98,8 @@ async def test_a_call_that_was_cancelled_before_it_began_takes_no_kept_answer(
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        hub.broker.callers.link_opened("b")
-        await hub.broker.callers.left(name("b", 1))  # it has overtaken its call
+        hub.broker.waiting_calls.link_opened("b")
+        await hub.broker.waiting_calls.cancel(name("b", 1))  # it has overtaken its call
         with pytest.raises(CallCancelled):
             await hub.ask(link="b", number=1)
         assert (await hub.ask(link="b", number=2)).id == ask.id
@@ -111,8 +111,8 @@ async def test_a_repeated_call_that_is_cancelled_before_its_turn_leaves_the_answ
     async with world(tmp_path) as hub:
         ask = await hub.ask(number=1)
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        hub.broker.callers.came(name(number=1))  # to the next hub
-        await hub.broker.callers.left(name(number=1))
+        hub.broker.waiting_calls.clear_cancelled(name(number=1))  # to the next hub
+        await hub.broker.waiting_calls.cancel(name(number=1))
         with pytest.raises(CallCancelled):
             await hub.ask(number=1)
         again, call = await hub.call(number=2)
@@ -121,9 +121,9 @@ async def test_a_repeated_call_that_is_cancelled_before_its_turn_leaves_the_answ
 
 async def test_the_id_of_a_cancelled_call_can_be_used_again(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
-        hub.broker.callers.link_opened("link-1")
-        await hub.broker.callers.left(name())
-        hub.broker.callers.came(name())
+        hub.broker.waiting_calls.link_opened("link-1")
+        await hub.broker.waiting_calls.cancel(name())
+        hub.broker.waiting_calls.clear_cancelled(name())
         assert (await hub.ask()).open
 
 
@@ -134,13 +134,13 @@ async def test_the_card_says_after_two_minutes_that_nobody_waits_and_takes_it_ba
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         hub.clock.advance(119)
-        assert not (await hub.now(ask)).alone
+        assert not (await hub.now(ask)).orphaned
         hub.clock.advance(2)
-        alone = await hub.until(lambda a: a.alone)
-        assert alone.revision > ask.revision
+        orphaned = await hub.until(lambda a: a.orphaned)
+        assert orphaned.revision > ask.revision
         back = await hub.ask(link="b")
-        assert not back.alone
-        assert back.revision > alone.revision
+        assert not back.orphaned
+        assert back.revision > orphaned.revision
 
 
 async def test_an_answer_that_nobody_waits_for_is_kept_and_handed_over_once(
@@ -153,7 +153,7 @@ async def test_an_answer_that_nobody_waits_for_is_kept_and_handed_over_once(
         taken, call = await hub.call(link="b")
         assert taken.id == ask.id
         assert call.late
-        await hub.broker.callers.delivered(name("b"))
+        await hub.broker.waiting_calls.delivered(name("b"))
         has_it = await hub.now(ask)
         assert has_it.delivered_at
         assert not has_it.kept
@@ -202,7 +202,7 @@ async def test_an_answer_given_after_the_time_out_is_kept_once(tmp_path: Path) -
         ask = await hub.ask(link="a", timeout=60.0)
         hub.clock.advance(61)
         await hub.ended(ask)
-        await hub.broker.callers.delivered(name("a"))
+        await hub.broker.waiting_calls.delivered(name("a"))
         tap = form.Choose(step=0, option=1)
         with pytest.raises(AskEnded):
             await hub.inbox.put(ask.id, tap, person=OWNER)
@@ -227,7 +227,7 @@ async def test_a_time_outs_confirmation_does_not_pass_for_the_late_answers(
         hub.clock.advance(61)
         await hub.ended(ask)
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        await hub.broker.callers.delivered(name("a"))
+        await hub.broker.waiting_calls.delivered(name("a"))
         assert (await hub.ask(link="b")).id == ask.id
 
 
@@ -237,7 +237,7 @@ async def test_an_answer_that_is_not_confirmed_in_time_is_called_kept(tmp_path: 
         assert not (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
         hub.clock.advance(6)
         assert (await hub.until(lambda a: a.kept)).id == ask.id
-        await hub.broker.callers.delivered(name())
+        await hub.broker.waiting_calls.delivered(name())
         assert not (await hub.now(ask)).kept
 
 
@@ -246,26 +246,26 @@ async def test_a_ticket_counts_as_a_caller_and_its_holder_can_fetch_again_and_ag
 ) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
-        await hub.broker.callers.ticket(name("a", 1))
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.ticket(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.ask(link="b")).id != ask.id
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         for number in (2, 3):
             fetched, _ = await hub.broker.follow(ask.id, name("a", number), project="/src/shop")
             assert fetched.status is Status.ANSWERED
-            await hub.broker.callers.delivered(name("a", number))
+            await hub.broker.waiting_calls.delivered(name("a", number))
 
 
 async def test_who_goes_on_with_a_ticket_uses_it_up(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a")
         for number in range(1, 6):
-            await hub.broker.callers.ticket(name("a", number))
-            await hub.broker.callers.delivered(name("a", number))
+            await hub.broker.waiting_calls.ticket(name("a", number))
+            await hub.broker.waiting_calls.delivered(name("a", number))
             await hub.broker.follow(ask.id, name("a", number + 1), project="/src/shop")
         live = await hub.store.write(lambda tx: tx.live_calls(ask.id))
         assert [call.name for call in live] == [name("a", 6)]
-        assert not (await hub.now(ask)).alone_since
+        assert not (await hub.now(ask)).orphaned_since
 
 
 async def test_a_ticket_is_fetched_under_the_ids_of_the_call_that_got_it(tmp_path: Path) -> None:
@@ -273,7 +273,7 @@ async def test_a_ticket_is_fetched_under_the_ids_of_the_call_that_got_it(tmp_pat
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.ask(replace(COLOUR, id="mine"), link="b", number=1)
-        await hub.broker.callers.ticket(name("b", 1))
+        await hub.broker.waiting_calls.ticket(name("b", 1))
         _, call = await hub.broker.follow(ask.id, name("b", 2), project="/src/shop")
         assert call.question_ids == ("mine",)
 
@@ -283,8 +283,8 @@ async def test_asking_again_instead_of_using_the_ticket_shows_no_second_card(
 ) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(number=1)
-        await hub.broker.callers.ticket(name(number=1))
-        await hub.broker.callers.delivered(name(number=1))
+        await hub.broker.waiting_calls.ticket(name(number=1))
+        await hub.broker.waiting_calls.delivered(name(number=1))
         assert (await hub.ask(number=2)).id == ask.id
 
 
@@ -308,7 +308,7 @@ async def test_a_link_that_does_not_come_back_counts_as_gone_after_ten_seconds(
             after.clock.until_asleep(after.broker.policy.return_within), PATIENCE
         )
         after.clock.advance(11)
-        await after.until(lambda a: a.id == ask.id and a.alone_since is not None)
+        await after.until(lambda a: a.id == ask.id and a.orphaned_since is not None)
         assert (await after.ask(link="c")).id == ask.id
 
 
@@ -329,7 +329,7 @@ async def test_a_confirmation_repeated_to_the_next_hub_counts(tmp_path: Path) ->
         ask = await hub.ask(link="a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
     async with world(tmp_path, hub.clock) as after:
-        await after.broker.callers.delivered(name("a"))
-        await after.broker.callers.delivered(name("a"))
+        await after.broker.waiting_calls.delivered(name("a"))
+        await after.broker.waiting_calls.delivered(name("a"))
         assert (await after.now(ask)).delivered_at
         assert (await after.ask(link="b")).id != ask.id

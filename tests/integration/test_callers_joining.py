@@ -12,7 +12,7 @@ import pytest
 from chatbridge.core.errors import CallCancelled
 from chatbridge.core.model import Ask
 from chatbridge.core.store_port import Transaction
-from tests.fakes.world import BLUE, COLOUR, OWNER, World, name, request, world
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, World, name, request, world
 from tests.telegram_asks import approval
 
 # ── one card ──────────────────────────────────────────────────────────────────────────────────────
@@ -52,7 +52,7 @@ async def test_two_approvals_in_the_same_words_are_two_also_on_one_link(tmp_path
 
 async def test_a_link_that_several_agents_use_does_not_mix_their_questions(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
-        hub.broker.callers.link_opened("a")
+        hub.broker.waiting_calls.link_opened("a")
         asked = [
             await hub.broker.ask(request(), name("a", number), shared_link=True)
             for number in (1, 2)
@@ -65,10 +65,10 @@ async def test_a_call_joins_the_ask_of_its_link_and_not_a_newer_one_that_nobody_
 ) -> None:
     async with world(tmp_path) as hub:
         mine = await hub.ask(link="a", number=1)
-        await hub.broker.callers.ticket(name("a", 1))
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.ticket(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         other = await hub.ask(link="b")
-        await hub.broker.callers.link_closed("b")
+        await hub.broker.waiting_calls.link_closed("b")
         assert other.id != mine.id
         assert (await hub.ask(link="a", number=2)).id == mine.id
 
@@ -91,7 +91,7 @@ async def test_an_answer_that_the_newest_call_got_is_delivered(
     async with world(tmp_path) as hub:
         ask = await joined(hub)
         for number in order:
-            await hub.broker.callers.delivered(name("a", number))
+            await hub.broker.waiting_calls.delivered(name("a", number))
         assert (await hub.now(ask)).delivered_at
         assert (await hub.ask(link="a", number=3)).id != ask.id
 
@@ -101,10 +101,10 @@ async def test_an_answer_that_only_a_superseded_call_got_is_kept_for_the_next(
 ) -> None:
     async with world(tmp_path) as hub:
         ask = await joined(hub)
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.now(ask)).delivered_at is None
-        await hub.broker.callers.link_closed("a")
-        await hub.broker.callers.link_closed("a")
+        await hub.broker.waiting_calls.link_closed("a")
+        await hub.broker.waiting_calls.link_closed("a")
         assert (await hub.now(ask)).kept
         taken, call = await hub.call(link="b")
         assert (taken.id, call.late) == (ask.id, True)
@@ -116,9 +116,9 @@ async def test_an_answer_to_the_one_call_that_was_not_cancelled_is_delivered(
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
-        await hub.broker.callers.left(name("a", 2))
+        await hub.broker.waiting_calls.cancel(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.now(ask)).delivered_at
         assert (await hub.ask(link="a", number=3)).id != ask.id
 
@@ -129,10 +129,10 @@ async def test_an_answer_is_kept_if_the_newest_call_was_given_up_in_silence(
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
-        await hub.broker.callers.count_until(name("a", 2), hub.clock.time() + 5)
-        await hub.broker.callers.left(name("a", 2))
+        await hub.broker.waiting_calls.set_counts_until(name("a", 2), hub.clock.time() + 5)
+        await hub.broker.waiting_calls.cancel(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.now(ask)).delivered_at is None
         assert (await hub.call(link="a", number=3))[1].late
 
@@ -143,13 +143,13 @@ async def test_an_answer_is_not_delivered_while_the_newest_call_has_but_a_ticket
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.ask(link="a", number=2)
-        await hub.broker.callers.ticket(name("a", 2))
-        await hub.broker.callers.delivered(name("a", 2))
+        await hub.broker.waiting_calls.ticket(name("a", 2))
+        await hub.broker.waiting_calls.delivered(name("a", 2))
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.now(ask)).delivered_at is None
         await hub.broker.follow(ask.id, name("a", 3), project="/src/shop")
-        await hub.broker.callers.delivered(name("a", 3))
+        await hub.broker.waiting_calls.delivered(name("a", 3))
         assert (await hub.now(ask)).delivered_at
 
 
@@ -161,14 +161,16 @@ async def test_a_call_that_was_asked_again_shows_its_clients_limit(tmp_path: Pat
         await hub.ask(link="a", number=1)
         hub.clock.advance(7)
         await hub.ask(link="a", number=2)
-        learned = hub.broker.callers.learned_limit("a")
+        learned = hub.broker.waiting_calls.learned_limit("a")
         assert learned
         assert learned.seconds == pytest.approx(7)
         assert not learned.cancels
         hub.clock.advance(60)
         await hub.ask(link="a", number=3)
-        assert hub.broker.callers.learned_limit("a") == learned, "a longer time says nothing new"
-        assert hub.broker.callers.learned_limit("b") is None
+        assert hub.broker.waiting_calls.learned_limit("a") == learned, (
+            "a longer time says nothing new"
+        )
+        assert hub.broker.waiting_calls.learned_limit("b") is None
 
 
 async def test_a_wait_that_was_begun_again_shows_it_too_but_not_one_that_had_its_ticket(
@@ -176,13 +178,13 @@ async def test_a_wait_that_was_begun_again_shows_it_too_but_not_one_that_had_its
 ) -> None:
     async with world(tmp_path) as hub:
         ask = await hub.ask(link="a", number=1)
-        await hub.broker.callers.ticket(name("a", 1))
-        await hub.broker.callers.delivered(name("a", 1))
+        await hub.broker.waiting_calls.ticket(name("a", 1))
+        await hub.broker.waiting_calls.delivered(name("a", 1))
         for number in (2, 3):
             hub.clock.advance(7)
-            assert hub.broker.callers.learned_limit("a") is None
+            assert hub.broker.waiting_calls.learned_limit("a") is None
             await hub.broker.follow(ask.id, name("a", number), project="/src/shop")
-        assert hub.broker.callers.learned_limit("a")
+        assert hub.broker.waiting_calls.learned_limit("a")
 
 
 @pytest.mark.parametrize("timed_out", [True, False])
@@ -192,8 +194,8 @@ async def test_a_call_that_was_cancelled_shows_it_only_if_its_time_was_over(
     async with world(tmp_path) as hub:
         await hub.ask(link="a", number=1)
         hub.clock.advance(30)
-        await hub.broker.callers.left(name("a", 1), timed_out=timed_out)
-        learned = hub.broker.callers.learned_limit("a")
+        await hub.broker.waiting_calls.cancel(name("a", 1), timed_out=timed_out)
+        learned = hub.broker.waiting_calls.learned_limit("a")
         assert (learned is not None) is timed_out
         if learned is not None:
             assert learned.seconds == pytest.approx(30)
@@ -208,8 +210,8 @@ async def test_cancelling_without_a_reason_shows_it_only_if_it_comes_twice_after
         for number, age in enumerate(ages, 1):
             await hub.ask(link="a", number=number)
             hub.clock.advance(age)
-            await hub.broker.callers.left(name("a", number), timed_out=None)
-        limit = hub.broker.callers.learned_limit("a")
+            await hub.broker.waiting_calls.cancel(name("a", number), timed_out=None)
+        limit = hub.broker.waiting_calls.learned_limit("a")
         assert (limit.seconds if limit else None) == (learned and pytest.approx(learned))
 
 
@@ -221,8 +223,8 @@ async def test_calls_that_are_stopped_together_without_a_reason_show_nothing(
             await hub.ask(replace(COLOUR, text=f"Which {number}?"), link="a", number=number)
         hub.clock.advance(17)
         for number in (1, 2):
-            await hub.broker.callers.left(name("a", number), timed_out=None)
-        assert hub.broker.callers.learned_limit("a") is None
+            await hub.broker.waiting_calls.cancel(name("a", number), timed_out=None)
+        assert hub.broker.waiting_calls.learned_limit("a") is None
 
 
 async def test_calls_in_parallel_and_unused_tickets_show_nothing(tmp_path: Path) -> None:
@@ -230,12 +232,12 @@ async def test_calls_in_parallel_and_unused_tickets_show_nothing(tmp_path: Path)
         for number in (1, 2):
             await hub.ask(link="a", number=number)
         await hub.ask(link="b", number=1)
-        await hub.broker.callers.ticket(name("b", 1))
+        await hub.broker.waiting_calls.ticket(name("b", 1))
         hub.clock.advance(20)
-        await hub.broker.callers.delivered(name("b", 1))
+        await hub.broker.waiting_calls.delivered(name("b", 1))
         await hub.ask(link="b", number=2)
-        assert hub.broker.callers.learned_limit("a") is None
-        assert hub.broker.callers.learned_limit("b") is None
+        assert hub.broker.waiting_calls.learned_limit("a") is None
+        assert hub.broker.waiting_calls.learned_limit("b") is None
 
 
 async def test_a_ticket_that_nobody_used_came_too_late_where_a_limit_is_known_to_be_near(
@@ -247,11 +249,11 @@ async def test_a_ticket_that_nobody_used_came_too_late_where_a_limit_is_known_to
         hub.clock.advance(9)
         await hub.ask(link="a", number=2)
         hub.clock.advance(7)
-        await hub.broker.callers.ticket(name("a", 2))
-        await hub.broker.callers.delivered(name("a", 2))
+        await hub.broker.waiting_calls.ticket(name("a", 2))
+        await hub.broker.waiting_calls.delivered(name("a", 2))
         hub.clock.advance(2)
         await hub.ask(link="a", number=3)
-        learned = hub.broker.callers.learned_limit("a")
+        learned = hub.broker.waiting_calls.learned_limit("a")
         assert learned
         assert learned.seconds == pytest.approx(7)
 
@@ -261,11 +263,11 @@ async def test_what_was_learned_of_a_link_goes_with_it(tmp_path: Path) -> None:
         for number in (1, 2):
             await hub.ask(link="a", number=number)
             hub.clock.advance(7)
-        await hub.broker.callers.left(name("a", 2), timed_out=True)
-        assert hub.broker.callers.learned_limit("a")
+        await hub.broker.waiting_calls.cancel(name("a", 2), timed_out=True)
+        assert hub.broker.waiting_calls.learned_limit("a")
         for _ in range(2):
-            await hub.broker.callers.link_closed("a")
-        assert hub.broker.callers.learned_limit("a") is None
+            await hub.broker.waiting_calls.link_closed("a")
+        assert hub.broker.waiting_calls.learned_limit("a") is None
 
 
 # ── works that are run again ──────────────────────────────────────────────────────────────────────
@@ -296,12 +298,12 @@ async def test_a_late_cancellation_whose_commit_was_run_again_forbids_nothing(
                 now = hub.clock.time()
                 await tx.save_call(replace(call, delivered_at=now, ended_at=now))
 
-        callers = hub.broker.callers
+        waiting_calls = hub.broker.waiting_calls
         await in_one_commit_that_fails_at_first(
-            hub, hub.store.write(confirmed), callers.left(name("a", 1))
+            hub, hub.store.write(confirmed), waiting_calls.cancel(name("a", 1))
         )
         assert runs == 2
-        callers.check_wanted(name("a", 1))
+        waiting_calls.check_not_cancelled(name("a", 1))
         assert (await hub.now(ask)).open
 
 
@@ -309,10 +311,10 @@ async def test_a_call_in_the_same_commit_as_its_cancellation_does_not_begin(
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path) as hub:
-        callers = hub.broker.callers
-        callers.link_opened("a")
+        waiting_calls = hub.broker.waiting_calls
+        waiting_calls.link_opened("a")
         left, asked = await asyncio.gather(
-            callers.left(name("a", 1)),
+            waiting_calls.cancel(name("a", 1)),
             hub.broker.ask(request(), name("a", 1)),
             return_exceptions=True,
         )
@@ -326,7 +328,7 @@ async def test_a_limit_is_learned_once_though_its_commit_is_run_again(tmp_path: 
         await hub.ask(link="a", number=1)
         hub.clock.advance(7)
         await in_one_commit_that_fails_at_first(hub, hub.ask(link="a", number=2))
-        learned = hub.broker.callers.learned_limit("a")
+        learned = hub.broker.waiting_calls.learned_limit("a")
         assert learned
         assert learned.seconds == pytest.approx(7)
         assert len(await hub.inbox.open_asks()) == 1

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.api import Api as MatrixApi
-from chatbridge.channels.telegram.api import Api as TelegramApi
-from chatbridge.cli import prompts
-from chatbridge.cli.setup import telegram as setup
+from chatbridge.channels.matrix.client.api import Api as MatrixApi
+from chatbridge.channels.telegram import setup
+from chatbridge.channels.telegram.client.api import Api as TelegramApi
+from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import RetryLater
 from tests.fakes.impostor import impostor, self_signed
 
@@ -21,19 +21,13 @@ WHAT_TO_DO = "Check this computer's clock and {}; where a proxy reads along, set
 
 
 async def ask_telegram(base: str) -> None:
-    api = TelegramApi(TOKEN, base=base, hint="config.toml")
-    try:
+    async with TelegramApi(TOKEN, base=base, hint="config.toml") as api:
         await api.open()
-    finally:
-        await api.close()
 
 
 async def ask_the_homeserver(base: str) -> None:
-    api = MatrixApi(base, "@bot:localhost", hint="config.toml")
-    try:
+    async with MatrixApi(base, "@bot:localhost", hint="config.toml") as api:
         await api.device_of(TOKEN)
-    finally:
-        await api.close()
 
 
 SERVICES = {

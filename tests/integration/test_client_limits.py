@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.tools.clients import KNOWN, Client, Clients
-from tests.fakes.night import Agent, GivesUp, Night
-from tests.fakes.patient import HOUR, WatchedClock
+from tests.fakes.sim_agent import Agent, GivesUp, Night
+from tests.fakes.sim_hub import HOUR, WatchedClock
 
 MADE_UP = {
     "brisk": Client(limit=3.0, cancels=False),
@@ -106,7 +106,7 @@ async def test_a_client_that_nobody_knows_and_that_gives_up_in_silence_soon_gets
     waits.thinks = thinks
     async with Night(tmp_path, waits) as night:
         await night.answered_at(waits.clock.monotonic() + NIGHT)
-        learned = night.here.hub.broker.callers.learned_limit(waits.pipe.id)
+        learned = night.here.hub.broker.waiting_calls.learned_limit(waits.pipe.id)
         assert learned
         patience = Client(limit=learned.seconds).patience(progress=False)
         assert patience

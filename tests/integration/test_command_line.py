@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, lock_file
 from chatbridge.__main__ import COMMANDS
 from tests.fakes.program import CHATBRIDGE, bare
 
@@ -28,17 +28,17 @@ sys.stderr.write(" ".join(set(sys.modules) - before))
 """
 HOLDER = """
 import os, signal, sys
-from chatbridge import rendezvous
+from chatbridge import lock_file, runtime_paths
 if sys.argv[2] == "stubborn":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 state = sys.argv[1]
-lock = rendezvous.acquire_lock(state)
+lock = lock_file.acquire(state)
 path = None
 if sys.argv[2] == "listening":
-    path = rendezvous.socket_path(state)
-    listener = rendezvous.bind_socket(path)
-rendezvous.write_lock(
-    lock, rendezvous.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
+    path = runtime_paths.socket_path(state)
+    listener = runtime_paths.bind_socket(path)
+lock_file.write(
+    lock, lock_file.LockInfo(pid=os.getpid(), version="1", socket=path, started_by="link")
 )
 print("holds", flush=True)
 signal.pause()
@@ -173,7 +173,7 @@ def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     process = holder(state, manner)
     done = chatbridge(state, "stop")
     assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
-    os.close(rendezvous.acquire_lock(str(state)))
+    os.close(lock_file.acquire(str(state)))
     assert process.wait(10) == -signal.SIGTERM
 
 
@@ -182,9 +182,9 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
     process.kill()
     process.wait()
     innocent = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
-    lock = rendezvous.acquire_lock(str(state))
-    info = rendezvous.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
-    rendezvous.write_lock(lock, info)
+    lock = lock_file.acquire(str(state))
+    info = lock_file.LockInfo(pid=innocent.pid, version="1", socket=None, started_by="link")
+    lock_file.write(lock, info)
     os.close(lock)
     try:
         assert chatbridge(state, "stop").stdout == "The hub is not running.\n"
@@ -197,13 +197,13 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
 def test_a_hub_that_does_not_stop_is_reported(
     state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from chatbridge.cli import stop
+    from chatbridge.cli.hub import control
 
     process = holder(state, "stubborn")
-    monkeypatch.setattr(stop, "PATIENCE", 0.2)
+    monkeypatch.setattr(control, "PATIENCE", 0.2)
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
     try:
-        assert stop.main([]) == 1
+        assert control.stop([]) == 1
         assert f"pid {process.pid}" in capsys.readouterr().err
     finally:
         process.kill()

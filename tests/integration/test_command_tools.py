@@ -11,7 +11,7 @@ import pytest
 from chatbridge.core.model import DENY, VERDICTS, Answer
 from tests.fakes.command_agents import official, raw, text_of
 from tests.fakes.command_hub import CommandHub, Json, command_hub
-from tests.fakes.world import OWNER
+from tests.fakes.core_env import OWNER
 
 GIT: Json = {
     "schema": 2,

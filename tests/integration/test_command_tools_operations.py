@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.running import Order
-from chatbridge.commands.tools.await_tool import MOST_WAITING
+from chatbridge.commands.operations.runner_client import Order
+from chatbridge.commands.tools.operation_tools import MOST_WAITING
 from tests.fakes.command_agents import Official, official, raw, text_of
 from tests.fakes.command_hub import CommandHub, Json, command_hub
 

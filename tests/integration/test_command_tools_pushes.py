@@ -10,7 +10,7 @@ import pytest
 from mcp_types import LoggingLevel
 
 from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.tools.pushes import MOST_WAITING, Pushes
+from chatbridge.commands.tools.notifications import MOST_WAITING, Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from tests.fakes.command_agents import Raw, official, raw

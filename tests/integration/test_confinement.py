@@ -11,8 +11,8 @@ import sys
 
 import pytest
 
-from chatbridge.core.reach import Reach
-from chatbridge.hub.confinement import (
+from chatbridge.core.asks.reach import Reach
+from chatbridge.hub.process.confinement import (
     ANOTHER,
     FORBIDDEN,
     LOOPBACK,
@@ -24,8 +24,8 @@ from chatbridge.hub.confinement import (
 from tests.fakes.network import no_namespaces
 from tests.fakes.program import bare
 
-TOLD = "from chatbridge.hub.confinement import confinement; print(confinement([{pid}]))"
-alone = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
+TOLD = "from chatbridge.hub.process.confinement import confinement; print(confinement([{pid}]))"
+orphaned = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
 
 
 def inside(*before: str) -> str:
@@ -42,14 +42,14 @@ def inside(*before: str) -> str:
     return done.stdout.strip()
 
 
-@alone
+@orphaned
 def test_a_network_of_loopback_alone_is_told_with_what_to_do() -> None:
     said = inside()
     assert said.startswith(f"{SANDBOXED}: {LOOPBACK}. ")
     assert "chatbridge service install" in said
 
 
-@alone
+@orphaned
 @pytest.mark.skipif(shutil.which("ip") is None, reason="there is no program ip")
 def test_a_network_that_is_not_the_computers_is_told() -> None:
     assert inside("ip link add v0 type veth peer name v1").startswith(f"{SANDBOXED}: {ANOTHER}. ")

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web import server
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE
 from tests.fakes.inbox import SELECT
 from tests.fakes.remote import ERAS, open_door, result_of, text_of
 from tests.fakes.web import TOKEN, running_web, visitor
 from tests.fakes.web_stream import stream
-from tests.fakes.world import BLUE, OWNER, PATIENCE
 
 LIMIT, KNOWN, STRANGERS = 12, 8, 30
 

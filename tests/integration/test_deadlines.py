@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions as asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.world import BLUE, OWNER, PATIENCE, World, world
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, World, world
 
 
 def backlog(ask: Ask) -> Callable[[World], Awaitable[None]]:
@@ -162,11 +162,11 @@ async def test_what_changes_while_the_starting_hub_reads_its_asks_comes_due(
         await hub.ask()
         asked.set()
         await asyncio.wait_for(read.wait(), PATIENCE)
-        await hub.broker.callers.link_closed("link-1")
+        await hub.broker.waiting_calls.link_closed("link-1")
         changed.set()
         await asyncio.wait_for(hub.clock.until_asleep(30.0), PATIENCE)
         hub.clock.advance(121)
-        await hub.until(lambda ask: ask.alone)
+        await hub.until(lambda ask: ask.orphaned)
 
 
 async def test_a_card_is_drawn_anew_when_its_time_runs_out_and_each_time_only_once(
@@ -212,7 +212,7 @@ async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it
 
         def ended(ask: Ask) -> Ask:
             leaving.cancel()
-            return asks.timed_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
+            return asks.time_out(ask, now=hub.clock.time(), policy=hub.broker.policy)
 
         leaving = asyncio.ensure_future(hub.broker.change(ask.id, ended))
         with pytest.raises(asyncio.CancelledError):
@@ -226,5 +226,5 @@ async def test_an_ask_that_has_ended_is_on_the_agenda_no_longer(tmp_path: Path) 
         for number in range(300):
             ask, call = await hub.call(number=number, timeout=1e6)
             await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-            await hub.broker.callers.delivered(call.name)
-        assert not len(hub.broker._agenda)
+            await hub.broker.waiting_calls.delivered(call.name)
+        assert not len(hub.broker._scheduler)

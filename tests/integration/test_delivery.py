@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.core import form
-from chatbridge.core.delivery import FIRST_PAUSE, Delivery
+from chatbridge.core.delivery.delivery import FIRST_PAUSE_SECONDS, Delivery
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER
 from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.fair_queue import PASSED_OVER
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
 from tests.fakes.chat import Chat
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.fakes.disk import failing
-from tests.fakes.world import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.telegram_asks import approval
 
 
@@ -204,7 +204,7 @@ async def test_approvals_without_end_do_not_keep_a_question_waiting_for_ever(
         for number in range(20):
             await asks_of(hub, "/src/flood", 1, approval(f"make {number}"))
         await asks_of(hub, "/src/shop", 1)
-        assert "shop" in await chat.next(hub, PASSED_OVER + 1)
+        assert "shop" in await chat.next(hub, MAX_PASSED_OVER + 1)
 
 
 async def test_an_agent_that_moves_its_own_deadline_does_not_go_before_others(
@@ -331,7 +331,7 @@ async def test_what_was_sent_but_not_noted_is_not_sent_again_where_delivery_is_b
         async with asyncio.timeout(PATIENCE):
             async with failing(tmp_path, "posts"):
                 serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
-                await hub.clock.until_asleep(FIRST_PAUSE)
+                await hub.clock.until_asleep(FIRST_PAUSE_SECONDS)
                 serving.cancel()
                 await asyncio.wait({serving})
             serving = asyncio.ensure_future(delivery.serve(chat, ready=ready))
@@ -355,7 +355,7 @@ async def test_an_ask_that_ended_before_anybody_saw_it_is_not_posted(tmp_path: P
 
 async def test_that_a_page_shows_it_is_noted_once_the_disk_takes_it(tmp_path: Path) -> None:
     page = Chat()
-    page.keeps_posts = False
+    page.persistent = False
     async with world(tmp_path) as hub, serving(hub, page):
         async with failing(tmp_path, "posts"):
             ask = await hub.ask()

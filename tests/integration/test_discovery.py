@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from chatbridge.cli.setup.discovery import LARGEST, homeserver_of, server_in, usable_address
+from chatbridge.channels.matrix.account.bot import LARGEST, homeserver_of, usable_address
 from chatbridge.core.errors import ChatbridgeError
 
 WELL_KNOWN = "/.well-known/matrix/client"
@@ -60,13 +60,6 @@ def sites() -> Iterator[tuple[Site, Site]]:
         site.server.shutdown()
         site.thread.join()
         site.server.server_close()
-
-
-def test_the_server_is_the_part_after_the_colon() -> None:
-    assert server_in("@bot:example.org") == "example.org"
-    assert server_in("@bot:example.org:8448") == "example.org:8448"
-    assert server_in("example.org") == "example.org"
-    assert server_in("https://matrix.example.org/") == "https://matrix.example.org"
 
 
 @pytest.mark.parametrize("given", ["@bot:{}", "{}", "http://{}", "http://{}/"])

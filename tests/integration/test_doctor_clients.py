@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import plan, write
+from chatbridge.channels.checks import Mark
+from chatbridge.cli.connect.plans import plan, write
 from chatbridge.cli.doctor.clients import clients
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.service import service
+from chatbridge.cli.doctor.computer import service
+from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.service import unit_files
 from tests.fakes.doctor import Machine, screen
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.commands import commands
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.run import CHECKS
+from chatbridge.channels.checks import Mark
+from chatbridge.cli.doctor.clients import commands
+from chatbridge.cli.doctor.run import Check, all_checks
 from tests.fakes.definitions import definition, written
 from tests.fakes.doctor import Machine, screen
 
@@ -26,7 +25,7 @@ def a_program(name: str) -> dict[str, object]:
 
 
 def test_doctor_looks_at_commands() -> None:
-    assert COMMANDS in CHECKS
+    assert COMMANDS in all_checks()
 
 
 async def test_no_definitions_are_fine(machine: Machine) -> None:

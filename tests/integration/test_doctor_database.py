@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database, notes
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.core.model import Note
+from chatbridge.cli.doctor.run import Check
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask
 from tests.fakes.doctor import Machine, screen
@@ -117,7 +117,7 @@ async def test_one_that_takes_too_long_is_left_alone(
     machine: Machine, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await filled(path, 50)).close()
-    monkeypatch.setattr(module, "LOOKING_MAY_TAKE", -1.0)
+    monkeypatch.setattr(module, "LOOK_SECONDS", -1.0)
     monkeypatch.setattr(module, "STEPS", 1)
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.REMARK
@@ -126,7 +126,7 @@ async def test_one_that_takes_too_long_is_left_alone(
 
 async def test_what_a_channel_remembers_is_read_without_the_hub(path: Path) -> None:
     store = await SqliteStore.open(path)
-    note = Note(channel="telegram", key="chat:telegram:-1", value="-100", at=1.0)
+    note = ChannelState(channel="telegram", key="chat:telegram:-1", value="-100", at=1.0)
     await store.write(lambda tx: tx.save_note(note))
     await store.close()
     with closing(sqlite3.connect(path)) as file, file:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.examination import Check
+from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor.files import configuration, files
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.run import CHECKS
+from chatbridge.cli.doctor.run import Check, all_checks
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.doctor import Machine, screen
 
@@ -99,7 +98,7 @@ async def test_whatever_is_wrong_with_it_what_is_in_it_is_not_shown(
 
 async def test_a_mistake_in_a_variable_is_told_as_well(machine: Machine) -> None:
     machine.set(CHATBRIDGE_WEB__PORT="none")
-    found = await machine.look(*(check for check in CHECKS if check.name != "agents"))
+    found = await machine.look(*(check for check in all_checks() if check.name != "agents"))
     assert found[0].what.startswith("web.port: ")
 
 
@@ -184,6 +183,6 @@ async def test_looking_changes_nothing(machine: Machine) -> None:
     machine.state.mkdir(mode=0o700)
     await (await SqliteStore.open(machine.state / "chatbridge.db")).close()
     before = machine.tree()
-    found = await machine.look(*CHECKS)
+    found = await machine.look(*all_checks())
     assert len(found) > 5
     assert machine.tree() == before

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, rendezvous
-from chatbridge.cli.doctor.examination import Check, examine
-from chatbridge.cli.doctor.finding import Finding, Mark
+from chatbridge import __version__, lock_file
+from chatbridge.channels.checks import Finding, Mark
+from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.channels.telegram.spec import TELEGRAM
+from chatbridge.channels.web import spec
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.hub import hub, order_of
-from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.cli.doctor.web import web
+from chatbridge.cli.doctor.run import Check, channel_check, run_checks
 from chatbridge.settings.secrets import keep
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.scripted_hub import scripted_hub
 
 HUB = Check("hub", hub)
-WEB = Check("web inbox", web)
+WEB = channel_check(spec.WEB)
 
 
 @pytest.fixture
@@ -142,11 +142,11 @@ async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothin
 async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
     machine: Machine,
 ) -> None:
-    lock = rendezvous.acquire_lock(str(machine.state))
-    info = rendezvous.LockInfo(
+    lock = lock_file.acquire(str(machine.state))
+    info = lock_file.LockInfo(
         pid=os.getpid(), version="0.0.1", socket=None, started_by="link", error=None
     )
-    rendezvous.write_lock(lock, info)
+    lock_file.write(lock, info)
     try:
         (found,) = await machine.look(HUB)
     finally:
@@ -159,10 +159,10 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
 
 
 async def test_why_the_last_one_could_not_start_is_told(machine: Machine) -> None:
-    lock = rendezvous.acquire_lock(str(machine.state))
-    rendezvous.write_lock(
+    lock = lock_file.acquire(str(machine.state))
+    lock_file.write(
         lock,
-        rendezvous.LockInfo(
+        lock_file.LockInfo(
             pid=1, version="0", socket=None, started_by="link", error="colour is not a setting. X"
         ),
     )
@@ -180,7 +180,7 @@ async def test_a_channel_whose_settings_only_the_hub_has_is_told_as_the_hub_does
         {"name": "matrix", "trouble": None},
     ]
     with machine.hub(channels=channels):
-        found = await machine.look(Check("telegram", telegram), Check("matrix", matrix))
+        found = await machine.look(channel_check(TELEGRAM), channel_check(MATRIX))
     assert screen(found) == (
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check it\n"
@@ -197,15 +197,15 @@ async def test_a_secret_that_was_changed_after_the_start_is_told(machine: Machin
 
 
 async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Machine) -> None:
-    async def hangs(_: Situation) -> list[Finding]:
+    async def hangs(_: DoctorContext) -> list[Finding]:
         await asyncio.Event().wait()
         return []
 
-    async def breaks(_: Situation) -> list[Finding]:
+    async def breaks(_: DoctorContext) -> list[Finding]:
         raise LookupError("nothing there")
 
     checks = [Check("slow", hangs), Check("broken", breaks), HUB]
-    found = [f async for f in examine(machine.situation(), checks, within=0.1)]
+    found = [f async for f in run_checks(machine.situation(), checks, within=0.1)]
     assert [(f.name, f.what) for f in found] == [
         ("slow", "no answer within 0.1 s"),
         ("broken", "could not be looked at (LookupError: nothing there)"),

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix import session
-from chatbridge.channels.matrix.session import Session
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.core.model import Note
+from chatbridge.channels.checks import Mark
+from chatbridge.channels.matrix import spec
+from chatbridge.channels.matrix.account import log_in
+from chatbridge.channels.matrix.account.log_in import Session
+from chatbridge.cli.doctor.run import channel_check
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.doctor import Machine, screen
@@ -23,7 +23,7 @@ from tests.fakes.matrix_hub import new_bot
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Login, Synapse
 
-MATRIX = Check("matrix", matrix)
+MATRIX = channel_check(spec.MATRIX)
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ async def test_before_anybody_has_invited_the_bot_there_is_no_room(
         assert found.what == "nobody has invited the bot yet"
         machine.state.mkdir(mode=0o700)
         store = await SqliteStore.open(machine.state / "chatbridge.db")
-        note = Note(channel="matrix", key=f"room:{ada.user_id}", value=room, at=1.0)
+        note = ChannelState(channel="matrix", key=f"room:{ada.user_id}", value=room, at=1.0)
         await store.write(lambda tx: tx.save_note(note))
         await store.close()
         assert [found.mark for found in await machine.look(MATRIX)] == [Mark.FINE]
@@ -191,7 +191,7 @@ async def test_with_a_password_it_looks_with_the_log_in_that_was_kept_and_makes_
         folder = machine.state / "matrix"
         folder.mkdir(parents=True)
         kept = Session(user_id=bot.user_id, device_id=bot.device_id, access_token=bot.access_token)
-        session.save(folder, kept, homeserver=synapse.address)
+        log_in.save(folder, kept, homeserver=synapse.address)
         assert [found.mark for found in await machine.look(MATRIX)] == [Mark.FINE]
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.errors import Polled
-from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.core.model import Note
+from chatbridge.channels.checks import Mark
+from chatbridge.channels.telegram import spec
+from chatbridge.channels.telegram.client.errors import Polled
+from chatbridge.cli.doctor.computer import clock
+from chatbridge.cli.doctor.run import Check, channel_check
+from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.clock import StillClock
@@ -24,7 +24,7 @@ from tests.fakes.telegram.chats import User
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 
-TELEGRAM = Check("telegram", telegram)
+TELEGRAM = channel_check(spec.TELEGRAM)
 CLOCK = Check("clock", clock)
 TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
@@ -159,7 +159,7 @@ async def test_a_group_with_a_new_number_is_told_and_found_if_the_hub_knows_it(
     machine.state.mkdir(mode=0o700)
     store = await SqliteStore.open(machine.state / "chatbridge.db")
     key = f"chat:telegram:{old.id}"
-    note = Note(channel="telegram", key=key, value=str(new.id), at=1.0)
+    note = ChannelState(channel="telegram", key=key, value=str(new.id), at=1.0)
     await store.write(lambda tx: tx.save_note(note))
     await store.close()
     assert [found.mark for found in await machine.look(TELEGRAM)] == [Mark.FINE]
@@ -205,7 +205,7 @@ async def test_other_trouble_that_only_the_hub_has_is_told_in_its_words(
 async def test_a_server_that_never_answers_ends_all_the_same(
     machine: Machine, api: BotApi, private: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatbridge.cli.doctor.telegram.ANSWERS_WITHIN", 0.2)
+    monkeypatch.setattr("chatbridge.channels.telegram.doctor.ANSWER_SECONDS", 0.2)
     hold = api.hold("getMe")
     (found,) = await machine.look(TELEGRAM)
     hold.release()

@@ -15,10 +15,10 @@ from chatbridge.core.model import Answer, Ask, AskRequest, CallName, Person, Que
 from chatbridge.store.sqlite import SqliteStore
 from tests.databases.__main__ import ADA
 from tests.fakes.clock import START, StillClock
+from tests.fakes.core_env import world
 from tests.fakes.inbox import SHOP
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import running_telegram
-from tests.fakes.world import world
 
 FOLDER = Path(__file__).parents[1] / "databases"
 ALL = sorted(dump.stem for dump in FOLDER.glob("*.sql"))
@@ -76,7 +76,7 @@ async def test_a_kept_answer_is_handed_over(tmp_path: Path, name: str) -> None:
     async with world(tmp_path, StillClock(LATER)) as here:
         kept = next(ask for ask in await here.inbox.history(limit=100) if ask.title == "Kept")
         assert kept.kept
-        here.broker.callers.link_opened("another")
+        here.broker.waiting_calls.link_opened("another")
         found, call = await here.broker.ask(same(kept), CallName(link="another", request="1"))
     assert (found.id, call.late) == (kept.id, True)
     assert found.answer is not None

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.doctor.examination import Check
-from chatbridge.cli.doctor.finding import Mark
-from chatbridge.cli.doctor.matrix import matrix
+from chatbridge.channels.checks import Mark
+from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.cli.doctor.run import channel_check
 from chatbridge.cli.setup import command
 from tests.fakes.doctor import Machine
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
 from tests.fakes.pty_person import DOWN, ENTER, at_terminal
 
@@ -67,7 +67,7 @@ async def test_doctor_finds_it(state: str, monkeypatch: pytest.MonkeyPatch) -> N
     machine = Machine(Path(state), monkeypatch)
     machine.set(**SETTINGS)
     monkeypatch.setitem(sys.modules, "nio", None)
-    (found,) = await machine.look(Check("matrix", matrix))
+    (found,) = await machine.look(channel_check(MATRIX))
     assert (found.mark, found.what) == (Mark.PROBLEM, SAID)
     assert "matrix-nio[e2e]" in found.fix[0]
 

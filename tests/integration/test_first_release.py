@@ -12,9 +12,9 @@ import pytest
 from chatbridge.core.model import (
     Answer,
     CallName,
+    ChannelState,
     Draft,
     Entry,
-    Note,
     Option,
     Person,
     Post,
@@ -63,7 +63,11 @@ async def test_open_questions_stay_open_with_what_was_put_in(path: Path) -> None
             at=1,
             step=3,
         )
-        assert (second.deadline, second.alone, second.alone_since) == (None, True, 1794700600.0)
+        assert (second.deadline, second.orphaned, second.orphaned_since) == (
+            None,
+            True,
+            1794700600.0,
+        )
     finally:
         await store.close()
 
@@ -122,7 +126,7 @@ async def test_calls_posts_and_cursors_are_still_there(path: Path) -> None:
             number(1),
             number(6),
         ]
-        assert await store.note(channel="telegram", key="offset:123456789") == Note(
+        assert await store.note(channel="telegram", key="offset:123456789") == ChannelState(
             channel="telegram", key="offset:123456789", value="815", at=1794700700.0
         )
     finally:

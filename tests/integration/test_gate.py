@@ -20,13 +20,13 @@ from chatbridge.commands.operations.gate import (
     Gate,
     Verdict,
 )
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, CommandUnusable, NotHere, ToolInputError
+from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, Ask, Person, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow, allow_for_session, deny, deny_because, put
+from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.gated import CLAUDE, HOME, SHOP, operation
-from tests.fakes.world import OWNER, PATIENCE, World, world
 
 ALLOWED = Verdict(allowed=True)
 TERMINAL = Person(name="agent", channel="terminal")
@@ -40,7 +40,7 @@ async def hub(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 def gate(hub: World) -> Gate:
-    hub.broker.callers.link_opened("link-1")
+    hub.broker.waiting_calls.link_opened("link-1")
     return Gate(hub.broker, store=hub.store.operations, clock=hub.clock, timeout=300.0)
 
 

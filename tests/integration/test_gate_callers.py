@@ -14,8 +14,8 @@ from chatbridge.core.model import Ask, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.gated import operation
-from tests.fakes.world import PATIENCE, World, world
 
 LINK = "link-1"
 OPERATION = operation()
@@ -29,7 +29,7 @@ async def asked(hub: World, op: Operation = OPERATION, *, delivered: bool = True
     """`delivered`: the agent has been told that it is waiting."""
     ask = await hub.inbox.ask(await gate_of(hub).ask(op))
     if delivered:
-        await hub.broker.callers.delivered(op.call)
+        await hub.broker.waiting_calls.delivered(op.call)
     return ask
 
 
@@ -48,7 +48,7 @@ async def two_minutes_later(hub: World) -> None:
 @pytest.fixture
 async def hub(tmp_path: Path) -> AsyncIterator[World]:
     async with world(tmp_path) as it:
-        it.broker.callers.link_opened(LINK)
+        it.broker.waiting_calls.link_opened(LINK)
         yield it
 
 
@@ -71,7 +71,7 @@ async def test_the_same_command_asked_for_twice_is_two_cards_that_end_with_their
 ) -> None:
     one, two = [await asked(hub, operation(number=i)) for i in range(2)]
     assert one.id != two.id
-    await hub.broker.callers.link_closed(LINK)
+    await hub.broker.waiting_calls.link_closed(LINK)
     hub.clock.advance(121.0)
     assert await withdrawn(hub, one)
     assert await withdrawn(hub, two)
@@ -79,7 +79,7 @@ async def test_the_same_command_asked_for_twice_is_two_cards_that_end_with_their
 
 async def test_it_is_withdrawn_two_minutes_after_the_link_has_gone(hub: World) -> None:
     ask = await asked(hub)
-    await hub.broker.callers.link_closed(LINK)
+    await hub.broker.waiting_calls.link_closed(LINK)
     hub.clock.advance(119.0)
     assert (await hub.now(ask)).open
     hub.clock.advance(2.0)
@@ -88,27 +88,27 @@ async def test_it_is_withdrawn_two_minutes_after_the_link_has_gone(hub: World) -
 
 async def test_a_link_that_is_back_within_that_time_keeps_it(hub: World) -> None:
     ask = await asked(hub)
-    await hub.broker.callers.link_closed(LINK)
+    await hub.broker.waiting_calls.link_closed(LINK)
     hub.clock.advance(60.0)
-    hub.broker.callers.link_opened(LINK)
-    await hub.broker.callers.resumed(LINK, repeated=set())
-    assert (await hub.now(ask)).alone_since is None
+    hub.broker.waiting_calls.link_opened(LINK)
+    await hub.broker.waiting_calls.resumed(LINK, repeated=set())
+    assert (await hub.now(ask)).orphaned_since is None
     await two_minutes_later(hub)
     assert (await hub.now(ask)).open
-    await hub.broker.callers.link_closed(LINK)
+    await hub.broker.waiting_calls.link_closed(LINK)
     hub.clock.advance(121.0)
     assert await withdrawn(hub, ask)
 
 
 async def test_a_call_that_its_client_cancels_takes_its_approval_back(hub: World) -> None:
     ask = await asked(hub, delivered=False)
-    await hub.broker.callers.left(OPERATION.call)
+    await hub.broker.waiting_calls.cancel(OPERATION.call)
     assert await withdrawn(hub, ask)
 
 
 async def test_a_call_that_was_answered_can_no_longer_be_cancelled(hub: World) -> None:
     ask = await asked(hub)
-    await hub.broker.callers.left(OPERATION.call)
+    await hub.broker.waiting_calls.cancel(OPERATION.call)
     assert (await hub.now(ask)).open
 
 
@@ -116,40 +116,40 @@ async def test_a_call_given_up_while_no_hub_was_there_takes_its_approval_back(
     hub: World,
 ) -> None:
     known, given_up = await asked(hub), await asked(hub, operation(number=2), delivered=False)
-    await hub.broker.callers.resumed(LINK, repeated=set())
+    await hub.broker.waiting_calls.resumed(LINK, repeated=set())
     assert await withdrawn(hub, given_up)
     assert (await hub.now(known)).open
 
 
 async def test_a_call_that_is_repeated_goes_on_with_its_approval(hub: World) -> None:
     ask = await asked(hub, delivered=False)
-    await hub.broker.callers.link_closed(LINK)
-    hub.broker.callers.link_opened(LINK)
+    await hub.broker.waiting_calls.link_closed(LINK)
+    hub.broker.waiting_calls.link_opened(LINK)
     assert (await asked(hub, delivered=False)).id == ask.id
-    await hub.broker.callers.resumed(LINK, repeated={OPERATION.call.request})
+    await hub.broker.waiting_calls.resumed(LINK, repeated={OPERATION.call.request})
     now = await hub.now(ask)
     assert now.status is Status.OPEN
-    assert now.alone_since is None
+    assert now.orphaned_since is None
 
 
 # ── the next hub ──────────────────────────────────────────────────────────────────────────────────
 
 
 async def _is_back(hub: World) -> None:
-    hub.broker.callers.link_opened(LINK)
-    await hub.broker.callers.resumed(LINK, repeated=set())
+    hub.broker.waiting_calls.link_opened(LINK)
+    await hub.broker.waiting_calls.resumed(LINK, repeated=set())
 
 
 async def _is_back_late(hub: World) -> None:
     """After it counted as gone."""
     await _time_passes(hub, 11.0)
-    await hub.until(lambda ask: ask.alone_since is not None)
+    await hub.until(lambda ask: ask.orphaned_since is not None)
     await _is_back(hub)
 
 
 async def _never_is(hub: World) -> None:
     await _time_passes(hub, 11.0)
-    await hub.until(lambda ask: ask.alone_since is not None)
+    await hub.until(lambda ask: ask.orphaned_since is not None)
 
 
 async def _time_passes(hub: World, seconds: float) -> None:
@@ -164,7 +164,7 @@ async def test_over_a_restart_it_stays_for_a_link_that_comes_back(
     tmp_path: Path, link: Callable[[World], Awaitable[None]], stays: bool
 ) -> None:
     async with world(tmp_path) as before:
-        before.broker.callers.link_opened(LINK)
+        before.broker.waiting_calls.link_opened(LINK)
         ask = await asked(before)
     async with world(tmp_path, StillClock(before.clock.time())) as hub:
         await link(hub)

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix import render as matrix
-from chatbridge.channels.matrix.approvals import INDENT
-from chatbridge.channels.telegram import render as telegram
-from chatbridge.channels.telegram.html import escape
+from chatbridge.channels.matrix.render import card as matrix
+from chatbridge.channels.matrix.render.html import INDENT
+from chatbridge.channels.telegram.render import card as telegram
+from chatbridge.channels.telegram.render.html import escape
 from chatbridge.commands.operations.gate import Gate
-from chatbridge.core.exact import exact
+from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from tests import matrix_asks, telegram_asks
+from tests.fakes.core_env import World, world
 from tests.fakes.gated import gate_before, operation
 from tests.fakes.web import MARK, Web, running_web
-from tests.fakes.world import World, world
 
 PLAIN = "plain"
 GIT = "/usr/bin/git"

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import hook_call
-from chatbridge.cli.hook import OUTCOME, decided
-from chatbridge.tools import approve_tool_use, clients
+from chatbridge.cli.agents import hook as hook_call
+from chatbridge.cli.agents.hook import OUTCOME, decided
+from chatbridge.tools import clients
+from chatbridge.tools.approvals import tool
 from tests.fakes.hooked import EVENT, LIST, Hook, hooked, permission
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
@@ -347,4 +348,4 @@ def test_hooks_of_a_session_share_a_links_name_and_those_of_another_do_not(
 
 def test_hook_and_hub_use_the_same_names() -> None:
     assert hook_call.CLIENT == clients.HOOK
-    assert OUTCOME == approve_tool_use.OUTCOME
+    assert OUTCOME == tool.OUTCOME

@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 
 from chatbridge.channels.web import server
 from chatbridge.channels.web.app import healthz
-from chatbridge.channels.web.crowd import Crowd
+from chatbridge.channels.web.server import ConnectionLimits
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.remote import ERAS, RawAgent, open_door
 from tests.fakes.web import TOKEN, running_web
@@ -126,6 +126,17 @@ async def test_a_request_that_could_be_read_in_two_ways_is_refused_and_the_conne
         assert status in (400, 408), name
         assert await entrance.untouched(), name
     assert [it for it in caplog.records if it.levelno >= logging.WARNING] == []
+
+
+async def test_a_body_that_does_not_end_is_408(entrance: Entrance) -> None:
+    assert await entrance.hears(f"{entrance.head}Content-Length: 50\r\n\r\n{{") == [408]
+
+
+async def test_a_head_that_does_not_end_is_cut_off(
+    entrance: Entrance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
+    assert await entrance.hears(f"{entrance.head}X-Slow: ") == []
 
 
 async def test_the_same_request_in_order_has_its_effect(entrance: Entrance) -> None:
@@ -269,7 +280,7 @@ async def test_somebody_who_reads_slowly_is_not_cut_off_before_reading_has_stopp
     loop = asyncio.get_running_loop()
     config = Config(healthz, lifespan="off", log_config=None, ws="none")
     config.load()
-    crowd = Crowd("the port", limit=2, known=1)
+    crowd = ConnectionLimits("the port", limit=2, known=1)
     protocol = server._Connection(config, ServerState(), crowd, loop)
     reader = SlowReader()
     with monkeypatch.context() as patched:

@@ -15,9 +15,10 @@ from sse_starlette import EventSourceResponse
 from starlette.types import Message
 
 from chatbridge.core.model import Ask, Status
-from chatbridge.hub.http_guard import TOKEN
-from chatbridge.hub.http_tokens import Tokens
+from chatbridge.hub.http.guard import TOKEN
+from chatbridge.hub.http.tokens import Tokens
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
 from tests.fakes.remote import (
     COLOUR,
     ERAS,
@@ -29,7 +30,6 @@ from tests.fakes.remote import (
     result_of,
     text_of,
 )
-from tests.fakes.world import BLUE, OWNER, PATIENCE, world
 
 
 @pytest.fixture
@@ -269,7 +269,7 @@ async def test_the_holder_of_a_ticket_counts_as_a_caller_and_can_ask_again(
         ticket = result_of(await agent.post(agent.call(1, questions=asked, wait=False)))
         ask = await door.shown()
         assert ticket["structuredContent"]["askId"] == ask.id
-        assert ask.alone_since is None
+        assert ask.orphaned_since is None
         again = agent.asking(2, questions=asked)
         assert (await door.shown()).id == ask.id
         await cut(again)

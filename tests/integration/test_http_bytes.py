@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.web import server
-from chatbridge.lines import MAX_LINE
+from chatbridge.framing import MAX_LINE
+from tests.fakes.core_env import PATIENCE
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, open_door
-from tests.fakes.world import PATIENCE
 
 
 @pytest.fixture
@@ -84,19 +83,6 @@ async def test_a_body_that_turns_out_too_long_is_cut_off(door: Door) -> None:
     piece = b"10000\r\n" + b"x" * 65536 + b"\r\n"
     answer = await raw(door, b"Transfer-Encoding: chunked\r\n\r\n", *[piece] * 80)
     assert answer.startswith(b"HTTP/1.1 413") or answer == b""
-
-
-async def test_a_body_that_does_not_end_is_408(door: Door) -> None:
-    answer = await raw(door, b"Content-Length: 50\r\n\r\n", b'{"a')
-    assert answer.startswith(b"HTTP/1.1 408")
-    assert b"connection: close" in answer.lower()
-
-
-async def test_a_head_that_does_not_end_is_cut_off(
-    door: Door, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
-    assert await raw(door, b"X-Slow: ") == b""
 
 
 async def test_a_body_that_is_cut_short_asks_nothing_even_if_it_could_be_read(door: Door) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.fault_watch import FEW, unshaken
 from tests.fakes.remote import COLOUR, ERAS, RawAgent, cut, open_door
-from tests.fakes.unshaken import FEW, unshaken
 
 Json = dict[str, Any]
 

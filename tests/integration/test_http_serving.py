@@ -12,12 +12,12 @@ import pytest
 
 from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub.http_serving import TRY_EVERY, HttpServing
-from chatbridge.hub.lock import Lock
-from chatbridge.settings.http import Http
+from chatbridge.hub.http.serving import RETRY_SECONDS, HttpServing
+from chatbridge.hub.process.lock import Lock
+from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
 from chatbridge.tools.server import build_server
-from tests.fakes.world import PATIENCE, World, world
+from tests.fakes.core_env import PATIENCE, World, world
 
 
 @pytest.fixture
@@ -36,14 +36,14 @@ def address_of(sock: socket.socket) -> str:
 def serving(hub: World, path: Path, **http: str) -> HttpServing:
     server = build_server(
         list,
-        callers=hub.broker.callers,
+        waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )
     settings = Http.model_validate(http)
-    return HttpServing(server, hub.broker.callers, settings, state=path, clock=hub.clock)
+    return HttpServing(server, hub.broker.waiting_calls, settings, state=path, clock=hub.clock)
 
 
 async def status_at(address: str) -> int:
@@ -68,9 +68,9 @@ async def test_a_port_that_is_taken_hurts_nobody_else_and_is_had_later(
             (remark,) = http.remarks()
             assert address in remark
             assert "http.address" in remark
-            await asyncio.wait_for(hub.clock.until_asleep(TRY_EVERY), PATIENCE)
+            await asyncio.wait_for(hub.clock.until_asleep(RETRY_SECONDS), PATIENCE)
             taken.close()
-            hub.clock.advance(TRY_EVERY)
+            hub.clock.advance(RETRY_SECONDS)
             async with asyncio.timeout(PATIENCE):
                 while http.remarks():  # noqa: ASYNC110 - it is a state, and nobody tells of it
                     await asyncio.sleep(0.01)
@@ -83,7 +83,7 @@ async def test_a_hub_that_waits_for_its_port_ends_at_once(
     async with world(tmp_path) as hub:
         http = serving(hub, tmp_path, address=address_of(taken))
         async with asyncio.timeout(PATIENCE), http.listening():
-            await hub.clock.until_asleep(TRY_EVERY)
+            await hub.clock.until_asleep(RETRY_SECONDS)
 
 
 async def test_who_asks_for_a_port_that_is_taken_is_told(
@@ -105,7 +105,7 @@ def test_beside_a_hub_that_stays_serve_says_what_to_set_instead(
     where: str,
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(tmp_path))
-    monkeypatch.setattr("chatbridge.hub.log.log_to_stderr", lambda: None)
+    monkeypatch.setattr("chatbridge.hub.process.log.log_to_stderr", lambda: None)
     with Lock(str(tmp_path), started_by=by):
         assert main(["serve", "--http", "127.0.0.1:9999"]) == 1
     said = capsys.readouterr().err

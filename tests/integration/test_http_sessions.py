@@ -9,20 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub import http_agents, http_tokens
-from chatbridge.hub.http_sessions import (
+from chatbridge.hub.http import agents as http_agents
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.sessions import (
     IDLE,
     MAX_SESSIONS,
     TICK,
     Exchange,
     HttpSession,
     HttpSessions,
-    project_of,
+    nothing_more,
+    unheard,
 )
-from chatbridge.hub.http_tokens import Token, Tokens
-from chatbridge.tools.remote import Remote
+from chatbridge.hub.http.tokens import Token, Tokens
+from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door
-from tests.fakes.world import PATIENCE, World, world
 
 FEW = 3
 
@@ -41,8 +42,8 @@ class Book:
         await asyncio.wait_for(self.hub.clock.until_asleep(TICK), PATIENCE)
         self.hub.clock.advance(seconds)
 
-    async def alone(self) -> None:
-        await self.hub.until(lambda ask: ask.open and ask.alone_since is not None)
+    async def orphaned(self) -> None:
+        await self.hub.until(lambda ask: ask.open and ask.orphaned_since is not None)
 
 
 @pytest.fixture
@@ -57,14 +58,16 @@ async def book(tmp_path: Path) -> AsyncIterator[Book]:
             exchange.ended.set()
 
     async with world(tmp_path) as hub:
-        sessions = HttpSessions(hub.broker.callers, tokens=tokens, clock=hub.clock, discard=discard)
+        sessions = HttpSessions(
+            hub.broker.waiting_calls, tokens=tokens, clock=hub.clock, discard=discard
+        )
         (token,) = tokens.all()
         yield Book(hub, str(tmp_path), sessions, token, discarded)
         await sessions.close()
 
 
 def exchange(session: HttpSession) -> Exchange:
-    made = Exchange(Remote(link=session.link, project=project_of(session.token), usual=60.0))
+    made = Exchange({"type": "http"}, nothing_more, unheard, {})
     session.open.add(made)
     return made
 
@@ -75,11 +78,12 @@ async def test_an_idle_session_ends_and_its_calls_wait_no_longer(
 ) -> None:
     session = book.sessions.opened(named, book.token)
     await book.hub.ask(link=session.link, timeout=10 * IDLE)
-    book.hub.broker.callers._present[session.link] = 1  # the world has opened it once more
+    # The world has opened it once more.
+    book.hub.broker.waiting_calls._links[session.link].connections = 1
     await book.tick(IDLE - 1)
     assert list(book.sessions) == [session]
     await book.tick(1.0)
-    await book.alone()
+    await book.orphaned()
     assert not list(book.sessions)
     assert book.discarded == ([named] if named else [])
 

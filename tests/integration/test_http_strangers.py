@@ -10,24 +10,24 @@ from pathlib import Path
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_guard import (
+from chatbridge.channels.web.guard import Hosts
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.guard import (
     FREE_GUESSES,
     GUESS_SECONDS,
     MAX_ADDRESSES,
     MAX_WAITING,
     SAY_EVERY,
+    TOKEN,
     WINDOW,
     Guesses,
     HttpGuard,
-    Names,
-    token_of,
 )
-from chatbridge.hub.http_sessions import TICK
-from chatbridge.hub.http_tokens import Tokens
+from chatbridge.hub.http.sessions import TICK
+from chatbridge.hub.http.tokens import Tokens
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE
 from tests.fakes.remote import ERAS, Door, RawAgent, cut, initialize, open_door, result_of, text_of
-from tests.fakes.world import BLUE, OWNER, PATIENCE
 
 NAMED = "agents.example.org"
 
@@ -148,7 +148,7 @@ async def test_a_thousand_wrong_tokens_are_slow_and_keep_nobody_out(tmp_path: Pa
     clock, let_in, answers = StillClock(), [], []
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
-        let_in.append(token_of(scope).name)
+        let_in.append(scope[TOKEN].name)
 
     async def nothing() -> Message:
         raise AssertionError("nobody reads a stranger's body")
@@ -159,7 +159,7 @@ async def test_a_thousand_wrong_tokens_are_slow_and_keep_nobody_out(tmp_path: Pa
 
     guard = HttpGuard(
         inside,
-        names=Names("127.0.0.1", 8788),
+        hosts=Hosts("127.0.0.1", 8788),
         tokens=Tokens(str(tmp_path)),
         guesses=Guesses(clock),
         clock=clock,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.hub_line import ask_hub
+from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.core.errors import HubUnreachable
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
 

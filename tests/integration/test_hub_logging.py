@@ -14,21 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.log import HIDDEN
-from tests.fakes.house import house
+from chatbridge.redaction import HIDDEN
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import house
 from tests.fakes.program import bare
 
 LETTERS = "AAF-x_yz0123456789abcdefghijklmnopq"
 BOT = f"123456789:{LETTERS}"
 
 HUB = """
-import asyncio, gc, logging, sys, threading, warnings
+import asyncio, gc, json, logging, os, sys, threading, warnings
 import httpx, telegram
 from chatbridge.core.errors import StoreError
-from chatbridge.hub import log as hub_log, standalone, start, wiring
+from chatbridge import redaction
+from chatbridge.hub.process import log as hub_log, standalone, start
+from chatbridge.hub.wiring import hub as wiring
 
-command, end, token, server, nobody = sys.argv[1:]
+folder, call, token, server, nobody = sys.argv[1:]
 letters = token.partition(":")[2]
 log = logging.getLogger("chatbridge.channels.telegram")
 
@@ -51,7 +53,7 @@ async def failing(text):
     raise Failure(text)
 
 async def everything_fails(lock, **_):
-    hub_log.hide(token)
+    redaction.hide(token)
     hub_log.set_level("debug")
     async with httpx.AsyncClient() as client:
         await client.get(f"{server}/bot{token}/getMe")
@@ -87,7 +89,30 @@ async def everything_fails(lock, **_):
         kind = StoreError if end == "problem" else RuntimeError
         raise kind(f"end {token}") from error
 
+def forked(command, end):
+    # True in the fork, whose output is in a folder of its own.
+    state = f"{folder}/{command}-{end}"
+    os.mkdir(state)
+    if child := os.fork():
+        with open(f"{state}/code", "w") as file:
+            file.write(str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])))
+        return False
+    os.environ["HOME"] = os.environ["CHATBRIDGE_STATE_DIR"] = state
+    reading, writing = os.pipe()
+    os.write(writing, call.encode() + b"\\n")
+    os.close(writing)
+    os.dup2(reading, 0)
+    for place, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(f"{state}/{name}", os.O_WRONLY | os.O_CREAT), place)
+    return True
+
 wiring.run_hub = standalone.run_standalone = everything_fails
+cases = ((command, end) for command in ("hub", "standalone") for end in ("mistake", "problem"))
+for command, end in cases:
+    if forked(command, end):
+        break
+else:
+    raise SystemExit(0)
 run = start.main if command == "hub" else start.standalone_main
 raise SystemExit(run(["--report-fd", "1"] if command == "hub" else []))
 """
@@ -124,33 +149,32 @@ def refusing_server() -> Iterator[str]:
             thread.join()
 
 
-def run(command: str, end: str, *, state: Path) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for each command and end, with what it wrote there."""
+    folder = tmp_path_factory.mktemp("failed")
     # Bound but not listening: whoever connects is refused, and nobody else gets the port.
     with refusing_server() as server, socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{deaf.getsockname()[1]}"
-        return subprocess.run(
-            [sys.executable, "-c", HUB, command, end, BOT, server, nobody],
-            input=json.dumps(CALL) + "\n",
-            capture_output=True,
-            text=True,
+        subprocess.run(
+            [sys.executable, "-c", HUB, folder, json.dumps(CALL), BOT, server, nobody],
             timeout=PATIENCE * 2,
-            env=bare(
-                {
-                    "HOME": str(state),
-                    "CHATBRIDGE_STATE_DIR": str(state),
-                }
-            ),
+            check=True,
+            env=bare({}),
         )
+    return folder
 
 
 @pytest.mark.parametrize("end", ["mistake", "problem"])
 @pytest.mark.parametrize("command", ["hub", "standalone"])
 def test_whatever_fails_the_token_is_in_nothing_that_is_written(
-    command: str, end: str, tmp_path: Path
+    command: str, end: str, failed: Path
 ) -> None:
-    done = run(command, end, state=tmp_path)
-    said = done.stderr
+    state = failed / f"{command}-{end}"
+    out, said, lock, code = (
+        (state / name).read_text(encoding="utf-8") for name in ("out", "err", "hub.lock", "code")
+    )
     for sign in (
         f"/bot{HIDDEN}/getMe",
         "DEBUG httpcore",
@@ -173,21 +197,21 @@ def test_whatever_fails_the_token_is_in_nothing_that_is_written(
     ):
         assert sign in said, sign
     assert LETTERS not in said
-    assert LETTERS not in done.stdout
-    assert LETTERS not in (tmp_path / "hub.lock").read_text(encoding="utf-8")
+    assert LETTERS not in out
+    assert LETTERS not in lock
     if end == "mistake":
         assert f"cause {HIDDEN}" in said
-        assert "CRITICAL chatbridge.hub.log: ends because of an unexpected error" in said
+        assert "CRITICAL chatbridge.hub.process.log: ends because of an unexpected error" in said
     elif command == "hub":
         # Its report to the link; what the database has may pass.
-        assert json.loads(done.stdout) == {"error": f"end {HIDDEN}", "passing": True}
+        assert json.loads(out) == {"error": f"end {HIDDEN}", "passing": True}
     else:
-        assert f"end {HIDDEN}" in done.stdout  # its answer to the client
-    assert done.returncode == (0 if (command, end) == ("standalone", "problem") else 1)
+        assert f"end {HIDDEN}" in out  # its answer to the client
+    assert code == ("0" if (command, end) == ("standalone", "problem") else "1")
 
 
 def test_a_hub_at_debug_shows_what_libraries_do_and_no_token() -> None:
-    with house(cold=True, CHATBRIDGE_LOG_LEVEL="debug") as home:
+    with house(CHATBRIDGE_LOG_LEVEL="debug") as home:
         with home.agent() as agent:
             agent.initialize()
             agent.ask(1)
@@ -202,7 +226,7 @@ def test_a_hub_at_debug_shows_what_libraries_do_and_no_token() -> None:
 
 
 def test_a_hub_says_nothing_of_its_libraries_unless_it_is_told_to() -> None:
-    with house(cold=True) as home:
+    with house() as home:
         with home.agent() as agent:
             agent.initialize()
         said = (home.state / "hub.log").read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from tests.fakes.house import House, house
+from tests.fakes.machine import House, house
 
 
 @pytest.fixture

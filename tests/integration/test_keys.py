@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from chatbridge.cli import prompts
+from chatbridge.cli.ui import prompts
 
 pytestmark = pytest.mark.timeout(10)  # a key that is dropped is waited for
 

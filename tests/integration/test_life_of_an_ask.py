@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, UnknownAsk
-from chatbridge.core.model import Answer, Note, Option, Question, QuestionType, Status
-from tests.fakes.world import BLUE, COLOUR, OWNER, name, request, world
+from chatbridge.core.forms import form
+from chatbridge.core.model import Answer, ChannelState, Option, Question, QuestionType, Status
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request, world
 
 
 async def test_an_answer_reaches_the_call_that_waits_for_it(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ async def test_a_request_id_used_again_after_delivery_is_a_new_ask(tmp_path: Pat
     async with world(tmp_path) as hub:
         first = await hub.ask()
         await hub.inbox.answer(first.id, BLUE, person=OWNER)
-        await hub.broker.callers.delivered(name())
+        await hub.broker.waiting_calls.delivered(name())
         assert (await hub.ask()).id != first.id
 
 
@@ -194,11 +194,11 @@ async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(tmp_path: Path)
     async with world(tmp_path) as hub:
         ask = await hub.ask()
         await hub.inbox.cancel(ask.id, reason="no", person=OWNER)
-        cursor = Note(channel="chat", key="bot", value="7", at=hub.clock.time())
+        cursor = ChannelState(channel="chat", key="bot", value="7", at=hub.clock.time())
         tap = form.Choose(step=0, option=1)
         with pytest.raises(AskEnded):
             await hub.inbox.put(ask.id, tap, person=OWNER, cursor=cursor)
-        moved = Note(channel="chat", key="bot", value="8", at=hub.clock.time())
+        moved = ChannelState(channel="chat", key="bot", value="8", at=hub.clock.time())
         with pytest.raises(UnknownAsk):
             await hub.inbox.put("unknown", tap, person=OWNER, cursor=moved)
         assert await hub.store.note(channel="chat", key="bot") == moved
@@ -222,7 +222,7 @@ async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: P
 async def test_an_answer_that_is_still_kept_is_not_swept(tmp_path: Path) -> None:
     async with world(tmp_path, retention=1.0) as hub:
         ask = await hub.ask(link="a")
-        await hub.broker.callers.link_closed("a")
+        await hub.broker.waiting_calls.link_closed("a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         hub.clock.advance(60)
         assert await hub.broker.sweep() == 0

@@ -7,10 +7,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, TokenRejected
-from chatbridge.core.ports import Inbox, Remark, Surface
-from chatbridge.hub.background import Faults
-from chatbridge.hub.line_up import TOLD_AT_MOST, LineUp
+from chatbridge.core.ports import Remark, Surface
+from chatbridge.hub.process.background import Faults
+from chatbridge.hub.wiring.channel_supervisor import MOST_REMARKS, ChannelSupervisor
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
@@ -38,7 +39,7 @@ class Scripted:
     def __init__(self, script: list[Try]) -> None:
         self._script = script
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         this = self._script.pop(0)
         if this.works_before:
             ready()
@@ -69,7 +70,7 @@ async def tried(folder: Path, *script: Try) -> list[tuple[float, str | None]]:
     """After each of these tries: the pause before the next, and what is said to be the matter."""
     clock, left = Pauses(), list(script)
     async with open_desk(folder, clock=StillClock(), channel=Scripted([])) as desk:
-        line_up = LineUp(desk.delivery, clock=clock)
+        line_up = ChannelSupervisor(desk.delivery, clock=clock)
         line_up.add("scripted", lambda: Scripted(left))
         running = asyncio.create_task(line_up.run(desk.inbox))
         found = []
@@ -116,7 +117,7 @@ class Listening(Scripted):
         super().__init__([])
         self.told: asyncio.Queue[str] = asyncio.Queue()
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         ready()
         await asyncio.Event().wait()
 
@@ -129,7 +130,7 @@ async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
 ) -> None:
     channel = Listening()
     async with open_desk(tmp_path, clock=StillClock(), channel=channel) as desk:
-        line_up = LineUp(desk.delivery, clock=StillClock())
+        line_up = ChannelSupervisor(desk.delivery, clock=StillClock())
         line_up.add("listening", lambda: channel)
         remarks = [f"The agent in {number} has other settings." for number in range(30)]
         for remark in remarks:
@@ -138,8 +139,8 @@ async def test_what_agents_make_it_say_is_bounded_and_keeps_no_other_news_back(
         running = asyncio.create_task(line_up.run(desk.inbox))
         try:
             async with asyncio.timeout(PATIENCE):
-                told = [await channel.told.get() for _ in range(TOLD_AT_MOST + 1)]
-            assert told == [*remarks[:TOLD_AT_MOST], "Somebody new may answer."]
+                told = [await channel.told.get() for _ in range(MOST_REMARKS + 1)]
+            assert told == [*remarks[:MOST_REMARKS], "Somebody new may answer."]
         finally:
             running.cancel()
             await asyncio.wait({running})
@@ -149,10 +150,10 @@ class Stumbling(Chat):
     """Whoever brings it up to date meets a bug the first time."""
 
     @property
-    def keeps_posts(self) -> bool:  # type: ignore[override]
+    def persistent(self) -> bool:  # type: ignore[override]
         self.looked = getattr(self, "looked", 0) + 1
         if self.looked == 1:
-            raise KeyError("keeps_posts")
+            raise KeyError("persistent")
         return True
 
 
@@ -164,7 +165,7 @@ class Lasting(Scripted):
         self.surfaces = (surface,)
         self.told: asyncio.Queue[str] = asyncio.Queue()
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         ready()
         await asyncio.Event().wait()
 
@@ -181,7 +182,7 @@ async def test_a_lane_that_meets_a_bug_is_begun_again_and_said_while_the_channel
     channel, faults = Lasting(chat), Faults(clock=clock)  # type: ignore[arg-type]
     async with open_desk(tmp_path, clock=clock, channel=Scripted([])) as desk:
         ask = await desk.ask()
-        line_up = LineUp(desk.delivery, clock=clock, faults=faults)
+        line_up = ChannelSupervisor(desk.delivery, clock=clock, faults=faults)
         line_up.add("scripted", lambda: channel)
         running = asyncio.create_task(line_up.run(desk.inbox))
         try:
@@ -205,12 +206,12 @@ async def test_a_lane_that_meets_a_bug_is_begun_again_and_said_while_the_channel
 
 async def test_a_channel_that_ends_by_itself_is_begun_again_and_said(tmp_path: Path) -> None:
     class Ends(Scripted):
-        async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+        async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
             ready()
 
     clock = Pauses()
     async with open_desk(tmp_path, clock=StillClock(), channel=Scripted([])) as desk:
-        line_up = LineUp(desk.delivery, clock=clock)
+        line_up = ChannelSupervisor(desk.delivery, clock=clock)
         line_up.add("scripted", lambda: Ends([]))
         running = asyncio.create_task(line_up.run(desk.inbox))
         try:

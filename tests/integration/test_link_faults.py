@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from chatbridge import rendezvous, sockets
+from chatbridge import runtime_paths, sockets
 from chatbridge.core.errors import SocketUnusable
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
@@ -151,7 +151,7 @@ def test_a_hub_that_was_told_to_stop_is_not_brought_back_for_nobody(
     connection.send({"chatbridge": "stopping"})
     hub.die()
     assert client.hears_nothing(1.5)
-    assert not os.path.exists(rendezvous.log_path(state)), "a hub was started"
+    assert not os.path.exists(runtime_paths.log_path(state)), "a hub was started"
     with scripted_hub(state) as successor:
         successor.accept()
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import lock_file, runtime_paths
 from chatbridge.link import hub_start
-from chatbridge.link.search import FIRST_LIMIT, LOST_LIMIT, NoHub, Search
+from chatbridge.link.search import FIRST_LIMIT, LOST_LIMIT_SECONDS, NoHub, Search
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def begins(state: str, pid: int, *, error: str | None = None) -> None:
     """A hub of this pid has taken the lock, and does not answer yet, or never will."""
-    lock = rendezvous.acquire_lock(state)
-    info = rendezvous.LockInfo(pid=pid, version="1", socket=None, started_by="link", error=error)
-    rendezvous.write_lock(lock, info)
+    lock = lock_file.acquire(state)
+    info = lock_file.LockInfo(pid=pid, version="1", socket=None, started_by="link", error=error)
+    lock_file.write(lock, info)
     os.close(lock)
 
 
@@ -40,7 +40,7 @@ def looks(state: str, *, per_hub: bool) -> Search:
 
 def starting(state: str, now: float, *, fails: Sequence[str] = ()) -> Search:
     """A link that wants to start a hub, while another one does."""
-    turn = rendezvous.try_turn(state)
+    turn = lock_file.try_start_turn(state)
     assert turn is not None
     search = Search(state, now, start_after=0.0, limit=FIRST_LIMIT)
     assert search.step(now) is None
@@ -59,7 +59,7 @@ def test_of_many_links_one_starts_a_hub_and_all_hear_why_it_failed(state: str) -
 
 def test_what_an_earlier_hub_failed_of_is_no_news_however_the_clock_was_set(state: str) -> None:
     begins(state, 1, error="long mended")
-    os.utime(rendezvous.lock_path(state), (4e9, 4e9))  # it was set back since
+    os.utime(runtime_paths.lock_path(state), (4e9, 4e9))  # it was set back since
     starting(state, 0.0)
 
 
@@ -68,7 +68,7 @@ def test_a_link_that_stands_still_as_it_starts_a_hub_is_not_waited_for_without_e
 ) -> None:
     pipe = os.pipe()
     monkeypatch.setattr(hub_start, "start_hub", lambda _: pipe[0])
-    turn = rendezvous.try_turn(state)
+    turn = lock_file.try_start_turn(state)
     assert turn is not None
     search = Search(state, 0.0, start_after=0.0, limit=FIRST_LIMIT)
     reports = []
@@ -97,25 +97,28 @@ def test_a_client_that_starts_is_told_in_time_whatever_hubs_do(state: str) -> No
 def test_hubs_that_begin_and_never_answer_are_not_waited_for_without_end(state: str) -> None:
     search = looks(state, per_hub=True)
     number = 2
-    while 10.0 * (number + 1) < LOST_LIMIT:
+    while 10.0 * (number + 1) < LOST_LIMIT_SECONDS:
         number += 1
         begins(state, number)
         assert search.step(10.0 * number) is None
     with pytest.raises(NoHub):
-        search.step(LOST_LIMIT)
+        search.step(LOST_LIMIT_SECONDS)
 
 
 @pytest.mark.parametrize(("started_by", "found"), [("link", "service"), ("person", "hub")])
 def test_the_services_socket_comes_before_a_hub_that_a_link_has_started(
     state: str, started_by: str, found: str
 ) -> None:
-    paths = {"hub": rendezvous.socket_path(state), "service": rendezvous.service_socket_path(state)}
-    listeners = {path: rendezvous.bind_socket(path) for path in paths.values()}
-    lock = rendezvous.acquire_lock(state)
-    info = rendezvous.LockInfo(
+    paths = {
+        "hub": runtime_paths.socket_path(state),
+        "service": runtime_paths.service_socket_path(state),
+    }
+    listeners = {path: runtime_paths.bind_socket(path) for path in paths.values()}
+    lock = lock_file.acquire(state)
+    info = lock_file.LockInfo(
         pid=os.getpid(), version="1", socket=paths["hub"], started_by=started_by
     )
-    rendezvous.write_lock(lock, info)
+    lock_file.write(lock, info)
     connection = Search(state, 0.0, start_after=None, limit=FIRST_LIMIT).step(0.0)
     assert connection is not None
     assert connection.getpeername() == paths[found]

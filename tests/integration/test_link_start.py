@@ -14,7 +14,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from tests.fakes.link_client import LinkClient
 from tests.fakes.program import ROOT
 from tests.fakes.scripted_hub import scripted_hub
@@ -156,9 +156,9 @@ def test_the_error_of_a_hub_that_another_link_started_is_found_in_the_lock_file(
     with LinkClient(environment, cwd=state) as client:
         client.call(1)
         until_started(state, client, times=1)
-        lock = rendezvous.acquire_lock(str(state))
-        info = rendezvous.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
-        rendezvous.write_lock(lock, info)
+        lock = lock_file.acquire(str(state))
+        info = lock_file.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
+        lock_file.write(lock, info)
         os.close(lock)
         assert client.receive()["result"]["content"][0]["text"] == "bad"
 

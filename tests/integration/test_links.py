@@ -14,13 +14,13 @@ from mcp_types import CallToolResult
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
-from chatbridge.hub.wiring import digests
-from chatbridge.link.preface import preface
+from chatbridge.hub.wiring.hub import digests
+from chatbridge.link.preface import build_preface
 from chatbridge.settings import load
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.call import ToolCall
-from tests.fakes.door import Link, call_of, door
-from tests.fakes.world import BLUE, OWNER, world
+from tests.fakes.core_env import BLUE, OWNER, world
+from tests.fakes.link_server import Link, call_of, door
 
 STRANGER = 65534
 STRANGERS_VISIT = """
@@ -143,7 +143,7 @@ def test_an_agent_that_started_its_hub_is_not_said_to_have_other_settings(
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__CHAT_ID", spelt)
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", " 123456:abcdefghijkl ")
-    theirs = preface(None)["settings"]
+    theirs = build_preface(None)["settings"]
     assert digests(load(Path("/nowhere/config.toml"))) == theirs
 
 
@@ -161,8 +161,8 @@ async def test_a_call_cancelled_while_no_hub_was_there_has_no_caller_after_the_r
         link = await Link.connect(tmp_path / "t")
         await link.hear()
         link.say({"chatbridge": "resumed"})
-        alone = await after.until(lambda seen: seen.id == ask.id)
-        assert alone.alone_since is not None
+        orphaned = await after.until(lambda seen: seen.id == ask.id)
+        assert orphaned.orphaned_since is not None
         kept = await after.inbox.answer(ask.id, BLUE, person=OWNER)
         assert kept.status is Status.ANSWERED
         assert kept.kept
@@ -226,7 +226,7 @@ async def test_a_stopping_hub_says_so_and_answers_no_open_call(tmp_path: Path) -
         await links.close()
         assert await link.hear() == {"chatbridge": "stopping"}
         assert await link.hear() == {}
-        assert (await hub.now(ask)).alone_since is None
+        assert (await hub.now(ask)).orphaned_since is None
         link.close()
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Ask
-from tests.fakes.door import Link, call_of, door
-from tests.fakes.world import BLUE, OWNER, World, world
+from tests.fakes.core_env import BLUE, OWNER, World, world
+from tests.fakes.link_server import Link, call_of, door
 
 SILENT = "zed"  # gives a call up after 60 s, and says nothing
 INITIALIZE = {
@@ -58,7 +58,7 @@ async def test_the_answer_to_a_call_that_was_given_up_meanwhile_is_kept(
     tmp_path: Path, clock_set_by: float
 ) -> None:
     async with repeated(tmp_path, age=65.0, clock_set_by=clock_set_by) as (hub, _, ask):
-        await hub.until(lambda seen: seen.id == ask.id and seen.alone_since is not None)
+        await hub.until(lambda seen: seen.id == ask.id and seen.orphaned_since is not None)
         assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
 
 

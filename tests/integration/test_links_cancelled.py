@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.errors import StoreError
-from tests.fakes.door import Link, door
-from tests.fakes.world import BLUE, OWNER, world
+from tests.fakes.core_env import BLUE, OWNER, world
+from tests.fakes.link_server import Link, door
 
 CANCELLED = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
 
@@ -33,7 +33,7 @@ async def test_a_cancelled_call_that_cannot_be_stored_has_no_caller_after_the_li
         again = await Link.connect(tmp_path / "s")
         await again.hear()
         again.say({"chatbridge": "resumed"})
-        await hub.until(lambda seen: seen.id == ask.id and seen.alone_since is not None)
+        await hub.until(lambda seen: seen.id == ask.id and seen.orphaned_since is not None)
         assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
         again.close()
 
@@ -60,8 +60,8 @@ async def test_a_cancellation_shows_the_clients_limit_unless_somebody_stopped_th
         hub.clock.advance(30)
         params = {"requestId": 1, **({"reason": reason} if reason else {})}
         link.say({**CANCELLED, "params": params})
-        await hub.until(lambda ask: ask.alone_since is not None)
-        assert (hub.broker.callers.learned_limit("mine") is not None) is out_of_time
+        await hub.until(lambda ask: ask.orphaned_since is not None)
+        assert (hub.broker.waiting_calls.learned_limit("mine") is not None) is out_of_time
         link.close()
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub import links
-from tests.fakes.door import Link, door
-from tests.fakes.world import BLUE, OWNER, PATIENCE, world
+from chatbridge.hub.links import listener
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
+from tests.fakes.link_server import Link, door
 
 FORGED = "x\n2026-11-15 12:00:00 ERROR chatbridge: forged"
 
@@ -94,7 +94,7 @@ async def test_what_a_link_says_of_itself_is_one_line_in_the_log(
 async def test_who_does_not_end_the_first_line_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(links, "PREFACE_WITHIN", 0.05)
+    monkeypatch.setattr(listener, "PREFACE_WITHIN", 0.05)
     async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
         writer.write(b'{"chatbridge": "link", ')

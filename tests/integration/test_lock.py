@@ -9,24 +9,24 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from chatbridge import rendezvous
-from chatbridge.hub.lock import Lock
+from chatbridge import lock_file
+from chatbridge.hub.process.lock import Lock
 from tests.fakes.program import bare
 
 TWO_HUBS_OF_LINKS = """
 import fcntl, os, signal, sys
-from chatbridge import rendezvous
+from chatbridge import lock_file, runtime_paths
 
 def say(lock):
     pid = os.getpid()
-    info = rendezvous.LockInfo(pid=pid, version="1", socket=None, started_by="link")
-    rendezvous.write_lock(lock, info)
+    info = lock_file.LockInfo(pid=pid, version="1", socket=None, started_by="link")
+    lock_file.write(lock, info)
 
-first = rendezvous.acquire_lock(sys.argv[1])
+first = lock_file.acquire(sys.argv[1])
 say(first)
 if os.fork() == 0:
     os.close(first)
-    second = os.open(rendezvous.lock_path(sys.argv[1]), os.O_RDWR)
+    second = os.open(runtime_paths.lock_path(sys.argv[1]), os.O_RDWR)
     print("ready", flush=True)
     fcntl.flock(second, fcntl.LOCK_EX)
     say(second)
@@ -46,7 +46,7 @@ def test_a_service_takes_over_though_a_link_starts_another_hub_meanwhile(tmp_pat
             assert hubs.stdout
             assert hubs.stdout.readline() == b"ready\n"
             with Lock(state, started_by="service"):
-                holder = rendezvous.lock_holder(state)
+                holder = lock_file.find_holder(state)
                 assert holder
                 assert holder.pid == os.getpid()
         finally:

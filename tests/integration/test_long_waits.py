@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.card import State
-from chatbridge.core.draw import draw
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import State
 from chatbridge.core.model import Ask, Call, CallName
-from chatbridge.core.reach import Reach
 from chatbridge.core.store_port import Transaction
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import Client, agent_of
 from chatbridge.tools.waiting import Waiting
-from tests.fakes.night import Agent, GivesUp, Night
-from tests.fakes.patient import HOUR, Bridge, WatchedClock, bridge, until
-from tests.fakes.world import BLUE, OWNER, World, request, world
+from tests.fakes.core_env import BLUE, OWNER, World, request, world
+from tests.fakes.sim_agent import Agent, GivesUp, Night
+from tests.fakes.sim_hub import HOUR, Bridge, WatchedClock, bridge, until
 
 
 def agent(client: str = "visual studio code", clock: WatchedClock | None = None) -> Agent:
@@ -79,7 +79,7 @@ async def confirmed(night: Night, number: int) -> Call:
 
 
 def state(ask: Ask) -> State:
-    return draw(ask, channel="web").state
+    return build_card(ask, channel="web").state
 
 
 # ── agents and hubs that die ──────────────────────────────────────────────────────────────────────
@@ -197,7 +197,7 @@ async def test_a_client_that_slept_gets_its_ticket_and_counts_as_a_caller(tmp_pa
         night.clock.advance(35.0)
         assert not await night.agent.take()
         assert (await confirmed(night, 1)).live
-        assert (await night.here.the_ask()).alone_since is None
+        assert (await night.here.the_ask()).orphaned_since is None
         await night.answered_at(night.clock.monotonic() + 100.0)
         assert not (await night.delivered()).kept
 
@@ -238,10 +238,10 @@ async def test_a_ticket_that_is_written_after_a_silent_clients_limit_has_no_hold
     async with asked(tmp_path, "zed") as night:
         night.clock.advance(70.0)  # as when the hub's process was stopped meanwhile
 
-        async def alone() -> bool:
-            return (await night.here.the_ask()).alone_since is not None
+        async def orphaned() -> bool:
+            return (await night.here.the_ask()).orphaned_since is not None
 
-        await until(alone)
+        await until(orphaned)
         await night.agent.pipe.die()
         new = await another(night, night.here)
         await new.is_heard(night.here)
@@ -297,7 +297,7 @@ def endless(hub: World, number: int, peer: Peer = CODEX) -> ToolCall:
         peer=peer,
         report=None,
         clock=hub.clock,
-        learned=lambda: hub.broker.callers.learned_limit("l") if peer is not CODEX else None,
+        learned=lambda: hub.broker.waiting_calls.learned_limit("l") if peer is not CODEX else None,
     )
 
 
@@ -312,7 +312,7 @@ async def test_a_wait_without_an_end_outlives_the_limit_and_can_be_asked_for_aga
     clock = WatchedClock()
     async with world(tmp_path, clock, max_block=5.0) as hub:
         waiting = Waiting(hub.broker, nowhere)
-        hub.broker.callers.link_opened("l")
+        hub.broker.waiting_calls.link_opened("l")
         results: list[asyncio.Task[Ask | None]] = []
         for number in (1, 2):
             call = endless(hub, number)
@@ -323,16 +323,16 @@ async def test_a_wait_without_an_end_outlives_the_limit_and_can_be_asked_for_aga
             if number == 1:
                 await until_asleep(clock, 300.0)
                 clock.advance(301.0)
-                await hub.until(lambda a: a.alone_since is not None)
+                await hub.until(lambda a: a.orphaned_since is not None)
         assert len(await hub.inbox.open_asks()) == 1
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         for result in results:
             ended = await asyncio.wait_for(result, 20)
             assert ended
             assert ended.answer
-        await hub.broker.callers.delivered(CallName(link="l", request="1"))
+        await hub.broker.waiting_calls.delivered(CallName(link="l", request="1"))
         assert (await hub.now(ask)).delivered_at is None
-        await hub.broker.callers.delivered(CallName(link="l", request="2"))
+        await hub.broker.waiting_calls.delivered(CallName(link="l", request="2"))
         assert (await hub.now(ask)).delivered_at
 
 
@@ -343,7 +343,7 @@ async def test_a_wait_without_an_end_whose_limit_is_learned_keeps_an_answer_that
     clock = WatchedClock()
     async with world(tmp_path, clock) as hub:
         waiting = Waiting(hub.broker, nowhere)
-        hub.broker.callers.link_opened("l")
+        hub.broker.waiting_calls.link_opened("l")
         results = []
         for number in (1, 2):
             call = endless(hub, number, Peer(agent=agent_of("mcp")))
@@ -356,7 +356,7 @@ async def test_a_wait_without_an_end_whose_limit_is_learned_keeps_an_answer_that
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
         for number, result in enumerate(results, 1):
             assert await asyncio.wait_for(result, 20)
-            await hub.broker.callers.delivered(CallName(link="l", request=str(number)))
+            await hub.broker.waiting_calls.delivered(CallName(link="l", request=str(number)))
         assert (await hub.now(ask)).delivered_at is None
         taken, caller = await waiting.ask(request(timeout=10 * HOUR), endless(hub, 3))
         assert (taken.id, caller.late) == (ask.id, True)

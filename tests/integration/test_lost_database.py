@@ -13,8 +13,8 @@ import pytest
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Question, Status
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.house import house
-from tests.fakes.world import BLUE, OWNER, PATIENCE, world
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
+from tests.fakes.machine import house
 
 OTHER = Question(id="q", text="And now?")
 
@@ -47,7 +47,7 @@ async def test_agents_that_wait_get_their_answer_and_nothing_new_is_asked(
     folder.mkdir()
     told: list[str] = []
     async with world(folder) as hub:
-        hub.store.file.told = told.append
+        hub.store.file.on_lost = told.append
         ask = await hub.ask()
         assert hub.store.faults() == []
         lose(folder / "chatbridge.db")
@@ -67,7 +67,7 @@ async def test_it_is_noticed_while_nobody_writes_as_long_as_something_is_open(
 ) -> None:
     told: list[str] = []
     async with world(tmp_path, max_timeout=1e6) as hub:
-        hub.store.file.told = told.append
+        hub.store.file.on_lost = told.append
         await hub.ask(timeout=1e5)
         await asyncio.wait_for(hub.clock.until_asleep(30.0), PATIENCE)
         delete(tmp_path / "chatbridge.db")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from chatbridge.core.notice import Level
+from chatbridge.core.model import Level
 from tests.ended_operations import BADLY, HOSTILE, WELL
 from tests.fakes.inbox import SELECT
 from tests.fakes.matrix_desk import Matrix, running_matrix

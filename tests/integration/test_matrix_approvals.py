@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.cards.phrases import UNSENT, clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Person, Status, Subject, View
-from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person as Somebody
@@ -181,7 +181,7 @@ async def test_a_destructive_command_half_allowed_takes_the_words_too(matrix: Ma
     assert matrix.buttons(asked) == "👎 ↩️"
     await matrix.tap(ask, "👍")
     await matrix.say(ask, "allow")
-    assert (await matrix.now(ask)).draft.view is View.REALLY
+    assert (await matrix.now(ask)).draft.view is View.CONFIRM_DESTRUCTIVE
     await matrix.say(ask, "run it")
     assert await matrix.answers(ask) == (ALLOWED,)
     assert "Allowed once" in (await matrix.root(ask)).body

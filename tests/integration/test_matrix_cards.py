@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, CallName, Option, Status
 from chatbridge.core.model import Person as By
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
@@ -121,7 +121,7 @@ async def test_one_reaction_answers_and_leaves_a_summary_without_buttons(matrix:
         outcome = (await matrix.now(ask)).outcome
         assert outcome
         assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
-    await matrix.desk.broker.callers.delivered(CallName(link="link", request="3"))
+    await matrix.desk.broker.waiting_calls.delivered(CallName(link="link", request="3"))
     assert plain((await matrix.root(ask)).body).endswith("· the agent has it")
     assert len(matrix.said()) == 3
 
@@ -161,10 +161,10 @@ async def test_an_option_stays_chosen_while_one_of_two_people_wants_it(
         card = await matrix.card(ask)
         assert set(card.mentions) == {ada.user_id, bob.user_id}
         both = [await who.react(matrix.room, card.event_id, "3️⃣") for who in (ada, bob)]
-        alone = await bob.react(matrix.room, card.event_id, "1️⃣")
+        orphaned = await bob.react(matrix.room, card.event_id, "1️⃣")
         for who, reaction, picked in (
             (ada, both[0], (0, 2)),
-            (bob, alone, (2,)),
+            (bob, orphaned, (2,)),
             (bob, both[1], ()),
         ):
             await who.redact(matrix.room, reaction)

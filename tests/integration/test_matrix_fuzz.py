@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from tests.fakes.fault_watch import faults, tried
 from tests.fakes.inbox import MULTI, SELECT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Refused, Synapse
-from tests.fakes.unshaken import faults, tried
 
 Event = dict[str, Any]
 

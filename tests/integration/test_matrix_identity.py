@@ -14,12 +14,13 @@ from nio.api import Api
 from nio.client.async_client import AsyncClient, AsyncClientConfig
 from vodozemac import Ed25519PublicKey, Ed25519Signature, SignatureException
 
-from chatbridge.channels.matrix.identity import Identity
+from chatbridge.channels.matrix.account.identity import Identity
+from chatbridge.channels.matrix.client.api import PREFIX
 from tests.fakes.synapse import Account, Synapse
 
-QUERY = "/_matrix/client/v3/keys/query"
-PUBLISH = "/_matrix/client/v3/keys/device_signing/upload"
-SIGN = "/_matrix/client/v3/keys/signatures/upload"
+QUERY = "/keys/query"
+PUBLISH = "/keys/device_signing/upload"
+SIGN = "/keys/signatures/upload"
 
 
 class Device:
@@ -40,7 +41,8 @@ class Device:
         self.asked.append(path)
         self.sent.append(json.dumps(body))
         headers = {"Authorization": f"Bearer {self._client.access_token}"}
-        async with await self._client.send(method, path, json.dumps(body), headers) as answer:
+        sending = self._client.send(method, PREFIX + path, json.dumps(body), headers)
+        async with await sending as answer:
             return answer.status, await answer.json()
 
     async def signed(self, folder: Path) -> str | None:
@@ -81,7 +83,7 @@ def bot(synapse: Synapse) -> Account:
 
 def seen_by(person: Account, synapse: Synapse, user_id: str) -> dict[str, Any]:
     token = synapse.log_in(person).access_token
-    return synapse.request("POST", QUERY, {"device_keys": {user_id: []}}, token=token)
+    return synapse.request("POST", PREFIX + QUERY, {"device_keys": {user_id: []}}, token=token)
 
 
 def signs(signer: dict[str, Any], content: dict[str, Any]) -> bool:

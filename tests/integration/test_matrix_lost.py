@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.api import STORE
+from chatbridge.channels.matrix.client.api import STORE
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.model import Answer, Ask, Person, Post, Status
 from chatbridge.store.sqlite import SqliteStore

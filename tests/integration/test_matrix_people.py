@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Status
 from chatbridge.core.ports import Remark
-from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge.channels.matrix.sightings import BATCHES
+from chatbridge.channels.matrix.outbound.visibility import BATCHES
+from chatbridge.core.forms.typed_input import interpret
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.typed import meant
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.inbox import MULTI, TEXT
@@ -224,9 +224,9 @@ async def test_an_event_that_meets_a_bug_is_passed_over(
     def buggy(ask: Ask, text: str) -> object:
         if ask.title == "1":
             raise KeyError(text)
-        return meant(ask, text)
+        return interpret(ask, text)
 
-    monkeypatch.setattr("chatbridge.channels.matrix.texts.meant", buggy)
+    monkeypatch.setattr("chatbridge.channels.chat.inbound.interpret", buggy)
     async with running_matrix(tmp_path, synapse, policy=PATIENT) as matrix:
         broken, ask = [await matrix.desk.ask(TEXT, title=it, timeout=SOON) for it in "12"]
         roots = [(await matrix.card(it)).event_id for it in (broken, ask)]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, CallName
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
 from tests.fakes.matrix_desk import Matrix, running_matrix
@@ -82,10 +82,10 @@ async def test_a_card_says_whether_the_agent_waits_and_for_how_long(
 ) -> None:
     ask = await matrix.desk.ask(CONFIRM, timeout=HOUR)
     assert (await matrix.card(ask)).body.endswith(f" Ends {ends(ask)}.")
-    await matrix.desk.broker.callers.left(CallName(link="link", request="1"))
+    await matrix.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     clock.advance(121)
-    alone = await becomes(matrix, ask, ALONE)
-    assert matrix.buttons(alone) == "👍 👎 ❌"
+    orphaned = await becomes(matrix, ask, ALONE)
+    assert matrix.buttons(orphaned) == "👍 👎 ❌"
     assert (await matrix.desk.ask(CONFIRM, timeout=HOUR)).id == ask.id
     back = await matrix.root(ask)
     assert ALONE not in back.body

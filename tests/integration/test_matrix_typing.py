@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Option, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix

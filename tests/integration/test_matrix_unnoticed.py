@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.attention import UNNOTICED
+from chatbridge.channels.chat.card_visibility import UNNOTICED
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT

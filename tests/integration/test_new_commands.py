@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.commands.definitions.command import Command, commands_of
-from chatbridge.commands.definitions.definition import Definition
-from chatbridge.hub.new_commands import tell_of_new_commands
-from tests.fakes.world import World, world
+from chatbridge.commands.definitions.definition import Command, Definition, commands_of
+from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
+from tests.fakes.core_env import World, world
 
 DEPLOY = Definition.model_validate_json(
     """{"schema": 2, "name": "deploy", "command": ["deploy"], "subcommands": [

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.model import Note
-from chatbridge.hub.newcomers import tell_of_newcomers, tell_of_other_settings
-from chatbridge.settings import Settings, load
-from tests.fakes.world import World, world
+from chatbridge.core.model import ChannelState
+from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
+from chatbridge.settings import load, settings_type
+from tests.fakes.core_env import World, world
 
 ADA, EVE = 1815, 666
 
@@ -20,7 +20,7 @@ ADA, EVE = 1815, 666
 async def start(hub: World, *, telegram: list[int], matrix: list[str] | None = None) -> list[str]:
     """What a hub that starts with these people tells."""
     told: list[str] = []
-    settings = Settings.model_validate(
+    settings = settings_type().model_validate(
         {"telegram": {"allowed_users": telegram}, "matrix": {"allowed_users": matrix or []}}
     )
     await tell_of_newcomers(settings, hub.store, clock=hub.clock, tell=told.append)
@@ -176,7 +176,7 @@ async def test_what_an_earlier_version_did_not_note_is_no_news(tmp_path: Path) -
     async with world(tmp_path) as hub:
         old = {"settings": {"approvals.channels": "telegram", "gone": "x"}, "chats": True}
         await hub.inbox.remember(
-            Note(channel="hub", key="authority", value=json.dumps(old), at=0.0)
+            ChannelState(channel="hub", key="authority", value=json.dumps(old), at=0.0)
         )
         assert await started(hub, config, TELEGRAM) == []
 
@@ -192,7 +192,7 @@ async def test_setting_the_first_chat_up_is_no_news(tmp_path: Path) -> None:
 async def test_a_note_that_no_hub_has_written_is_none(tmp_path: Path, value: str) -> None:
     config = tmp_path / "config.toml"
     async with world(tmp_path) as hub:
-        note = Note(channel="hub", key="authority", value=value, at=0.0)
+        note = ChannelState(channel="hub", key="authority", value=value, at=0.0)
         await hub.inbox.remember(note)
         assert await started(hub, config, TELEGRAM) == []
         assert await started(hub, config) == []

@@ -11,22 +11,22 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.delivery import Delivery
+from chatbridge.channels.registry import BUILT_IN
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, RateLimit
 from chatbridge.core.errors import RetryLater, ToolInputError, TooManyNotices
-from chatbridge.core.fair_queue import PASSED_OVER
-from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.notice import Level
-from chatbridge.core.notices import MOST_A_MINUTE, Notices
-from chatbridge.core.pacing import Pace
-from chatbridge.hub.line_up import LineUp
+from chatbridge.core.model import Agent, CallName, Level, Project
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.notify_user import NotifyUser
 from tests.contract.asks import an_ask
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import PATIENCE, World, world
 from tests.fakes.disk import failing
-from tests.fakes.world import PATIENCE, World, world
 
+UNWATCHED = {spec.name: spec.unwatched for spec in BUILT_IN}
 SHOP = Project(key="/src/shop", name="shop")
 CLAUDE = Peer(agent=Agent(client="claude-code", name="Claude Code"))
 
@@ -36,9 +36,10 @@ class Desk:
 
     def __init__(self, hub: World, *chats: Chat) -> None:
         self.delivery = Delivery(hub.store, clock=hub.clock)
-        self.line_up = LineUp(self.delivery, clock=hub.clock)
+        self.line_up = ChannelSupervisor(self.delivery, clock=hub.clock)
         for chat in chats:
-            self.line_up.add(chat.name, lambda chat=chat: chat)  # type: ignore[misc]
+            build = lambda chat=chat: chat  # noqa: E731
+            self.line_up.add(chat.name, build, unwatched=UNWATCHED.get(chat.name))
         self.notices = Notices(hub.store, self.delivery, clock=hub.clock)
         self._tool = NotifyUser(self.notices, self.line_up)
         self._hub = hub
@@ -171,9 +172,9 @@ async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
     tmp_path: Path,
 ) -> None:
     telegram, clock = chat("telegram"), StillClock()
-    telegram.pace = Pace(message=1.0, edit=1.0)
+    telegram.pace = RateLimit(message=1.0, edit=1.0)
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for _ in range(3 * PASSED_OVER):
+        for _ in range(3 * MAX_PASSED_OVER):
             here.delivery.changed(an_ask())
         for number in range(2):
             await here.send(f"done {number}", number)
@@ -181,7 +182,7 @@ async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
             while len(telegram.notices) < 2:
                 clock.advance(1.0)
                 await asyncio.sleep(0)
-        assert 2 * PASSED_OVER <= len(telegram.messages) < 3 * PASSED_OVER
+        assert 2 * MAX_PASSED_OVER <= len(telegram.messages) < 3 * MAX_PASSED_OVER
 
 
 async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) -> None:
@@ -196,20 +197,20 @@ async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) ->
 async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_path: Path) -> None:
     telegram, clock = chat("telegram"), StillClock()
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for number in range(MOST_A_MINUTE):
+        for number in range(MAX_NOTICES_PER_MINUTE):
             await here.notify(f"step {number}", number=number)
         with pytest.raises(TooManyNotices):
             await here.notify("one more step", number=99)
         assert (await here.notify("step 0", number=0))["sent"] == ["telegram"]  # a repeated call
         clock.advance(61)
         assert (await here.notify("one more step", number=99))["sent"] == ["telegram"]
-    assert len(telegram.notices) == MOST_A_MINUTE + 1
+    assert len(telegram.notices) == MAX_NOTICES_PER_MINUTE + 1
 
 
 async def test_who_told_much_may_go_on_though_the_clock_is_set_back(tmp_path: Path) -> None:
     telegram, clock = chat("telegram"), StillClock()
     async with desk(tmp_path, telegram, clock=clock) as here:
-        for number in range(MOST_A_MINUTE):
+        for number in range(MAX_NOTICES_PER_MINUTE):
             await here.notify(f"step {number}", number=number)
         clock.advance(61)
         clock.step(-3600)

@@ -8,32 +8,33 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.approvals import WHOLE, pages_of
-from chatbridge.channels.matrix.cards import Cards
-from chatbridge.channels.matrix.chat import Chat
-from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.people import People
-from chatbridge.channels.matrix.place import Part, Place, to_text
-from chatbridge.channels.matrix.plain import Plain
-from chatbridge.channels.matrix.taps import Taps
-from chatbridge.channels.matrix.texts import Texts
-from chatbridge.channels.matrix.voice import Voice
-from chatbridge.channels.matrix.wire import RoomEvent
-from chatbridge.channels.telegram.overflow import overflow
-from chatbridge.core.draw import draw
+from chatbridge.channels.chat.inbound import ChatInput
+from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import RoomEvent
+from chatbridge.channels.matrix.inbound.cards import Cards
+from chatbridge.channels.matrix.inbound.replies import Replies
+from chatbridge.channels.matrix.inbound.taps import Taps
+from chatbridge.channels.matrix.inbound.texts import Texts
+from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
+from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, to_text
+from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
+from chatbridge.channels.matrix.render.card import MATRIX, pages_of
+from chatbridge.channels.telegram.render.card import overflow
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.forms.typed_input import interpret, interpret_beside_buttons
 from chatbridge.core.model import Post, Status, View
-from chatbridge.core.typed import meant, typed
 from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
-LONG = "x" * (WHOLE + 1)
+LONG = "x" * (MATRIX.code + 1)
 assert COMMAND.subject
 LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
 LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")
 BOT, ADA, ROOM = "@bot:test", "@ada:test", "!room:test"
-DRAWING = (draw, overflow, pages_of, meant, typed)
+DRAWING = (build_card, overflow, pages_of, interpret, interpret_beside_buttons)
 
 
 @pytest.fixture
@@ -83,19 +84,22 @@ async def test_matrix_refuses_a_long_approval_that_is_not_all_out_without_drawin
     inbox, clock = telegram.desk.inbox, telegram.clock
     ask = await telegram.desk.ask(LONG_COMMAND)
     api = Api("https://matrix.test", BOT, hint="config.toml")
-    echoes, people = Echoes(), People([ADA], bot=BOT, clock=clock)
-    chat = Chat(api, ROOM, people=people, echoes=echoes, clock=clock, reactions=True)
+    own_events, people = OwnEvents(), Allowlist("matrix", [ADA], bot=BOT, clock=clock)
+    chat = Chat(api, ROOM, people=people, own_events=own_events, clock=clock, reactions=True)
     chat.attach(inbox)
     root = Part(event="$card", step=0, view=View.QUESTION, at=0, shows="")
-    place = to_text(Place(room=ROOM, parts=(root,)))
+    place = to_text(CardMessages(room=ROOM, parts=(root,)))
     post = Post(ask_id=ask.id, surface=chat.name, place=place, revision=0)
     await inbox.adopt(post, over=None, handles=(root.event,))
     told: list[None] = []
-    voice = Voice(api, clock=clock, spawn=lambda work: told.append(work.close()))
-    cards = Cards(api, inbox)
-    texts = Texts(api, inbox, cards=cards, echoes=echoes, clock=clock, voice=voice)
-    plain = Plain(api, inbox, texts=texts, echoes=echoes, clock=clock, voice=voice, reactions=True)
-    taps = Taps(api, inbox, cards=cards, plain=plain, clock=clock, voice=voice)
+    replies = Replies(api, clock=clock, spawn=lambda work: told.append(work.close()))
+    typed = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
+    cards = Cards(api, inbox, input=typed)
+    texts = Texts(api, inbox, input=typed, cards=cards, own_events=own_events, replies=replies)
+    plain = UnaddressedMessages(
+        api, inbox, input=typed, own_events=own_events, clock=clock, replies=replies, reactions=True
+    )
+    taps = Taps(api, inbox, input=typed, cards=cards, plain=plain, replies=replies)
     reply = {"m.in_reply_to": {"event_id": root.event}}
     reaction = {"rel_type": "m.annotation", "event_id": root.event, "key": said}
     event = RoomEvent(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations import under_way
-from chatbridge.commands.operations.running import How, Order
+from chatbridge.commands.operations import execution
+from chatbridge.commands.operations.runner_client import How, Order
 from chatbridge.core.errors import StoreError, TooManyOperations, UnknownOperation
 from chatbridge.core.operation import Stage
 from tests.fakes.clock import StillClock
@@ -120,8 +120,8 @@ async def test_no_more_run_at_once_than_allowed_and_the_next_follows(tmp_path: P
 async def test_too_many_are_refused_with_nothing_recorded_and_a_repeated_call_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(under_way, "MOST_OF_A_LINK", 2)
-    monkeypatch.setattr(under_way, "MOST", 3)
+    monkeypatch.setattr(execution, "MOST_OF_A_LINK", 2)
+    monkeypatch.setattr(execution, "MOST", 3)
     clock = StillClock()
     runner = PretendRunner(clock)
     async with operating(tmp_path, runner, clock=clock) as here:
@@ -162,9 +162,9 @@ async def test_an_end_that_cannot_be_stored_is_kept_by_the_runner_until_it_is(
         await until(lambda: runner.running)
         async with failing(tmp_path, "operations"):
             runner.end(begun.id, output=b"done")
-            await asyncio.wait_for(clock.until_asleep(under_way.RETRY), 20)
+            await asyncio.wait_for(clock.until_asleep(execution.RETRY_AFTER_SECONDS), 20)
             assert (runner.ends, here.ended) == ({begun.id: runner.ends[begun.id]}, [])
-        clock.advance(under_way.RETRY)
+        clock.advance(execution.RETRY_AFTER_SECONDS)
         assert (await here.end_of(begun)).result.head == "done"
         await until(lambda: not runner.ends)
     assert len(here.ended) == 1

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.announcing import Announcing
-from chatbridge.commands.operations.running import How
-from chatbridge.core.delivery import Delivery
-from chatbridge.core.notice import Level, Notice
-from chatbridge.core.notices import MOST_A_MINUTE, Notices
+from chatbridge.commands.operations.runner_client import How
+from chatbridge.commands.tools.notifications import Announcing
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
+from chatbridge.core.model import Level, Notice
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
@@ -162,7 +162,7 @@ async def test_many_ends_at_once_are_all_told_and_take_no_notice_from_the_agent(
 ) -> None:
     clock = StillClock()
     runner = PretendRunner(clock)
-    number = MOST_A_MINUTE + 5
+    number = MAX_NOTICES_PER_MINUTE + 5
     async with announcing(tmp_path, runner, clock) as here:
         for _ in range(number):
             await over(here, runner, seconds=AFTER + 0.01)

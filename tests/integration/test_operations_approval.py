@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.gate import TOO_OLD, Gate
+from chatbridge.commands.operations.execution import RETRY_AFTER_SECONDS
+from chatbridge.commands.operations.gate import TOO_OLD, Gate, Verdict
 from chatbridge.commands.operations.operations import UNASKED
-from chatbridge.commands.operations.under_way import RETRY
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.approving import allow, deny
 from tests.fakes.clock import StillClock
-from tests.fakes.operating import Operating, PretendGate, Word, operating, operation, until
+from tests.fakes.core_env import World, world
+from tests.fakes.operating import Operating, PretendGate, operating, operation, until
 from tests.fakes.runner import PretendRunner
-from tests.fakes.world import World, world
 
 AWAITING = Stage.AWAITING_APPROVAL
 
@@ -37,7 +37,7 @@ async def test_what_is_allowed_runs_and_the_approval_is_kept_with_it(tmp_path: P
         begun, ask_id = await asked(here, gate)
         assert (await here.now(begun)).ask_id == ask_id
         assert not runner.handed
-        gate.say(ask_id, Word(allowed=True))
+        gate.say(ask_id, Verdict(allowed=True))
         await until(lambda: runner.running)
         runner.end(begun.id)
         ended = await here.end_of(begun)
@@ -49,7 +49,7 @@ async def test_what_is_denied_never_reaches_the_runner_and_says_why(tmp_path: Pa
     runner = PretendRunner(clock)
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         begun, ask_id = await asked(here, gate)
-        gate.say(ask_id, Word(allowed=False, reason="Denied: not on a Friday"))
+        gate.say(ask_id, Verdict(allowed=False, reason="Denied: not on a Friday"))
         ended = await here.end_of(begun)
         assert here.ended == [ended]
     assert (ended.stage, ended.result.reason) == (Stage.DENIED, "Denied: not on a Friday")
@@ -75,7 +75,7 @@ async def test_cancelled_while_it_waits_its_card_is_withdrawn_and_a_late_word_ch
         ended, cancelled = await here.operations.cancel(
             begun.id, project="/src/shop", reason="not needed"
         )
-        gate.say(ask_id, Word(allowed=True))
+        gate.say(ask_id, Verdict(allowed=True))
         assert (cancelled, ended.stage, ended.result.reason) == (
             True,
             Stage.CANCELLED,
@@ -110,15 +110,15 @@ async def test_where_the_store_fails_its_owner_is_asked_later(
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         begun = await here.begin(stage=AWAITING)
         assert (begun.stage, begun.ask_id) == (AWAITING, None)
-        await asyncio.wait_for(clock.until_asleep(RETRY), 20)
+        await asyncio.wait_for(clock.until_asleep(RETRY_AFTER_SECONDS), 20)
         if not restart:
             gate.error = None
-            clock.advance(RETRY)
+            clock.advance(RETRY_AFTER_SECONDS)
             await until(lambda: gate.asks)
     gate.error = None
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         await until(lambda: gate.asks)
-        gate.say("ask-0", Word(allowed=True))
+        gate.say("ask-0", Verdict(allowed=True))
         await until(lambda: runner.running)
     assert [order.id for order in runner.handed] == [begun.id]
 
@@ -131,8 +131,8 @@ async def test_a_word_that_was_given_while_no_hub_was_there_counts_for_the_next(
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         allowed, allowing = await asked(here, gate)
         denied, denying = await asked(here, gate)
-    gate.say(allowing, Word(allowed=True))
-    gate.say(denying, Word(allowed=False))
+    gate.say(allowing, Verdict(allowed=True))
+    gate.say(denying, Verdict(allowed=False))
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         assert (await here.end_of(denied)).stage is Stage.DENIED
         await until(lambda: runner.running)
@@ -169,7 +169,7 @@ async def test_a_gate_that_fails_lets_nothing_pass(
     runner = PretendRunner(clock)
 
     class Broken(PretendGate):
-        async def verdict(self, ask_id: str) -> Word:
+        async def verdict(self, ask_id: str) -> Verdict:
             raise error
 
     gate = Broken()
@@ -209,7 +209,7 @@ async def gated(
     folder: Path, runner: PretendRunner, clock: StillClock
 ) -> AsyncIterator[tuple[World, Operating]]:
     async with world(folder, clock) as hub:
-        hub.broker.callers.link_opened("link-1")
+        hub.broker.waiting_calls.link_opened("link-1")
         gate = Gate(hub.broker, store=hub.store.operations, clock=clock, timeout=300.0)
         async with operating(folder, runner, gate, clock=clock) as here:
             yield hub, here
@@ -225,10 +225,10 @@ async def test_what_was_allowed_and_waited_for_its_turn_runs_after_a_restart_unl
         first = await here.begin()
         await until(lambda: runner.running)
         begun, ask_id = await asked(here, gate)
-        gate.say(ask_id, Word(allowed=True))
+        gate.say(ask_id, Verdict(allowed=True))
         await here.at(begun, Stage.QUEUED)
     if not still:
-        gate.words[ask_id] = Word(allowed=False, reason=TOO_OLD)
+        gate.words[ask_id] = Verdict(allowed=False, reason=TOO_OLD)
     async with operating(tmp_path, runner, gate, clock=clock, concurrency=1) as here:
         runner.end(first.id)
         if still:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.running import Order
-from chatbridge.commands.operations.under_way import RETRY
+from chatbridge.commands.operations.execution import RETRY_AFTER_SECONDS
+from chatbridge.commands.operations.runner_client import Order
 from chatbridge.core.errors import UnknownOperation
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock
@@ -122,11 +122,11 @@ async def test_whoever_cancels_may_go_and_it_is_stopped_when_the_runner_can_be_r
         await until(lambda: runner.running)
         runner.reachable = False
         cancelling = asyncio.ensure_future(cancel(here, begun))
-        await asyncio.wait_for(clock.until_asleep(RETRY), PATIENCE)
+        await asyncio.wait_for(clock.until_asleep(RETRY_AFTER_SECONDS), PATIENCE)
         cancelling.cancel()
         await asyncio.gather(cancelling, return_exceptions=True)
         runner.reachable = True
-        clock.advance(RETRY)
+        clock.advance(RETRY_AFTER_SECONDS)
         assert (await here.end_of(begun)).stage is Stage.CANCELLED
 
 
@@ -152,9 +152,9 @@ async def test_whoever_cancels_a_queued_one_may_go_before_that_is_stored(tmp_pat
         await until(lambda: first.id in runner.running)
         async with failing(tmp_path, "operations"):
             cancelling = asyncio.ensure_future(cancel(here, second))
-            await asyncio.wait_for(clock.until_asleep(RETRY), PATIENCE)
+            await asyncio.wait_for(clock.until_asleep(RETRY_AFTER_SECONDS), PATIENCE)
             cancelling.cancel()
             await asyncio.gather(cancelling, return_exceptions=True)
-        clock.advance(RETRY)
+        clock.advance(RETRY_AFTER_SECONDS)
         assert (await here.end_of(second)).stage is Stage.CANCELLED
     assert [each.id for each in here.ended] == [second.id]

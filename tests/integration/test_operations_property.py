@@ -15,9 +15,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chatbridge.commands.operations.gate import Verdict
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock
-from tests.fakes.operating import Operating, PretendGate, Word, operating, operation
+from tests.fakes.operating import Operating, PretendGate, operating, operation
 from tests.fakes.runner import PretendRunner
 
 LIMIT, GROUP_LIMIT = 2, 1
@@ -127,7 +128,7 @@ class Life:
     def upon(self, name: str, number: int) -> None:
         if name in ("allow", "deny") and self.gate.asks:
             ask_id = list(self.gate.asks)[number % len(self.gate.asks)]
-            self.gate.say(ask_id, Word(allowed=name == "allow", reason=name))
+            self.gate.say(ask_id, Verdict(allowed=name == "allow", reason=name))
         elif name in ("end", "fail") and self.runner.running:
             operation_id = list(self.runner.running)[number % len(self.runner.running)]
             self.runner.end(operation_id, int(name == "fail"), output=b"words")
@@ -157,7 +158,7 @@ class Life:
         self.runner.reachable, self.runner.loses_confirmations = True, False
         for _ in range(ROUNDS):
             for ask_id in list(self.gate.asks):
-                self.gate.say(ask_id, Word(allowed=True))
+                self.gate.say(ask_id, Verdict(allowed=True))
             for operation_id in list(self.runner.running):
                 self.runner.end(operation_id)
             rows = [await self.hub.store.operations.get(each) for each in self.wanted]

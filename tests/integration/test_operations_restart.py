@@ -8,11 +8,14 @@ from typing import Any
 
 from mcp_types import LoggingLevel
 
-from chatbridge.commands.operations import recovery
-from chatbridge.commands.operations.execution import LAST, OVERDUE
-from chatbridge.commands.operations.operations import BACK_WITHIN, GONE
-from chatbridge.commands.operations.running import NotHandedOver, Order
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.operations.execution import (
+    ASK_AGAIN_SECONDS,
+    CLOSE_WITHIN_SECONDS,
+    OVERDUE_AFTER_SECONDS,
+)
+from chatbridge.commands.operations.operations import BACK_WITHIN_SECONDS, GONE
+from chatbridge.commands.operations.runner_client import NotHandedOver, Order
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.errors import RunnerUnavailable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Stage
@@ -99,8 +102,8 @@ async def test_what_was_queued_is_not_run_for_an_agent_that_does_not_come_back(
     ):
         await until(lambda: back.id in runner.running)
         assert (await here.now(gone)).stage is Stage.QUEUED
-        await clock.until_asleep(BACK_WITHIN)
-        clock.advance(BACK_WITHIN)
+        await clock.until_asleep(BACK_WITHIN_SECONDS)
+        clock.advance(BACK_WITHIN_SECONDS)
         ended = await here.end_of(gone)
         assert (ended.stage, ended.result.reason) == (Stage.INTERRUPTED, GONE)
     assert [order.id for order in runner.handed] == [runs.id, back.id]
@@ -232,7 +235,7 @@ async def test_a_hub_that_is_stopped_hands_over_what_it_has_begun_to_and_no_more
         first, second = await here.begin(), await here.begin()
         await asyncio.wait_for(runner.asked.wait(), PATIENCE)
         closing = asyncio.ensure_future(here.operations.close())
-        await asyncio.wait_for(clock.until_asleep(LAST), PATIENCE)
+        await asyncio.wait_for(clock.until_asleep(CLOSE_WITHIN_SECONDS), PATIENCE)
         runner.takes.set()
         await asyncio.wait_for(closing, PATIENCE)
         runner.end(first.id)
@@ -250,8 +253,8 @@ async def test_a_hub_that_is_stopped_does_not_wait_for_ever(tmp_path: Path) -> N
         await here.begin()
         await asyncio.wait_for(runner.asked.wait(), PATIENCE)
         closing = asyncio.ensure_future(here.operations.close())
-        await asyncio.wait_for(clock.until_asleep(LAST), PATIENCE)
-        clock.advance(LAST)
+        await asyncio.wait_for(clock.until_asleep(CLOSE_WITHIN_SECONDS), PATIENCE)
+        clock.advance(CLOSE_WITHIN_SECONDS)
         await asyncio.wait_for(closing, PATIENCE)
     assert runner.handed == []
 
@@ -281,14 +284,14 @@ async def test_while_the_runner_cannot_be_asked_nothing_is_decided(tmp_path: Pat
         await until(lambda: runner.running)
     runner.reachable = False
     async with operating(tmp_path, runner, clock=clock) as here:
-        for pause in (recovery.RETRY, 2 * recovery.RETRY):
+        for pause in (ASK_AGAIN_SECONDS, 2 * ASK_AGAIN_SECONDS):
             await asyncio.wait_for(clock.until_asleep(pause), PATIENCE)
             assert (await here.now(begun)).stage is Stage.RUNNING
             clock.advance(pause)
-        await asyncio.wait_for(clock.until_asleep(4 * recovery.RETRY), PATIENCE)
+        await asyncio.wait_for(clock.until_asleep(4 * ASK_AGAIN_SECONDS), PATIENCE)
         runner.end(begun.id)
         runner.reachable = True
-        clock.advance(4 * recovery.RETRY)
+        clock.advance(4 * ASK_AGAIN_SECONDS)
         assert (await here.end_of(begun)).stage is Stage.SUCCEEDED
 
 
@@ -310,9 +313,9 @@ async def test_one_without_news_long_after_its_time_out_is_looked_for(tmp_path: 
     runner = PretendRunner(clock)
     async with operating(tmp_path, runner, clock=clock) as here:
         begun = await here.begin(timeout=600.0)
-        await asyncio.wait_for(clock.until_asleep(600.0 + OVERDUE), PATIENCE)
+        await asyncio.wait_for(clock.until_asleep(600.0 + OVERDUE_AFTER_SECONDS), PATIENCE)
         runner.die()
-        clock.advance(600.0 + OVERDUE)
+        clock.advance(600.0 + OVERDUE_AFTER_SECONDS)
         assert (await here.end_of(begun)).stage is Stage.INTERRUPTED
 
 
@@ -326,7 +329,7 @@ async def test_an_end_that_the_dead_hub_could_not_store_is_stored_by_the_next(
         await until(lambda: runner.running)
         async with failing(tmp_path, "operations"):
             runner.end(first.id)
-            await asyncio.wait_for(clock.until_asleep(recovery.RETRY), PATIENCE)
+            await asyncio.wait_for(clock.until_asleep(ASK_AGAIN_SECONDS), PATIENCE)
     async with operating(tmp_path, runner, clock=clock, concurrency=1) as here:
         assert (await here.end_of(first)).stage is Stage.SUCCEEDED
         await until(lambda: second.id in runner.running)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.sweeping import EVERY, MEGABYTE, Sweeping
+from chatbridge.commands.operations.outputs import MEGABYTE, SWEEP_EVERY_SECONDS, Sweeping
 from chatbridge.core.operation import Operation
 from tests.fakes.clock import StillClock
 from tests.fakes.operating import PATIENCE, Operating, operating, until
@@ -114,13 +114,13 @@ async def test_it_sweeps_every_hour_and_a_failure_does_not_end_it(
         running = asyncio.ensure_future(sweeping(here).run())
         try:
             for _ in range(2):
-                await asyncio.wait_for(clock.until_asleep(EVERY), PATIENCE)
+                await asyncio.wait_for(clock.until_asleep(SWEEP_EVERY_SECONDS), PATIENCE)
                 assert caplog.text.count("were not swept") == 1
                 if (tmp_path / "elsewhere").exists():
                     (tmp_path / "elsewhere").rename(tmp_path / "operations")
                     stray.write_bytes(b"left behind")
-                clock.advance(EVERY)
-            await asyncio.wait_for(clock.until_asleep(EVERY), PATIENCE)
+                clock.advance(SWEEP_EVERY_SECONDS)
+            await asyncio.wait_for(clock.until_asleep(SWEEP_EVERY_SECONDS), PATIENCE)
             assert not stray.exists()
         finally:
             running.cancel()

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import notices
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.delivery import notices
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import TooManyNotices, TooManyOpenAsks
 from chatbridge.core.model import Agent, Project, Question
-from chatbridge.core.notices import Notices
-from chatbridge.core.policy import OVERALL, TOGETHER
-from tests.fakes.world import World, name, request, world
+from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
+from tests.fakes.core_env import World, name, request, world
 from tests.telegram_asks import approval
 
 LIMIT = 2
@@ -34,29 +34,29 @@ async def asks(hub: World, project: str, *, number: int, times: int = 1) -> None
             agent=Agent(client=f"made-up-{number}", name="x"),
         )
         link = f"link-{project}-{number}"
-        hub.broker.callers.link_opened(link)
+        hub.broker.waiting_calls.link_opened(link)
         await hub.broker.ask(own, name(link, time))
 
 
 @pytest.mark.parametrize("who", OUTSIDERS)
 async def test_another_name_gives_an_outsider_no_more_questions(tmp_path: Path, who: str) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(TOGETHER):
+        for number in range(PARTY_LIMIT_FACTOR):
             await asks(hub, OUTSIDERS[who], number=number, times=LIMIT)
-        with pytest.raises(TooManyOpenAsks, match=f"{TOGETHER * LIMIT} open questions"):
+        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_LIMIT_FACTOR * LIMIT} open questions"):
             await asks(hub, OUTSIDERS[who], number=99)
         for other in OTHERS:
             await asks(hub, other, number=1)
-        assert len(await hub.store.open_asks()) == TOGETHER * LIMIT + len(OTHERS)
+        assert len(await hub.store.open_asks()) == PARTY_LIMIT_FACTOR * LIMIT + len(OTHERS)
 
 
 async def test_another_name_gives_an_agent_of_the_hubs_own_user_no_more_questions(
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(TOGETHER):
+        for number in range(PARTY_LIMIT_FACTOR):
             await asks(hub, "/src/shop", number=number, times=LIMIT)
-        with pytest.raises(TooManyOpenAsks, match=f"{TOGETHER * LIMIT} open questions"):
+        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_LIMIT_FACTOR * LIMIT} open questions"):
             await asks(hub, "/src/shop", number=99)
         await asks(hub, "/src/other", number=99, times=LIMIT)
 
@@ -78,14 +78,14 @@ async def test_a_link_that_gives_its_calls_up_has_no_more_questions_than_one_tha
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
         for number in range(LIMIT):
             await hub.ask(Question(id="q", text=f"No {number}?"), link="a", number=number)
-            await hub.broker.callers.left(name("a", number))
+            await hub.broker.waiting_calls.cancel(name("a", number))
         with pytest.raises(TooManyOpenAsks, match=f"this agent already has {LIMIT}"):
             await hub.ask(link="a", number=9)
 
 
 async def test_many_links_outside_of_any_project_are_counted_together(tmp_path: Path) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(TOGETHER * LIMIT):
+        for number in range(PARTY_LIMIT_FACTOR * LIMIT):
             await asks(hub, "link:{number}", number=number)
         with pytest.raises(TooManyOpenAsks):
             await asks(hub, "link:{number}", number=99)
@@ -96,12 +96,12 @@ async def test_questions_in_made_up_projects_end_somewhere_and_keep_no_approval_
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path, max_open_asks=1) as hub:
-        for number in range(OVERALL):
+        for number in range(TOTAL_LIMIT_FACTOR):
             await asks(hub, "/made/up/{number}", number=number)
         with pytest.raises(TooManyOpenAsks):
             await asks(hub, "/src/shop", number=99)
         await asks(hub, "http:ci", number=99)
-        hub.broker.callers.link_opened("mine")
+        hub.broker.waiting_calls.link_opened("mine")
         ask, _ = await hub.broker.ask(request(approval(), project="/src/shop"), name("mine"))
         assert ask.open
 
@@ -110,7 +110,7 @@ async def test_questions_in_made_up_projects_end_somewhere_and_keep_no_approval_
 async def test_another_name_gives_nobody_more_notices(
     tmp_path: Path, who: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notices, "MOST_A_MINUTE", LIMIT)
+    monkeypatch.setattr(notices, "MAX_NOTICES_PER_MINUTE", LIMIT)
     async with world(tmp_path) as hub:
         telling = Notices(hub.store, Delivery(hub.store, clock=hub.clock), clock=hub.clock)
         sent = count(1)
@@ -121,7 +121,7 @@ async def test_another_name_gives_nobody_more_notices(
             call = name(f"link-{number}", next(sent))
             await telling.send(call, project=project, agent=agent, message="m")
 
-        for number in range(TOGETHER * LIMIT):
+        for number in range(PARTY_LIMIT_FACTOR * LIMIT):
             await tell(number)
         with pytest.raises(TooManyNotices):
             await tell(999)

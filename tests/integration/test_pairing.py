@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
-from chatbridge.channels.telegram.people import LONGEST_NAME
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
-from chatbridge.core.pacing import Pace
-from chatbridge.core.pairing import GUESSES_OF_ONE, LASTS, Pairing
-from chatbridge.hub.terminal_pairing import TerminalPairing
-from chatbridge.hub.terminals import Json, Request
+from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
+from chatbridge.hub.control.server import Json, Request, TerminalPairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 from tests.fakes.telegram.people import Phone
@@ -89,12 +88,16 @@ async def running(
         clock=clock,
         base=api.address,
         hint=HINT,
-        pace=Pace(),
+        pace=RateLimit(),
         pairing=pairing,
     )
     up = asyncio.Event()
     terminal = TerminalPairing(
-        pairing, clock=clock, troubles=lambda: {"telegram": channel.trouble}, up_within=5.0
+        pairing,
+        channel="telegram",
+        clock=clock,
+        troubles=lambda: {"telegram": channel.trouble},
+        up_within=5.0,
     )
     async with open_desk(folder, clock=clock, channel=channel, ready=up) as desk:
         work = asyncio.create_task(channel.run(desk.inbox, ready=up.set))
@@ -119,7 +122,7 @@ async def test_the_link_leads_to_the_bot_with_the_code(bridge: Bridge) -> None:
     async with bridge.pairing() as (code, _):
         name = bridge.api.bot.username
         assert code["link"] == f"https://t.me/{name}?start=p_{code['code']}"
-        assert code["until"] == bridge.clock.time() + LASTS
+        assert code["until"] == bridge.clock.time() + CODE_SECONDS
 
 
 async def test_who_presses_start_is_named_to_the_terminal_and_told_nothing(bridge: Bridge) -> None:
@@ -154,6 +157,7 @@ async def test_a_wrong_code_costs_telegram_as_much_as_any_strangers_start(bridge
     """Nothing that can be counted from outside tells a wrong code from a bare Start."""
     eve = bridge.phone("Eve")
     counted = []
+    await waiting(bridge.api.until)(lambda it: it.calls("setMyCommands"))
     async with bridge.pairing() as (code, then):
         for text in ("/start", "/start p_22222222", f"/start p_{code['code'][:-1]}"):
             await waiting(bridge.api.until)(lambda it: it.polling)
@@ -180,8 +184,8 @@ async def test_after_ten_minutes_the_terminal_is_told_and_the_code_is_nothing(
     ada = bridge.phone("Ada")
     async with bridge.pairing() as (code, then):
         async with asyncio.timeout(PATIENCE):
-            await bridge.clock.until_asleep(LASTS)
-        bridge.clock.advance(LASTS)
+            await bridge.clock.until_asleep(CODE_SECONDS)
+        bridge.clock.advance(CODE_SECONDS)
         assert await then == {"over": True}
         await bridge.brings(ada, f"/start p_{code['code']}")
     assert bridge.said() == []
@@ -220,7 +224,7 @@ async def test_who_has_guessed_too_often_is_not_heard_with_the_right_code_either
 ) -> None:
     ada, eve = bridge.phone("Ada"), bridge.phone("Eve")
     async with bridge.pairing() as (code, then):
-        for guess in range(GUESSES_OF_ONE):
+        for guess in range(MAX_GUESSES_PER_PERSON):
             eve.say(f"/start p_2222222{guess}")
         await bridge.brings(eve, f"/start p_{code['code']}")
         assert not then.done()
@@ -235,7 +239,7 @@ async def test_whatever_somebody_is_called_the_terminal_hears_a_short_line(bridg
         await bridge.brings(eve, f"/start p_{code['code']}")
         name = (await then)["claimed"]["name"]
     assert name.isprintable()
-    assert len(name) <= LONGEST_NAME
+    assert len(name) <= MAX_NAME_CHARACTERS
 
 
 async def test_a_code_that_is_said_in_a_group_counts_for_nobody(bridge: Bridge) -> None:
@@ -291,7 +295,11 @@ async def test_without_a_bot_that_works_the_terminal_is_told_why(
 ) -> None:
     clock = StillClock()
     terminal = TerminalPairing(
-        Pairing(clock=clock), clock=clock, troubles=lambda: troubles, up_within=0.01
+        Pairing(clock=clock),
+        channel="telegram",
+        clock=clock,
+        troubles=lambda: troubles,
+        up_within=0.01,
     )
     with pytest.raises(NotPaired, match=why):
         await anext(terminal.pair(ASKING))

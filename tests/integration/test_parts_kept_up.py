@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Ask
-from chatbridge.hub import wiring
-from chatbridge.hub.background import FIRST_PAUSE
-from chatbridge.hub.lock import Lock
+from chatbridge.hub.process.background import FIRST_PAUSE_SECONDS
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.wiring import hub
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -31,12 +31,12 @@ async def test_deadlines_are_begun_again_after_an_error_that_nobody_thought_of(
             again.set()
             return await super().unsettled_delivery()
 
-    monkeypatch.setattr(wiring, "SystemClock", lambda: clock)
-    monkeypatch.setattr(wiring, "SqliteStore", DamagedStore)
+    monkeypatch.setattr(hub, "SystemClock", lambda: clock)
+    monkeypatch.setattr(hub, "SqliteStore", DamagedStore)
     monkeypatch.setenv("CHATBRIDGE_WEB__ENABLED", "false")
     monkeypatch.setenv("CHATBRIDGE_CONFIG", str(tmp_path / "none.toml"))
     with Lock(str(tmp_path), started_by="person") as lock:
-        async with wiring.open_hub(lock, config=None, agents=list):
+        async with hub.open_hub(lock, config=None, agents=list):
             await asyncio.wait_for(failed.wait(), PATIENCE)
-            clock.advance(FIRST_PAUSE)
+            clock.advance(FIRST_PAUSE_SECONDS)
             await asyncio.wait_for(again.wait(), PATIENCE)

@@ -12,17 +12,17 @@ import pytest_asyncio
 from mcp import MCPError
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core.ends import WINDOW
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Ask, Status
-from chatbridge.core.reach import Reach
 from chatbridge.tools.call import Peer
 from chatbridge.tools.clients import Client
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
 from tests.acceptance.bridge import until
+from tests.fakes.core_env import OWNER, PATIENCE, world
 from tests.fakes.disk import failing
 from tests.fakes.window import PEER, FormWindow, Questions, said
-from tests.fakes.world import OWNER, PATIENCE, world
 
 QUESTION = "What is your preferred approach?"
 OPTION_A = (Answer(values=("Option A",)),)
@@ -246,7 +246,7 @@ async def test_a_cancelled_call_withdraws_the_window_and_its_late_answer_is_save
     asked.running.cancel()
     await asyncio.wait({asked.running})
     assert asked.window.withdrawn
-    await questions.world.broker.callers.left(asked.call.name)
+    await questions.world.broker.waiting_calls.cancel(asked.call.name)
     await asked.answer(ask)
     answered = await questions.world.until(lambda ask: ask.answer is not None)
     questions.keeper.changed(answered)
@@ -298,7 +298,7 @@ async def test_what_an_agent_has_got_is_not_saved_again_at_a_start(tmp_path: Pat
         await asked.ask()
         asked.window.accept(answer="Option A")
         await asked.told()
-        await here.broker.callers.delivered(asked.call.name)
+        await here.broker.waiting_calls.delivered(asked.call.name)
         questions.files()[0].unlink()
     async with world(tmp_path) as here:
         questions = Questions(here, tmp_path)

@@ -11,9 +11,9 @@ import pytest
 
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.model import Answer
-from chatbridge.tools.journal_entry import Entry
+from chatbridge.tools.journal.journal import Entry
+from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.window import FormWindow, Questions, said
-from tests.fakes.world import OWNER, PATIENCE, World, world
 
 ROUNDS = 1_000
 AT_ONCE = 20
@@ -76,7 +76,7 @@ async def one_round(here: World, questions: Questions, number: int, chance: rand
     assert ended.outcome.answers == (Answer(values=(winner,)),)
     assert ended.outcome.by is not None
     assert ended.outcome.by.channel == ("web" if phone_won else "window")
-    await here.broker.callers.delivered(call.name)
+    await here.broker.waiting_calls.delivered(call.name)
     return winner
 
 

@@ -24,11 +24,11 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
-from chatbridge.tools.journal_entry import Entry
-from chatbridge.tools.question_summary import QuestionSummary
+from chatbridge.tools.journal.journal import Entry
+from chatbridge.tools.question_ask import QuestionSummary
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import COLOUR, OWNER, World, world
 from tests.fakes.window import PEER, Questions
-from tests.fakes.world import COLOUR, OWNER, World, world
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "questions"
 GENERATED = 1_749_132_000.0  # 2025-06-05 14:00:00 UTC

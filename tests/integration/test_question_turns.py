@@ -19,13 +19,13 @@ from mcp_types import (
     TextContent,
 )
 
+from chatbridge.core.asks.reach import UNSURE, Reach
 from chatbridge.core.model import Answer, Project, Status
-from chatbridge.core.reach import UNSURE, Reach
 from chatbridge.tools.call import Peer
-from chatbridge.tools.elicitation_state import FormState, States, about
+from chatbridge.tools.elicitation import FormState, States, about
 from chatbridge.tools.waiting import LOOK_SECONDS, UNREACHED_SECONDS
+from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.window import PEER, Questions, said
-from tests.fakes.world import OWNER, PATIENCE, World, world
 
 QUESTION = "Select deployment target"
 TURNS = Peer(agent=PEER.agent, elicits=True, stateless=True)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask
-from chatbridge.core.reach import Reach
-from chatbridge.hub.line_up import ON_ITS_WAY, LineUp
+from chatbridge.hub.wiring.channel_supervisor import ON_ITS_WAY_SECONDS, ChannelSupervisor
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import BLUE, OWNER, world
 from tests.fakes.telegram_hub import PATIENCE, Scene, TelegramHub
 from tests.fakes.web import visitor
-from tests.fakes.world import BLUE, OWNER, world
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ async def test_a_question_that_is_on_the_phone_has_reached_somebody_also_for_the
         assert found.places == "Telegram"
     scene.api.go_down()
     async with scene.hub(up=False) as hub:
-        hub.clock.advance(ON_ITS_WAY)
+        hub.clock.advance(ON_ITS_WAY_SECONDS)
         assert (await reach(hub, ask)).nobody is None
 
 
@@ -77,7 +77,7 @@ async def test_while_telegram_is_down_and_no_page_is_open_nobody_is_reached_and_
         scene.api.go_down()
         ask = await hub.ask()
         await hub.until(lambda: hub.trouble, step=0.5)
-        hub.clock.advance(ON_ITS_WAY)
+        hub.clock.advance(ON_ITS_WAY_SECONDS)
         found = await reach(hub, ask)
         assert not found.coming
         said = found.nobody
@@ -95,7 +95,7 @@ async def test_of_a_question_that_was_asked_just_now_nothing_is_said(scene: Scen
         hold = scene.api.hold("sendMessage")
         ask = await hub.ask()
         assert (await reach(hub, ask)).nobody is None
-        hub.clock.advance(ON_ITS_WAY)
+        hub.clock.advance(ON_ITS_WAY_SECONDS)
         found = await reach(hub, ask)
         assert found.nobody
         assert "Telegram: not shown yet" in found.nobody
@@ -109,7 +109,7 @@ async def test_a_page_that_is_opened_later_has_reached_somebody_and_a_script_tha
     async with scene.hub() as hub:
         scene.api.go_down()
         ask = await hub.ask()
-        hub.clock.advance(ON_ITS_WAY)
+        hub.clock.advance(ON_ITS_WAY_SECONDS)
         async with page(hub, person=False):
             assert (await reach(hub, ask)).nobody
         async with page(hub):
@@ -133,7 +133,7 @@ async def test_a_page_that_is_open_when_a_question_comes_has_reached_somebody(
 async def test_without_a_channel_that_is_said_at_once(tmp_path: Path) -> None:
     clock = StillClock()
     async with world(tmp_path, clock) as hub:
-        line_up = LineUp(Delivery(hub.store, clock=clock), clock=clock)
+        line_up = ChannelSupervisor(Delivery(hub.store, clock=clock), clock=clock)
         found = line_up.reach([], since=clock.time())
         assert found.nobody == "Nobody could be reached: no channel is set up."
 

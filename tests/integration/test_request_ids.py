@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from chatbridge.link import unavailable
 from chatbridge.link.relay import Relay
-from tests.fakes.door import Link, door
+from tests.fakes.core_env import world
+from tests.fakes.fault_watch import tried
+from tests.fakes.link_server import Link, door
 from tests.fakes.remote import ERAS, open_door
-from tests.fakes.unshaken import tried
-from tests.fakes.world import world
 
 good = (
     st.integers(-(2**64) + 1, 2**64 - 1)

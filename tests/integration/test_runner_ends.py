@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.running import Order
+from chatbridge.commands.operations.runner_client import Order
 from tests.fakes.runner_desk import Desk, alive, desk, end_runner, eventually, gone, open_gate
 
 FAMILY = """

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.operations.running import NotHandedOver
+from chatbridge.commands.operations.runner_client import NotHandedOver
 from chatbridge.commands.runner import PROTOCOL, connection, start
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.runner_desk import (
@@ -238,8 +238,8 @@ async def test_a_runner_of_another_protocol_ends_with_its_commands_and_then_a_ne
     async with desk(state) as older:
         await older.line.start(older.shell("read -r _ < gate; exit 2"))
         runner = older.pid
-    monkeypatch.setattr("chatbridge.commands.operations.runner_line.PROTOCOL", PROTOCOL + 1)
-    monkeypatch.setattr("chatbridge.commands.operations.runner_line.AGAIN", 0.02)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_client.PROTOCOL", PROTOCOL + 1)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_client.LOOK_AGAIN_SECONDS", 0.02)
     async with desk(state) as newer:
         assert await newer.line.known() == {"one": None}
         with pytest.raises(NotHandedOver, match="another version"):
@@ -261,7 +261,7 @@ async def test_a_runner_that_cannot_be_started_is_said_to_be_unavailable(hub: De
 async def test_what_is_no_runner_is_not_talked_to(
     hub: Desk, words: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatbridge.commands.operations.runner_line.ATTEMPTS", 2)
+    monkeypatch.setattr("chatbridge.commands.operations.runner_client.ATTEMPTS", 2)
 
     async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(words)

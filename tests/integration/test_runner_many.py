@@ -10,7 +10,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.runner.output import TAIL, Output
+from chatbridge.commands.runner.records import TAIL, Output
 from chatbridge.commands.runner.service import MOST
 from tests.fakes.runner_desk import Desk, desk, end_runner, eventually
 

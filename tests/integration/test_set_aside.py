@@ -12,18 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.delivery import Delivery
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Call, Note, Post, Question, Status
-from chatbridge.core.notice import Level, Notice
-from chatbridge.core.notices import Notices
+from chatbridge.core.model import Ask, Call, ChannelState, Level, Notice, Post, Question, Status
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.core.store_port import Transaction
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
-from tests.fakes.world import BLUE, OWNER, PATIENCE, World, name, request, world
+from tests.fakes.core_env import BLUE, OWNER, PATIENCE, World, name, request, world
 
 OTHER = Question(id="q", text="And now?")
 DAMAGES = {
@@ -173,7 +172,7 @@ async def test_calls_posts_and_notes_that_cannot_be_read_keep_nothing_from_going
         assert (note and note.value, note and note.at) == ("7", 0.0)
         assert await hub.store.post(ask_id=ask.id, surface="chat") is None
         assert (await hub.ask(OTHER, link="b")).id != ask.id
-        await hub.broker.callers.link_closed("b")
+        await hub.broker.waiting_calls.link_closed("b")
 
 
 async def test_a_notice_that_cannot_be_read_keeps_no_other_back(tmp_path: Path) -> None:
@@ -251,7 +250,7 @@ async def fill(path: Path) -> None:
         await tx.save_call(a_call(ask, link=f"link-{number}"))
         post = Post(ask_id=ask.id, surface="chat", place="here", revision=1)
         await tx.save_post(post, handles=[f"handle-{number}"])
-        await tx.save_note(Note(channel="chat", key=str(number), value="7", at=1.0))
+        await tx.save_note(ChannelState(channel="chat", key=str(number), value="7", at=1.0))
         notice = Notice(
             id=f"notice-{number}",
             call=name(number=number),

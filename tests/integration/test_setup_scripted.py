@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from chatbridge import settings
+from chatbridge.channels.matrix import setup as matrix
+from chatbridge.channels.matrix.account.bot import Bot
 from chatbridge.cli.config_file import change
-from chatbridge.cli.setup import command, matrix
-from chatbridge.cli.setup.matrix_bot import Bot
+from chatbridge.cli.setup import command
 from chatbridge.cli.setup.state import Setup
-from tests.fakes.house import House, house
 from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.telegram.server import BotApi
 
 

@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.model import Ask, Question
-from chatbridge.hub.terminals import Terminals
-from chatbridge.lines import MAX_LINE
-from tests.fakes.door import door
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.control.server import Terminals
+from tests.fakes.core_env import PATIENCE, world
+from tests.fakes.fault_watch import FEW, unshaken
 from tests.fakes.inbox import MULTI, SELECT, TEXT
+from tests.fakes.link_server import door
 from tests.fakes.terminal_desk import ME, Desk, desk
-from tests.fakes.unshaken import FEW, unshaken
-from tests.fakes.world import PATIENCE, world
 
 Json = dict[str, Any]
 

@@ -200,5 +200,5 @@ async def test_a_very_long_ask_is_read_from_the_file_and_not_held_in_memory(
 
     await store.write(work)
     assert [await store.ask(ask.id) for ask in (short, long)] == [short, long]
-    kept = store._recent.asks
-    assert [kept.get(ask.id, {}) for ask in (short, long)] == [short, None]
+    kept = store._cache.asks
+    assert [kept.get(ask.id) for ask in (short, long)] == [short, None]

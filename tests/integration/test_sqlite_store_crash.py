@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 WRITING_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
-from chatbridge.core.model import Note, Status
+from chatbridge.core.model import ChannelState, Status
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask, answered
 
@@ -30,7 +30,7 @@ async def ask_and_answer(store, writer):
         print(ask.id, "open", flush=True)
         async def settle(tx):
             await tx.save_ask(answered(ask), was=Status.OPEN)
-            await tx.save_note(Note(channel="test", key=str(writer), value=ask.id, at=1.0))
+            await tx.save_note(ChannelState(channel="test", key=str(writer), value=ask.id, at=1.0))
         await store.write(settle)
         print(ask.id, "answered", writer, flush=True)
 

@@ -14,9 +14,9 @@ import pytest
 
 from chatbridge.core.model import Project
 from chatbridge.core.policy import Policy
-from chatbridge.hub import wiring
-from chatbridge.hub.lock import Lock
-from chatbridge.hub.session import Session
+from chatbridge.hub.links.session import Session
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.wiring import hub as wiring
 from tests.fakes.clock import StillClock
 
 INITIALIZE = {
@@ -55,7 +55,7 @@ async def running_hub(folder: Path) -> AsyncIterator[Client]:
                 project=Project(key="/src/shop", name="shop"),
                 reader=client.reader,
                 send=client.send,
-                callers=hub.callers,
+                waiting_calls=hub.waiting_calls,
                 confirms=False,
             )
             serving = asyncio.ensure_future(session.serve(hub.server))

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli import inbox
+from chatbridge.cli.hub.control import inbox
 from chatbridge.core.errors import SocketUnusable
-from chatbridge.hub.peers import Peers, may_request
-from chatbridge.link import system_hub
+from chatbridge.hub.links.peers import Peers, may_request
+from chatbridge.link import search as system_hub
 from chatbridge.link.search import Search
 
 pytestmark = pytest.mark.root
@@ -58,7 +58,7 @@ def test_a_socket_in_roots_folder_is_believed_whoever_listens(folder: Path) -> N
             sock.listen()  # from now on the kernel names this user as the one who listens
         finally:
             os.seteuid(0)
-        with system_hub.connect(str(path)) as found:
+        with system_hub.connect_machine_hub(str(path)) as found:
             assert not found.getblocking()
 
 
@@ -86,14 +86,14 @@ def test_a_socket_that_others_could_have_put_there_is_not_believed(
     with listening(folder / "hub.sock"):
         spoil(folder)
         with pytest.raises(SocketUnusable):
-            system_hub.connect(str(folder / "hub.sock"))
+            system_hub.connect_machine_hub(str(folder / "hub.sock"))
 
 
 def test_a_folder_behind_a_link_is_not_believed(folder: Path) -> None:
     (folder / "real").mkdir()
     (folder / "link").symlink_to(folder / "real")
     with listening(folder / "real" / "hub.sock"), pytest.raises(SocketUnusable):
-        system_hub.connect(str(folder / "link" / "hub.sock"))
+        system_hub.connect_machine_hub(str(folder / "link" / "hub.sock"))
 
 
 @pytest.mark.parametrize("named", [False, True])
@@ -102,7 +102,7 @@ def test_the_machines_hub_comes_first_unless_a_state_directory_is_named(
 ) -> None:
     state = folder / "state"
     state.mkdir(mode=0o700)
-    monkeypatch.setattr(system_hub, "SOCKET", str(folder / "hub.sock"))
+    monkeypatch.setattr(system_hub, "MACHINE_SOCKET", str(folder / "hub.sock"))
     monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", str(state))
     if named:
         monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
@@ -156,11 +156,11 @@ def test_what_is_not_named_as_everybodys_is_the_owners(monkeypatch: pytest.Monke
 def test_the_inbox_of_a_machines_hub_is_roots_and_the_command_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(system_hub, "SOCKET", str(folder / "hub.sock"))
+    monkeypatch.setattr(system_hub, "MACHINE_SOCKET", str(folder / "hub.sock"))
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.delenv("CHATBRIDGE_STATE_DIR", raising=False)
     with listening(folder / "hub.sock"):
-        assert inbox.main([]) == 1
+        assert inbox([]) == 1
     said = capsys.readouterr()
     assert "chatbridge pending" in said.err
     assert "sudo" in said.err

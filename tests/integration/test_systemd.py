@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import rendezvous
+from chatbridge import lock_file
 from chatbridge.core.errors import SocketUnusable, StoreError
 from chatbridge.digests import sha256_hex
-from chatbridge.hub.systemd import Systemd
+from chatbridge.hub.process.systemd import Systemd
 from tests.acceptance.bridge import Home, new_home
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
@@ -118,7 +118,7 @@ def test_a_service_is_ready_is_fed_serves_the_passed_socket_and_leaves_it_alone(
             assert news.hear() == {"WATCHDOG": "1"}
             assert news.hear() == {"WATCHDOG": "1"}
             assert link.receive()["id"] == 1
-            holder = rendezvous.lock_holder(str(home.state))
+            holder = lock_file.find_holder(str(home.state))
             assert holder
             assert (holder.pid, holder.socket) == (process.pid, str(path))
             process.send_signal(signal.SIGTERM)
@@ -251,7 +251,7 @@ def abstract(_folder: Path) -> socket.socket:
 
 PASS = """
 import json, os, sys
-from chatbridge.hub.systemd import Systemd
+from chatbridge.hub.process.systemd import Systemd
 os.dup2(int(sys.argv[1]), 3)
 os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=sys.argv[2])
 try:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.model import Project
-from chatbridge.core.notice import Level
+from chatbridge.core.model import Level, Project
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import SELECT, SHOP
 from tests.fakes.telegram.server import BotApi

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode
-from chatbridge.core import form
-from chatbridge.core.approval import TAP_IT, UNREAD
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession
+from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.cards.phrases import UNSENT, clock_time
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import TAP_IT, UNREAD
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import UNSENT, clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, SELECT
 from tests.fakes.telegram.people import Card
@@ -132,7 +132,7 @@ async def test_a_long_command_is_allowed_only_after_all_of_it_was_sent(
     ask = await asked(telegram, LONG_COMMAND)
     card = await read_by(telegram, ask)
     assert card.rows == (("Show all",), ("Deny",))
-    allow = encode(Tap(ask_id=ask.id, question=0, does=form.Choose(step=0, option=ALLOW)))
+    allow = encode(Tap(ask_id=ask.id, question=0, action=form.Choose(step=0, option=ALLOW)))
     assert await telegram.press(card, allow) == UNREAD.why
     held = telegram.api.hold("sendDocument")
     assert await telegram.tap(card, "Show all") == ""
@@ -211,8 +211,8 @@ async def test_a_long_change_whose_file_cannot_be_sent_is_not_allowed(telegram: 
     card = telegram.phone.now(card)
     assert card.rows == (("Deny", "Deny, say why…"),)
     assert UNSENT in card.text
-    for does in (form.Choose(step=0, option=ALLOW), AskSession(step=0)):
-        tapped = encode(Tap(ask_id=ask.id, question=0, does=does))
+    for action in (form.Choose(step=0, option=ALLOW), AskSession(step=0)):
+        tapped = encode(Tap(ask_id=ask.id, question=0, action=action))
         assert await telegram.press(card, tapped) == UNSENT
     assert await telegram.now(ask) == ask
     telegram.api.heal()
@@ -375,9 +375,9 @@ async def test_where_it_cannot_be_settled_a_tap_or_a_word_says_where_it_can(
         card = await read_by(telegram, ask)
         assert elsewhere in card.text
         assert card.rows == ()
-        allow = encode(Tap(ask_id=ask.id, question=0, does=form.Choose(step=0, option=ALLOW)))
+        allow = encode(Tap(ask_id=ask.id, question=0, action=form.Choose(step=0, option=ALLOW)))
         assert await telegram.press(card, allow) == elsewhere
-        more = encode(Tap(ask_id=ask.id, question=0, does=Act.EXTEND))
+        more = encode(Tap(ask_id=ask.id, question=0, action=AskAction.EXTEND))
         assert await telegram.press(card, more) == elsewhere
         await telegram.say("deny", reply_to=card)
         await telegram.sees(lambda message: message.text == elsewhere)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.data import Tap, encode
-from chatbridge.channels.telegram.keyboard import OFF, ON
-from chatbridge.core import form
-from chatbridge.core.card import Act
+from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.channels.chat.keyboard import OFF, ON
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Option, Person, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
@@ -64,7 +64,7 @@ async def test_the_summary_says_that_the_agent_has_it_only_once_it_has(telegram:
     assert (await telegram.card(ask)).rows[0] == ("Yes", "No")
     card = await telegram.step(ask, "Yes")
     assert read(card).endswith("handing over")
-    await telegram.desk.broker.callers.delivered(CallName(link="link", request="1"))
+    await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     card = await telegram.current(ask)
     assert read(card).endswith("the agent has it")
 
@@ -90,7 +90,7 @@ async def test_discarding_what_the_agent_has_got_meanwhile_says_so(telegram: Tel
     telegram.clock.advance(6)
     card = await telegram.until(card, lambda card: "Kept" in card.text)
     discard = data_of(card, 0)
-    await telegram.desk.broker.callers.delivered(CallName(link="link", request="1"))
+    await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     assert (await telegram.press(card, discard)).startswith("Already answered at")
     assert not (await telegram.now(ask)).discarded
 
@@ -268,7 +268,7 @@ async def test_a_tap_for_an_ask_that_is_unknown_here_says_so(telegram: Telegram)
         Tap(
             ask_id="0b2c5f1e-8a34-4d6b-9f10-3c5d7e9a1b2c",
             question=0,
-            does=form.Choose(step=0, option=0),
+            action=form.Choose(step=0, option=0),
         )
     )
     assert await telegram.press(card, foreign) == "This question is no longer here."
@@ -279,7 +279,7 @@ async def test_a_tap_for_an_ask_that_is_unknown_here_says_so(telegram: Telegram)
 async def test_a_tap_of_another_question_with_the_same_step_is_refused(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM, CONFIRM)
     card = await telegram.card(ask)
-    forged = encode(Tap(ask_id=ask.id, question=1, does=form.Choose(step=0, option=0)))
+    forged = encode(Tap(ask_id=ask.id, question=1, action=form.Choose(step=0, option=0)))
     assert await telegram.press(card, forged) == form.STALE.why
     assert (await telegram.now(ask)).draft == ask.draft
 
@@ -345,6 +345,6 @@ async def test_an_older_server_gets_every_card_as_plain_text(tmp_path: Path) -> 
 async def test_act_buttons_of_no_use_any_more_do_nothing(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM)
     card = await telegram.card(ask)
-    discard = encode(Tap(ask_id=ask.id, question=0, does=Act.DISCARD))
+    discard = encode(Tap(ask_id=ask.id, question=0, action=AskAction.DISCARD))
     await telegram.press(card, discard)
     assert await telegram.now(ask) == ask

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram import notices
+from chatbridge.channels.telegram.render import notices
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Person, Project, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
-from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")

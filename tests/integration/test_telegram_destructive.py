@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Subject
 from tests.fakes.inbox import COMMAND
 from tests.fakes.telegram_desk import Telegram, read, running_telegram

@@ -207,7 +207,7 @@ async def test_a_card_is_right_in_the_end_though_its_edit_fails_once(
 async def test_a_tap_counts_once_though_reading_it_fails(
     scene: Scene, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
-    caplog.set_level(logging.INFO, "chatbridge.core.reading")
+    caplog.set_level(logging.INFO, "chatbridge.channels.chat.poll_loop")
     async with scene.hub(patience=1.0) as hub:
         ask = await hub.ask()
         card = await hub.sees()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.keyboard import OFF, ON
-from chatbridge.core import form
+from chatbridge.channels.chat.keyboard import OFF, ON
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Status, View
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.inbox import COMMAND, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card

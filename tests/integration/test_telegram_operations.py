@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram import outputs
-from chatbridge.channels.telegram.data import Output, encode
-from chatbridge.core.notice import OperationEnd
+from chatbridge.channels.chat.callback_data import Output, encode
+from chatbridge.channels.telegram.inbound import outputs
+from chatbridge.core.model import OperationEnd
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.people import Card
@@ -37,7 +37,7 @@ def files(telegram: Telegram) -> list[str]:
     return [card.document.name for card in telegram.phone.messages if card.document]
 
 
-async def test_t19_an_end_is_silent_when_it_is_good_and_loud_when_it_is_not(
+async def test_an_end_is_silent_when_it_is_good_and_loud_when_it_is_not(
     telegram: Telegram,
 ) -> None:
     well = await told(telegram, WELL)

@@ -11,11 +11,11 @@ import pytest
 
 from chatbridge.core.model import Answer, Ask, Person, Project
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
-from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person, Project, Status
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.faults import Params
@@ -281,7 +281,7 @@ async def test_use_for_an_ask_that_has_timed_out_meanwhile_says_that_it_is_kept(
 async def test_an_answer_for_an_agent_that_has_gone_is_said_to_be_kept(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
     card = await telegram.card(ask)
-    await telegram.desk.broker.callers.link_closed("link")
+    await telegram.desk.broker.waiting_calls.link_closed("link")
     assert await telegram.tap(card, "2 · SQLite") == "Kept: SQLite"
     assert (await telegram.now(ask)).kept
 

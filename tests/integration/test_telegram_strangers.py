@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.fault_watch import FEW, unshaken
 from tests.fakes.inbox import SELECT, TEXT
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, running_telegram
-from tests.fakes.unshaken import FEW, unshaken
 
 Json = dict[str, Any]
 EVE: Json = {"id": 666_000_666, "is_bot": False, "first_name": "Eve"}

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.keyboard import OFF
-from chatbridge.core import form
+from chatbridge.channels.chat.keyboard import OFF
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
 from chatbridge.core.policy import Policy
-from chatbridge.core.words import clock_time
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.telegram.people import Card
@@ -254,23 +254,23 @@ async def test_the_prompt_goes_when_a_text_question_times_out(telegram: Telegram
 async def test_the_card_says_when_the_agent_has_stopped_waiting_and_when_it_is_back(
     telegram: Telegram,
 ) -> None:
-    alone = "The agent is not waiting now. An answer is kept for its next call."
+    orphaned = "The agent is not waiting now. An answer is kept for its next call."
     ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
     card = await telegram.card(ask)
-    await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+    await telegram.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     telegram.clock.advance(121)
-    card = await telegram.until(card, lambda card: alone in card.text)
-    assert card.parts("italic") == (alone,)
+    card = await telegram.until(card, lambda card: orphaned in card.text)
+    assert card.parts("italic") == (orphaned,)
     again = await telegram.desk.ask(CONFIRM, timeout=HOUR)
     assert again.id == ask.id
-    await telegram.until(card, lambda card: alone not in card.text)
+    await telegram.until(card, lambda card: orphaned not in card.text)
     assert len(telegram.said()) == 1
 
 
 async def test_an_answer_for_an_agent_that_has_gone_is_kept_at_once(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
     await telegram.card(ask)
-    await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+    await telegram.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     card = await telegram.step(ask, "Yes")
     assert read(card).startswith("✅ Kept · shop-api")
 
@@ -282,10 +282,10 @@ async def test_an_answer_that_was_kept_is_handed_over_with_the_next_identical_as
     await telegram.card(ask)
     await telegram.desk.time_out(ask)
     await telegram.step(ask, "Answer anyway", "Yes")
-    await telegram.desk.broker.callers.delivered(CallName(link="link", request="1"))
+    await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     again = await telegram.desk.ask(CONFIRM)
     assert again.id == ask.id
-    await telegram.desk.broker.callers.delivered(CallName(link="link", request="2"))
+    await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="2"))
     card = await telegram.current(ask)
     assert read(card).startswith("✅ Answered · shop-api")
     at = clock_time(telegram.clock.time())
@@ -298,7 +298,7 @@ async def test_a_withdrawn_question_says_so(tmp_path: Path) -> None:
     async with running_telegram(tmp_path, policy=Policy(withdraw_on_cancel=True)) as telegram:
         ask = await telegram.desk.ask(CONFIRM)
         yes = data_of(await telegram.card(ask), 0)
-        await telegram.desk.broker.callers.left(CallName(link="link", request="1"))
+        await telegram.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
         card = await telegram.current(ask)
         assert read(card).startswith("🚫 Withdrawn · shop-api")
         assert card.rows == ()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.keyboard import ON
-from chatbridge.core import form
+from chatbridge.channels.chat.keyboard import ON
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
-from tests.fakes.world import OWNER
 
 WEB = Person(name="Ada", channel="web")
 

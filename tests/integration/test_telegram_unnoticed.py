@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.sightings import DOUBTED
-from chatbridge.core import form
-from chatbridge.core.attention import UNNOTICED
+from chatbridge.channels.chat.card_visibility import UNNOTICED
+from chatbridge.channels.telegram.outbound.visibility import DOUBTED
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person, Question
 from chatbridge.core.policy import HOUR
 from tests.fakes.clock import StillClock

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from chatbridge.channels.telegram.api import Api
+from chatbridge.channels.telegram.client.api import Api
 from tests.fakes.inbox import MULTI, SELECT
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import running_telegram

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.words import clock_time
+from chatbridge.core.cards.phrases import clock_time
 from tests.fakes.telegram_hub import Scene
 
 REMARK = "The agent in <shop> was started with settings that this hub does not use."

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import answer, cancel
+from chatbridge.cli import commands
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -20,9 +20,9 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.model import Ask, Option, Question, QuestionType, Status
 from tests.fakes.approving import ClaudeCode
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, World
 from tests.fakes.scripted_hub import scripted_hub
 from tests.fakes.terminal_desk import desk
-from tests.fakes.world import BLUE, COLOUR, OWNER, World
 
 LOGIN = pwd.getpwuid(os.getuid()).pw_name
 NAME = Question(id="name", text="Which name?")
@@ -66,7 +66,7 @@ async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
 ) -> None:
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask(question)
-        await mine.does("answer", id=ask.id[:6], words=words)
+        await mine.action("answer", id=ask.id[:6], words=words)
         outcome = (await settled(mine.world, ask)).outcome
         assert outcome is not None
         assert (outcome.answers[0].values, outcome.answers[0].custom_text) == (values, own)
@@ -89,7 +89,7 @@ async def test_words_that_do_not_fit_are_refused_and_nothing_is_settled(
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask(question)
         with pytest.raises(ChatbridgeError) as refused:
-            await mine.does("answer", id=ask.id, words=words)
+            await mine.action("answer", id=ask.id, words=words)
         assert str(refused.value) == said
         assert (await mine.world.now(ask)).open
 
@@ -98,7 +98,7 @@ async def test_several_questions_are_not_answered_with_words(tmp_path: Path) -> 
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask(COLOUR, NAME)
         with pytest.raises(ChatbridgeError, match=r"^There are 2 questions in it\. "):
-            await mine.does("answer", id=ask.id, words=["blue", "Ada"])
+            await mine.action("answer", id=ask.id, words=["blue", "Ada"])
         assert (await mine.world.now(ask)).open
 
 
@@ -109,7 +109,7 @@ async def test_a_script_answers_several_questions_at_once(tmp_path: Path) -> Non
             {"questionId": "name", "values": ["Ada"]},
             {"questionId": "colour", "values": [], "customText": "grey"},
         ]
-        await mine.does("answer", id=ask.id, answers=answers)
+        await mine.action("answer", id=ask.id, answers=answers)
         outcome = (await settled(mine.world, ask)).outcome
         assert outcome is not None
         assert [(it.values, it.custom_text) for it in outcome.answers] == [
@@ -142,7 +142,7 @@ async def test_answers_of_a_script_that_do_not_fit_name_the_field(
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         with pytest.raises(InvalidAnswer) as refused:
-            await mine.does("answer", id=ask.id, answers=answers)
+            await mine.action("answer", id=ask.id, answers=answers)
         assert refused.value.path == path
         assert (await mine.world.now(ask)).open
 
@@ -152,23 +152,23 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
         ask = await mine.world.ask(timeout=60.0)
         mine.world.clock.advance(61.0)
         await mine.world.until(lambda it: it.status is Status.TIMED_OUT)
-        assert (await mine.does("answer", id=ask.id[:6], words=["blue"]))["late"]
+        assert (await mine.action("answer", id=ask.id[:6], words=["blue"]))["late"]
         assert (await settled(mine.world, ask)).late is not None
 
 
 @pytest.mark.parametrize(
     ("do", "main", "words", "gone", "said"),
     [
-        ("answer", answer.main, ["blue"], False, "Sent."),
+        ("answer", commands.answer, ["blue"], False, "Sent."),
         (
             "answer",
-            answer.main,
+            commands.answer,
             ["blue"],
             True,
             "Kept. The agent gets it when it asks this again.",
         ),
-        ("cancel", cancel.main, [], False, "Cancelled. The agent is told."),
-        ("cancel", cancel.main, [], True, "Cancelled. No agent was waiting."),
+        ("cancel", commands.cancel, [], False, "Cancelled. The agent is told."),
+        ("cancel", commands.cancel, [], True, "Cancelled. No agent was waiting."),
     ],
 )
 async def test_a_command_says_whether_an_agent_waits_for_it(
@@ -185,8 +185,8 @@ async def test_a_command_says_whether_an_agent_waits_for_it(
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         if gone:
-            await mine.world.broker.callers.link_closed("link-1")
-        reply = await mine.does(do, id=ask.id, words=words)
+            await mine.world.broker.waiting_calls.link_closed("link-1")
+        reply = await mine.action(do, id=ask.id, words=words)
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", state)
     with scripted_hub(state) as hub:
         running = asyncio.create_task(asyncio.to_thread(main, [ask.id, *words]))
@@ -207,14 +207,14 @@ async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path
             ("cancel", {"reason": "no"}),
         ):
             with pytest.raises(AskEnded, match="has ended: answered in the browser at "):
-                await mine.does(do, id=ask.id[:6], **given)
+                await mine.action(do, id=ask.id[:6], **given)
         assert await mine.world.now(ask) == before
 
 
 async def test_a_cancelled_ask_has_the_reason_and_who_it_was(tmp_path: Path) -> None:
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
-        await mine.does("cancel", id=ask.id, reason="  not before Monday ")
+        await mine.action("cancel", id=ask.id, reason="  not before Monday ")
         found = await settled(mine.world, ask)
         assert found.status is Status.CANCELLED
         assert found.outcome is not None
@@ -246,6 +246,6 @@ async def test_no_request_settles_an_approval_whatever_is_set(
         ClaudeCode(mine.world).wanting() as (_, ask),
     ):
         with pytest.raises(NotHere) as refused:
-            await mine.does(do, id=ask.id, **given)
+            await mine.action(do, id=ask.id, **given)
         assert refused.value.channels == tuple(sorted(channels - {"terminal"}))
         assert (await mine.world.now(ask)) == ask

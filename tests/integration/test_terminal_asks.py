@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core import asks
-from chatbridge.core.ends import in_place
+from chatbridge.core.asks import transitions as asks
+from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.errors import NoOpenAsk, SeveralAsks
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.policy import Policy
-from chatbridge.hub.terminal_asks import Watchers, how_it_ended, short_ids
+from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
 from tests.fakes.approving import ClaudeCode
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, request
 from tests.fakes.terminal_desk import desk
-from tests.fakes.world import BLUE, COLOUR, OWNER, request
 
 NAME = Question(id="name", text="Which name?")
 
@@ -43,9 +43,9 @@ async def test_a_list_for_a_table_is_short_however_long_the_questions_are(tmp_pa
         ask = await mine.world.ask(long)
         for do, ended in (("pending", False), ("history", True)):
             if ended:
-                await mine.does("answer", id=ask.id, words=["blue"])
-            (whole,) = (await mine.does(do))["asks"]
-            (brief,) = (await mine.does(do, brief=True))["asks"]
+                await mine.action("answer", id=ask.id, words=["blue"])
+            (whole,) = (await mine.action(do))["asks"]
+            (brief,) = (await mine.action(do, brief=True))["asks"]
             assert whole["questions"][0]["question"] == long.text
             assert long.text.startswith(brief["questions"][0]["question"])
             assert len(json.dumps(brief)) < 2_000
@@ -59,7 +59,7 @@ async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
 
 
 def test_a_short_id_grows_until_no_other_begins_like_it() -> None:
-    bare = asks.opened(request(), now=0.0, deadline=None)
+    bare = asks.open_ask(request(), now=0.0, deadline=None)
 
     def ask(id: str) -> Ask:
         return replace(bare, id=id)
@@ -79,7 +79,7 @@ async def test_a_watcher_is_told_of_each_change_and_of_nothing_else(tmp_path: Pa
         ask = await mine.world.ask(COLOUR)
         assert [it["id"] for it in await coming] == [ask.id]
         coming = asyncio.ensure_future(picture())
-        await mine.does("answer", id=ask.id, words=["blue"])
+        await mine.action("answer", id=ask.id, words=["blue"])
         assert await coming == []
 
 
@@ -110,7 +110,7 @@ async def test_the_beginning_of_an_id_is_enough_in_any_case(tmp_path: Path) -> N
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         for given in (ask.id, ask.id[:1], f" {ask.id[:7].upper()} "):
-            assert (await mine.does("ask", id=given))["ask"]["id"] == ask.id
+            assert (await mine.action("ask", id=given))["ask"]["id"] == ask.id
 
 
 @pytest.mark.parametrize("given", ["zzz", "", "  ", None, 7, "\x1b[2J"])
@@ -120,7 +120,7 @@ async def test_an_unknown_id_is_answered_with_those_that_are_open(
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         with pytest.raises(NoOpenAsk) as refused:
-            await mine.does("answer", id=given, words=["blue"])
+            await mine.action("answer", id=given, words=["blue"])
         assert str(refused.value).endswith(f". Open now: {ask.id[:6]}")
         assert "\x1b" not in str(refused.value)
 
@@ -128,7 +128,7 @@ async def test_an_unknown_id_is_answered_with_those_that_are_open(
 async def test_an_unknown_id_where_nothing_is_open_says_so(tmp_path: Path) -> None:
     async with desk(tmp_path) as mine:
         with pytest.raises(NoOpenAsk, match=r"^No open question “k3f”\. None is open now\.$"):
-            await mine.does("cancel", id="k3f")
+            await mine.action("cancel", id="k3f")
 
 
 async def test_an_id_that_several_begin_with_is_answered_with_the_candidates(
@@ -141,7 +141,7 @@ async def test_an_id_that_several_begin_with_is_answered_with_the_candidates(
         firsts = [ask.id[0] for ask in asks]
         common = next(first for first in firsts if firsts.count(first) > 1)
         with pytest.raises(SeveralAsks) as refused:
-            await mine.does("answer", id=common, words=["x"])
+            await mine.action("answer", id=common, words=["x"])
         for ask in asks:
             assert (ask.id[:6] in str(refused.value)) == ask.id.startswith(common)
         assert len(await mine.pending()) == 17
@@ -155,10 +155,10 @@ async def test_history_has_the_newest_first_and_finds_words(tmp_path: Path) -> N
         for number, text in enumerate(("Which name?", "Which town?", "Which name again?")):
             ask = await mine.world.ask(replace(NAME, text=text), number=number)
             mine.world.clock.advance(1.0)
-            await mine.does("answer", id=ask.id, words=["x"])
+            await mine.action("answer", id=ask.id, words=["x"])
 
         async def texts(**given: Any) -> list[str]:
-            found = (await mine.does("history", **given))["asks"]
+            found = (await mine.action("history", **given))["asks"]
             return [ask["questions"][0]["question"] for ask in found]
 
         assert await texts() == ["Which name again?", "Which town?", "Which name?"]
@@ -178,12 +178,12 @@ async def test_another_users_commands_see_and_touch_nothing(tmp_path: Path) -> N
         assert await mine.pending(uid=stranger) == []
         for do in ("ask", "answer", "cancel"):
             with pytest.raises(NoOpenAsk, match="None is open now"):
-                await mine.does(do, uid=stranger, id=ask.id, words=["blue"])
+                await mine.action(do, uid=stranger, id=ask.id, words=["blue"])
         assert (await mine.world.now(ask)).open
-        await mine.does("answer", id=ask.id, words=["blue"])
-        assert (await mine.does("history", uid=stranger))["asks"] == []
+        await mine.action("answer", id=ask.id, words=["blue"])
+        assert (await mine.action("history", uid=stranger))["asks"] == []
         with pytest.raises(NoOpenAsk):
-            await mine.does("ask", uid=stranger, id=ask.id)
+            await mine.action("ask", uid=stranger, id=ask.id)
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +195,7 @@ async def test_what_is_asked_names_the_channels_that_work_and_the_others_trouble
     troubles = {"telegram": None, "web": None, "matrix": "access token refused"}
     async with desk(tmp_path, troubles=troubles) as mine:
         ask = await mine.world.ask()
-        found = await mine.does("ask", id=ask.id)
+        found = await mine.action("ask", id=ask.id)
         assert found["places"] == ["on Telegram", "in the web inbox"]
         assert found["troubles"] == {"Matrix": "access token refused"}
         assert found["ended"] is None
@@ -212,7 +212,7 @@ async def test_how_an_ask_ended_names_the_place(tmp_path: Path) -> None:
 
 async def test_limits_are_the_owners(tmp_path: Path) -> None:
     async with desk(tmp_path, withdraw_on_cancel=True) as mine:
-        assert await mine.does("limits") == {
+        assert await mine.action("limits") == {
             "longest": Policy().max_timeout,
             "withdraws": True,
         }

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chatbridge.core.errors import UnknownAsk
-from chatbridge.hub.terminals import Json, Request, Terminals
+from chatbridge.hub.control.server import Json, Request, Terminals
 
 PATIENCE = 20.0
 DEEP = b'{"do":"echo","say":' + b"[" * 5000 + b"]" * 5000 + b"}"

@@ -14,8 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli import tool_examples, tools
-from chatbridge.cli.tool_examples import SCHEMA
+from chatbridge.cli import commands
+from chatbridge.cli.agents import definition_files
+from chatbridge.cli.agents.definition_files import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.program import ROOT
@@ -47,7 +48,7 @@ def configure(folder: Path, toml: str) -> None:
 
 
 def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = tools.main(list(words))
+    code = commands.tools(list(words))
     return code, *capsys.readouterr()
 
 
@@ -274,7 +275,7 @@ def test_an_example_is_copied_into_the_owners_folder_and_works(
 def test_a_copy_names_the_schema_that_lies_beside_it(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in tool_examples.names():
+    for name in definition_files.names():
         assert done(capsys, "add", name)[0] == 0
         said = json.loads((folder / f"{name}.json").read_text())["$schema"]
         assert said == f"./{SCHEMA}"
@@ -323,7 +324,7 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        tools.main(["add", "git", name])
+        commands.tools(["add", "git", name])
     assert end.value.code == 64
     assert "there are: cargo, git" in capsys.readouterr().err
     assert not folder.exists()

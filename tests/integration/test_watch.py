@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.definitions.library import Library
-from chatbridge.commands.definitions.watch import LONGEST, QUIET, watch
+from chatbridge.commands.definitions.watch import LONGEST_SECONDS, QUIET_SECONDS, watch
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
 from tests.fakes.watched import PATIENCE, there, watched
@@ -81,8 +81,8 @@ async def test_after_one_that_could_not_be_taken_over_the_next_change_is_told(
     try:
         assert await asyncio.wait_for(told.get(), PATIENCE) == "bad"
         (tools / "git.json").write_text("good")
-        await asyncio.wait_for(clock.until_asleep(QUIET), PATIENCE)
-        clock.advance(QUIET)
+        await asyncio.wait_for(clock.until_asleep(QUIET_SECONDS), PATIENCE)
+        clock.advance(QUIET_SECONDS)
         assert await asyncio.wait_for(told.get(), PATIENCE) == "good"
     finally:
         watching.cancel()
@@ -104,12 +104,12 @@ async def test_several_changes_at_once_are_told_as_one(tools: Path) -> None:
 async def test_changes_without_an_end_are_told_all_the_same(tools: Path) -> None:
     async with watched(tools) as it:
         (tools / "git.json").write_text("first")
-        for number in range(round(LONGEST / QUIET)):
+        for number in range(round(LONGEST_SECONDS / QUIET_SECONDS)):
             assert await it.stirs()
             (tools / "git.json").write_text(str(number))
             assert await it.stirs()
             assert it.times == 1
-            it.clock.advance(QUIET)
+            it.clock.advance(QUIET_SECONDS)
         await it.again()
         assert it.seen == {f"{tools}/git.json": str(number)}
 
@@ -218,8 +218,8 @@ async def test_a_library_that_is_told_has_a_new_definition_at_once(tools: Path) 
     async with asyncio.timeout(PATIENCE):
         assert not await different.get()
         written(tools, "npm", definition("npm", "test"))
-        await clock.until_asleep(QUIET)
-        clock.advance(QUIET)
+        await clock.until_asleep(QUIET_SECONDS)
+        clock.advance(QUIET_SECONDS)
         assert await different.get()
     assert list(library.commands) == ["git_status", "npm_test"]
     task.cancel()

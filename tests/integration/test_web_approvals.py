@@ -13,8 +13,8 @@ from urllib.parse import unquote
 import httpx2
 import pytest
 
-from chatbridge.core import form
 from chatbridge.core.errors import NotHere
+from chatbridge.core.forms import form
 from chatbridge.core.model import ALLOW, Answer, Ask, Outcome, Person, Status, Subject, View
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import COMMAND, LONG_COMMAND

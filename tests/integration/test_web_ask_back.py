@@ -102,7 +102,7 @@ async def test_a_single_one_that_asks_back_says_so_in_the_end(web: Web) -> None:
     ended = await now(web, ask)
     assert ended.outcome
     assert ended.outcome.answers == (Answer(ask_back=AskBack.REPHRASE),)
-    await web.desk.broker.callers.delivered(CallName(link="link", request="1"))
+    await web.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     page = (await web.browser.get(f"/asks/{ask.id}/card")).text
     assert "Asked back" in page
     assert "asked to rephrase" in page

@@ -13,7 +13,7 @@ import pytest
 from chatbridge.channels.web.guard import HEADERS, Hosts, fits_token
 from chatbridge.channels.web.sessions import MOST_SESSIONS, SESSION_SECONDS, Sessions
 from chatbridge.core.login_codes import CODE_SECONDS
-from chatbridge.core.model import Note
+from chatbridge.core.model import ChannelState
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor
 
@@ -134,7 +134,7 @@ async def test_a_forged_cookie_is_no_cookie(web: Web) -> None:
     assert (await web.stranger.get("/api/asks", headers=headers)).status_code == 200
 
 
-async def noted(web: Web) -> Note:
+async def noted(web: Web) -> ChannelState:
     note = await web.desk.inbox.note("web", "sessions")
     assert note is not None
     return note
@@ -219,7 +219,9 @@ async def _until_data(lines: AsyncIterator[str]) -> AsyncIterator[str]:
 
 async def test_what_no_hub_has_noted_as_sessions_is_nobodys(web: Web) -> None:
     for value in ("{", "7", '{"digest": 1}', '[1, {"digest": "x"}, {"digest": 1, "ends": 2}]'):
-        await web.desk.inbox.remember(Note(channel="web", key="sessions", value=value, at=0.0))
+        await web.desk.inbox.remember(
+            ChannelState(channel="web", key="sessions", value=value, at=0.0)
+        )
         later = Sessions(TOKEN, web.desk.inbox, clock=web.clock)
         await later.load()
         assert later.of("x") is None

@@ -101,7 +101,7 @@ async def test_open_streams_and_slow_clients_do_not_hold_up_the_end(web: Web) ->
 
 
 async def test_a_closed_page_leaves_nothing_behind(web: Web) -> None:
-    readers = web.channel._events._readers
+    readers = web.channel.events._readers
     async with stream(web):
         assert len(readers) == 1
     async with asyncio.timeout(20):

@@ -14,12 +14,12 @@ import httpx2
 import pytest
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.receive import EVENTS
+from chatbridge.channels.web.request_parsing import EVENTS
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.policy import Policy
+from tests.fakes.fault_watch import faults, tried
 from tests.fakes.inbox import COMMAND, MULTI, SELECT, TEXT
-from tests.fakes.unshaken import faults, tried
 from tests.fakes.web import Web, running_web
 
 Json = dict[str, Any]

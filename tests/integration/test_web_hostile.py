@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web import server
-from chatbridge.channels.web.receive import MAX_BODY
-from chatbridge.core import form
+from chatbridge.channels.web.request_parsing import MAX_BODY
+from chatbridge.core.forms import form
 from chatbridge.core.model import Agent, Answer, Option, Person, Project, Question, QuestionType
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.web import MARK, TOKEN, Web, running_web
@@ -50,12 +50,6 @@ async def until_closed(reader: asyncio.StreamReader) -> bytes:
 # ── sizes and times ───────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_body_that_does_not_end_is_408_and_the_connection_closes(web: Web) -> None:
-    reply = await raw(web, b"Content-Type: application/json\r\nContent-Length: 50\r\n\r\n", b'{"a')
-    assert reply.startswith(b"HTTP/1.1 408")
-    assert b"connection: close" in reply.lower()
-
-
 async def test_a_declared_body_over_the_limit_is_413_before_it_is_read(web: Web) -> None:
     reply = await raw(web, f"Content-Length: {MAX_BODY + 1}\r\n\r\n".encode())
     assert reply.startswith(b"HTTP/1.1 413")
@@ -86,18 +80,6 @@ async def test_a_stranger_with_an_endless_body_is_cut_off(web: Web) -> None:
     reply = await until_closed(reader)
     assert reply.startswith(b"HTTP/1.1 401")
     writer.close()
-
-
-async def test_a_connection_without_a_request_makes_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.05)
-    async with running_web(tmp_path) as web:
-        reader, writer = await asyncio.open_connection(web.host, web.port)
-        writer.write(b"GET / HTTP/1.1\r\nHo")
-        assert await until_closed(reader) == b""
-        writer.close()
-        assert (await web.script.get("/api/asks")).status_code == 200
 
 
 async def test_a_connection_with_half_a_second_request_makes_room(

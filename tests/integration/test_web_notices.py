@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.model import Person, Project
-from chatbridge.core.notice import Level
+from chatbridge.core.model import Level, Person, Project
 from chatbridge.core.policy import DAY
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, TEXT
 from tests.fakes.web import Web, running_web
 from tests.fakes.web_stream import Stream, stream
-from tests.fakes.world import OWNER
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 

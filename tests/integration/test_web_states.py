@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
@@ -42,7 +42,7 @@ async def card(web: Web, ask: Ask) -> str:
 
 
 async def delivered(web: Web, number: int) -> None:
-    await web.desk.broker.callers.delivered(CallName(link=LINK, request=str(number)))
+    await web.desk.broker.waiting_calls.delivered(CallName(link=LINK, request=str(number)))
 
 
 async def after(web: Web, ask: Ask, seconds: float) -> None:
@@ -98,7 +98,7 @@ async def test_an_answer_that_no_agent_takes_is_called_kept_with_the_time_it_is_
 async def test_two_minutes_after_its_agent_left_the_card_and_the_list_say_so(web: Web) -> None:
     ask = await web.desk.ask(SELECT)
     said = "The agent is not waiting now. An answer is kept for its next call."
-    await web.desk.broker.callers.link_closed(LINK)
+    await web.desk.broker.waiting_calls.link_closed(LINK)
     assert said not in await card(web, ask)
     await after(web, ask, 120)
     assert said in await card(web, ask)
@@ -180,6 +180,6 @@ async def test_nobody_is_said_to_have_been_told_when_no_agent_was_waiting(web: W
     await web.desk.inbox.cancel(waited_for.id, reason=None, person=IN_A_BROWSER)
     assert "The agent was told." in await card(web, waited_for)
     left = await web.desk.ask(TEXT)
-    await web.desk.broker.callers.link_closed(LINK)
+    await web.desk.broker.waiting_calls.link_closed(LINK)
     await web.desk.inbox.cancel(left.id, reason=None, person=IN_A_BROWSER)
     assert "No agent was waiting." in await card(web, left)

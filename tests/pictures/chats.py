@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from html import escape
 
-from chatbridge.channels.matrix import keyboard as matrix_keyboard
-from chatbridge.channels.matrix import render as matrix
-from chatbridge.channels.telegram import render as telegram
-from chatbridge.core import form
+from chatbridge.channels.chat.keyboard import reactions
+from chatbridge.channels.matrix.render import card as matrix
+from chatbridge.channels.telegram.render import card as telegram
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status
 from tests import matrix_asks, telegram_asks
 from tests.telegram_asks import ADA, NOW, PRIVATE, approval, ask, select, stepped
@@ -79,7 +79,7 @@ def _telegram(shown: Ask) -> str:
 def _matrix(shown: Ask) -> str:
     card = matrix_asks.card(shown)
     drawing = matrix.draw_card(card, matrix_asks.SEEN)
-    seeds = "".join(f"<span>{key.emoji} 1</span>" for key in matrix_keyboard.keys(card))
+    seeds = "".join(f"<span>{key.emoji} 1</span>" for key in reactions(card))
     return (
         f'<div class="card"><div class="by">chatbridge</div>{drawing.html}</div>'
         f'<div class="reactions">{seeds}</div>'

@@ -7,8 +7,7 @@ import tempfile
 from html import escape
 from pathlib import Path
 
-from chatbridge.cli.connect import CLIENTS
-from chatbridge.cli.connect.program import program
+from chatbridge.cli.connect.catalogue import CLIENTS, program
 from tests.fakes.client_home import Home, before
 from tests.fakes.on_terminal import OnTerminal
 

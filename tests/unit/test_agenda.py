@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from chatbridge.core.agenda import FEW, Agenda
-from chatbridge.core.due import Due
+from chatbridge.core.asks.deadlines import Due
+from chatbridge.core.asks.scheduler import Scheduler
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -20,11 +20,11 @@ class Running:
 
     def __init__(self) -> None:
         self.clock = StillClock()
-        self.agenda = Agenda(self.clock)
+        self.agenda = Scheduler(self.clock)
         self.told: list[tuple[Due, str]] = []
 
     async def __aenter__(self) -> Running:
-        self._task = asyncio.ensure_future(self.agenda.run(self._act, stepped=nothing))
+        self._task = asyncio.ensure_future(self.agenda.run(self._act, on_clock_step=nothing))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -44,7 +44,7 @@ class Running:
 async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
     async with Running() as it:
         now = it.clock.time()
-        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.TURN)])
+        it.agenda.replace("one", [(now + 50, Due.DEADLINE), (now + 10, Due.REDRAW)])
         it.agenda.replace("two", [(now + 20, Due.DEADLINE)])
         it.agenda.replace("three", [(now + 30, Due.DEADLINE)])
         it.agenda.replace("one", [(now + 40, Due.DEADLINE)])
@@ -56,22 +56,11 @@ async def test_only_what_still_counts_is_told_and_the_nearest_first() -> None:
     assert it.told == [(Due.DEADLINE, "two"), (Due.DEADLINE, "one"), (Due.DEADLINE, "last")]
 
 
-async def test_what_has_ended_takes_no_room_until_its_time_would_have_come() -> None:
-    agenda = Agenda(StillClock())
-    for number in range(10):
-        agenda.replace(f"open {number}", [(1e12, Due.DEADLINE)])
-    largest = 0
-    for number in range(5_000):
-        agenda.replace(str(number), [(1e12, Due.DEADLINE), (1e12, Due.TURN)])
-        largest = max(largest, len(agenda))
-        agenda.replace(str(number), [])
-    assert largest <= 2 * 10 + FEW + 2
-    assert agenda.has("open 9", Due.DEADLINE)
-    assert not agenda.has("4999", Due.DEADLINE)
-
-
-async def test_a_deadline_that_is_moved_again_and_again_takes_no_room() -> None:
-    agenda = Agenda(StillClock())
-    for number in range(5_000):
-        agenda.replace("one", [(1e12 + number, Due.DEADLINE)])
-    assert len(agenda) <= FEW + 2
+async def test_what_was_replaced_takes_no_room() -> None:
+    agenda = Scheduler(StillClock())
+    agenda.replace("one", [(1e12, Due.DEADLINE), (1e12, Due.REDRAW)])
+    agenda.replace("two", [(1e12, Due.DEADLINE)])
+    agenda.replace("one", [])
+    assert len(agenda) == 1
+    assert agenda.has("two", Due.DEADLINE)
+    assert not agenda.has("one", Due.DEADLINE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.core.answers import check_answers
+from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.errors import InvalidAnswer
-from chatbridge.core.form import MAX_TEXT
+from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import Answer, Option, Question, QuestionType
 
 OPTIONS = (Option(label="red"), Option(label="blue"), Option(label="green"))

@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Project, Subject
-from chatbridge.tools.approval_subject import subject_of
+from chatbridge.tools.approvals.subject import subject_of
 
 LONG = "x\n" * 5_000
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.approval import TAP_IT, UNREAD, advance
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import TAP_IT, UNREAD, advance
+from chatbridge.core.forms.form import AskSession, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -73,7 +73,7 @@ def test_allowing_more_than_this_takes_a_second_tap() -> None:
 def test_a_destructive_command_takes_a_second_tap_on_a_screen_of_its_own() -> None:
     first = form.Choose(step=0, option=ALLOW)
     asked = moved(advance(DESTRUCTIVE, OPEN, first))
-    assert asked.view is View.REALLY
+    assert asked.view is View.CONFIRM_DESTRUCTIVE
     assert advance(DESTRUCTIVE, asked, first) == form.STALE  # a double tap
     assert advance(DESTRUCTIVE, asked, AskSession(step=asked.step)) == form.UNFIT
     session = form.Choose(step=asked.step, option=ALLOW_SESSION)
@@ -159,7 +159,9 @@ def test_only_a_fitting_tap_ever_allows(question: Question, moves: list[some.Mov
                     session = answer.values == ("session",)
                     assert session == (draft.view is View.SESSION)
                     assert not (session and subject.beyond)
-                    assert (draft.view is View.REALLY) == (subject.destructive and not session)
+                    assert (draft.view is View.CONFIRM_DESTRUCTIVE) == (
+                        subject.destructive and not session
+                    )
                     assert taps == (1 if session or subject.destructive else 0)
                 return
             case form.Refused(why=why):

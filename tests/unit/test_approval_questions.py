@@ -9,7 +9,7 @@ from hypothesis import given as examples
 from hypothesis import strategies as st
 
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.approval_questions import answered, questions_of
+from chatbridge.tools.approvals.tool import answered, questions_of
 from tests.unit.test_approval_subject import JSON
 
 COLOUR: dict[str, Any] = {

@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Project, Subject
-from chatbridge.tools import approval_subject
-from chatbridge.tools.approval_diff import COMPARED, NO_NEWLINE, effort, replaced, written
-from chatbridge.tools.approval_subject import CHANGE, COMMAND
+from chatbridge.tools.approvals import subject as approval_subject
+from chatbridge.tools.approvals.subject import (
+    CHANGE,
+    COMMAND,
+    COMPARED,
+    NO_NEWLINE,
+    effort,
+    replaced,
+    written,
+)
 
 SHOP = Project(key="/src/shop", name="shop")
 TEXTS = st.text(alphabet=st.sampled_from("ab \n\r\x0b\u2028+-@\\"), max_size=30)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.ask_user_input import AskUserInput, Limits, parse
-from chatbridge.tools.ask_user_schema import input_schema
+from chatbridge.tools.ask_user import AskUserInput, Limits, input_schema, parse
 
 LIMITS = Limits(default=300.0, longest=1800.0)
 Json = dict[str, Any]

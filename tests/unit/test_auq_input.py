@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Option, Question, QuestionType
-from chatbridge.tools.auq_input import AuqInput, Limits, parse, parse_fetch
-from chatbridge.tools.auq_schema import ask_schema, fetch_schema
+from chatbridge.tools.auq import AuqInput, Limits, ask_schema, fetch_schema, parse, parse_fetch
 from tests.auq_asks import BOTH, CHECKS, DATABASE, SESSION, Json
 
 LIMITS = Limits(questions=5, options=5)
@@ -154,14 +153,14 @@ def test_a_question_needs_each_of_its_parts(name: str) -> None:
 
 @pytest.mark.parametrize("session", [SESSION, SESSION[:8], f" {SESSION.upper()}\n"])
 def test_a_session_is_named_whole_or_by_its_beginning_in_any_case(session: str) -> None:
-    found = parse_fetch({"session_id": session, "blocking": True})
-    assert found.wait
-    assert SESSION.startswith(found.session)
+    found, wait = parse_fetch({"session_id": session, "blocking": True})
+    assert wait
+    assert SESSION.startswith(found)
 
 
 @pytest.mark.parametrize("given", [{}, {"blocking": None}, {"blocking": False}])
 def test_a_fetch_waits_only_if_it_is_told_to(given: Json) -> None:
-    assert not parse_fetch({"session_id": SESSION, **given}).wait
+    assert parse_fetch({"session_id": SESSION, **given}) == (SESSION, False)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcp_types import TextContent
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -21,9 +23,7 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.core.reach import Reach
-from chatbridge.tools.auq_input import Limits, parse
-from chatbridge.tools.auq_text import ended, pending, submitted
+from chatbridge.tools.auq import Limits, parse, render_fetched, render_result
 from tests.auq_asks import BOTH, FOLDER, ONE, SESSION, Json, golden
 
 NOW = 1000.0
@@ -41,7 +41,7 @@ def opened(arguments: Json) -> Ask:
         dialect="auq",
         questions=parse(arguments, Limits(questions=5, options=5)).questions,
     )
-    return replace(asks.opened(request, now=NOW, deadline=None), id=SESSION)
+    return replace(transitions.open_ask(request, now=NOW, deadline=None), id=SESSION)
 
 
 def closed(arguments: Json, status: Status, *answers: Answer, reason: str | None = None) -> Ask:
@@ -58,8 +58,14 @@ def call_of(ask: Ask, *, late: bool = False) -> Call:
     return Call(name=name, ask_id=ask.id, question_ids=(), started_at=NOW, late=late)
 
 
-def told(ask: Ask, reach: Reach = REACHED, *, fetched: bool = False) -> tuple[str, bool]:
-    return ended(ask, call_of(ask), reach, fetched=fetched)
+def told(
+    ask: Ask, reach: Reach = REACHED, *, fetched: bool = False, late: bool = False
+) -> tuple[str, bool]:
+    render = render_fetched if fetched else render_result
+    result = render(ask, call_of(ask, late=late), reach)
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text, bool(result.is_error)
 
 
 ANSWERED = {
@@ -126,16 +132,15 @@ def test_an_answer_after_the_time_out_is_an_answer_that_says_so() -> None:
 
 
 def test_an_answer_that_was_kept_for_this_call_says_so() -> None:
-    ask = answered(SQLITE)
-    assert ended(ask, call_of(ask, late=True), REACHED, fetched=False) == (golden("late"), False)
+    assert told(answered(SQLITE), late=True) == (golden("late"), False)
 
 
 def test_a_set_that_is_open_tells_how_to_fetch_and_if_nobody_was_reached() -> None:
     ask = opened(BOTH)
-    assert submitted(ask, nobody=None) == golden("submitted")
-    assert submitted(ask, nobody=UNREACHED.nobody) == golden("submitted_unreached")
-    assert pending(ask, nobody=None) == golden("pending")
-    assert pending(ask, nobody=UNREACHED.nobody) == golden("pending_unreached")
+    assert told(ask) == (golden("submitted"), False)
+    assert told(ask, UNREACHED) == (golden("submitted_unreached"), False)
+    assert told(ask, fetched=True) == (golden("pending"), False)
+    assert told(ask, UNREACHED, fetched=True) == (golden("pending_unreached"), False)
 
 
 def test_every_golden_file_is_ended_by_one_line_break() -> None:

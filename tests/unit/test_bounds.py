@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatbridge.core.bounds import MAX_CHARACTERS, MAX_HIDDEN, bounded_request, bounded_text
+from chatbridge.core.bounds import MAX_CHARACTERS, MAX_HIDDEN, bound_request, bound_text
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import (
     Agent,
@@ -50,19 +50,20 @@ def options(count: int, description: str) -> Question:
 def test_long_runs_of_hidden_characters_are_counted_and_many_of_them_stored_as_codes(
     text: str, stored: str
 ) -> None:
-    assert bounded_text(text) == stored
+    assert bound_text(text) == stored
 
 
 @pytest.mark.parametrize(
     "text", ["a\u200bb\u200b", "👩🏽‍💻 می\u200cخواهم e\u0301", "two\r\nlines", "soft\xad-\u200fhy"]
 )
 def test_a_text_with_few_hidden_characters_is_stored_as_it_came(text: str) -> None:
-    assert bounded_text(text) == text
+    assert bound_text(text) == text
 
 
+@example("\u200b\u0301", 501)
 @given(st.text("\u200b\u202e\u0301❤\ufe0f\u200d\ue000\U000f1234", max_size=9), st.integers(1, 900))
 def test_whatever_is_stored_is_drawn_with_few_codes_to_make(text: str, times: int) -> None:
-    stored = bounded_text(f"{text}a" * times)
+    stored = bound_text(f"{text}a" * times)
     codes = visible(stored).count("⟨U+") - stored.count("⟨U+")
     assert codes <= MAX_HIDDEN
 
@@ -83,7 +84,7 @@ async def test_every_text_of_an_ask_is_bounded_and_what_goes_back_to_the_agent_i
     )
     marked = "⟨U+200B ×20⟩"
     asked = request(given, title=f"Set{run}")
-    bounded = await bounded_request(asked)
+    bounded = await bound_request(asked)
     (stored,) = bounded.questions
     assert bounded.title == f"Set{marked}"
     assert (stored.text, stored.placeholder, stored.title) == (
@@ -97,9 +98,9 @@ async def test_every_text_of_an_ask_is_bounded_and_what_goes_back_to_the_agent_i
 
 
 async def test_questions_that_are_long_only_together_are_refused_with_their_size() -> None:
-    await bounded_request(request(options(3, "x" * 100_000)))
+    await bound_request(request(options(3, "x" * 100_000)))
     with pytest.raises(ToolInputError) as refused:
-        await bounded_request(request(options(3, "x" * 100_000), options(2, "x" * 100_000)))
+        await bound_request(request(options(3, "x" * 100_000), options(2, "x" * 100_000)))
     sentence, details = str(refused.value).split("\n")
     assert sentence == "Validation error: there is too much text"
     assert details.startswith("questions: given 500,0")
@@ -128,4 +129,4 @@ async def test_questions_that_are_long_only_together_are_refused_with_their_size
 )
 async def test_what_is_too_long_once_it_is_visible_is_refused(question: Question) -> None:
     with pytest.raises(ToolInputError, match="too much text"):
-        await bounded_request(request(question))
+        await bound_request(request(question))

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.card import Act, Card, Role, State
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction, Card, Role, State
+from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -66,7 +66,7 @@ def ask(*questions: Question, draft: Draft | None = None) -> Ask:
 
 
 def card(shown: Ask, *, latest: float | None = None) -> Card:
-    return draw(shown, channel="telegram", latest_deadline=latest)
+    return build_card(shown, channel="telegram", latest_deadline=latest)
 
 
 def roles(shown: Card) -> list[Role]:
@@ -76,7 +76,7 @@ def roles(shown: Card) -> list[Role]:
 # ── the form's screens (T1 to T8) ─────────────────────────────────────────────────────────────────
 
 
-def test_t1_a_select_shows_its_options_other_and_cancel() -> None:
+def test_a_select_shows_its_options_other_and_cancel() -> None:
     shown = card(ask())
     assert (shown.state, shown.glyph, shown.view) == (State.OPEN, "❓", View.QUESTION)
     assert (shown.project, shown.label, shown.agent) == ("shop-api", "work laptop", "Claude Code")
@@ -84,15 +84,15 @@ def test_t1_a_select_shows_its_options_other_and_cancel() -> None:
     first, second = shown.choices
     assert (first.number, first.label, first.recommended) == (1, "PostgreSQL", True)
     assert first.description == "about 9 s more"
-    assert second.does == form.Choose(step=0, option=1)
+    assert second.action == form.Choose(step=0, option=1)
     assert roles(shown) == [Role.OTHER, Role.CANCEL]
 
 
-def test_t2_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -> None:
+def test_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -> None:
     shown = card(ask(MULTI, draft=Draft(entries=(Entry(picked=(0,), text="lint\nfirst"),))))
     on, off = shown.choices
-    assert (on.picked, on.does) == (True, form.Toggle(step=0, option=0, on=False))
-    assert (off.picked, off.does) == (False, form.Toggle(step=0, option=1, on=True))
+    assert (on.picked, on.action) == (True, form.Toggle(step=0, option=0, on=False))
+    assert (off.picked, off.action) == (False, form.Toggle(step=0, option=1, on=True))
     assert roles(shown) == [Role.OTHER, Role.SKIP, Role.DROP_OTHER, Role.DONE, Role.CANCEL]
     done, drop = shown.button(Role.DONE), shown.button(Role.DROP_OTHER)
     assert done is not None
@@ -101,20 +101,20 @@ def test_t2_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked(
     assert drop.label == "lint first"
 
 
-def test_t3_a_confirm_is_yes_and_no() -> None:
+def test_a_confirm_is_yes_and_no() -> None:
     shown = card(ask(CONFIRM))
     assert [choice.label for choice in shown.choices] == ["Yes", "No"]
     assert roles(shown) == [Role.CANCEL]
 
 
-def test_t4_a_text_has_no_options_and_its_placeholder_in_one_line() -> None:
+def test_a_text_has_no_options_and_its_placeholder_in_one_line() -> None:
     shown = card(ask(TEXT))
     assert (shown.type, shown.choices) == (QuestionType.TEXT, ())
     assert shown.placeholder == "a name or two"
     assert roles(shown) == [Role.CANCEL]
 
 
-def test_t6_a_step_says_where_it_is_and_leads_back() -> None:
+def test_a_step_says_where_it_is_and_leads_back() -> None:
     asked = ask(SELECT, MULTI, TEXT)
     entries = (Entry(picked=(1,), done=True), Entry(), Entry())
     shown = card(replace(asked, draft=Draft(entries=entries, at=1, step=1)))
@@ -122,7 +122,7 @@ def test_t6_a_step_says_where_it_is_and_leads_back() -> None:
     assert roles(shown) == [Role.OTHER, Role.BACK, Role.SKIP, Role.DONE, Role.CANCEL]
 
 
-def test_t6_the_review_lists_what_was_put_in_and_edits_each() -> None:
+def test_the_review_lists_what_was_put_in_and_edits_each() -> None:
     entries = (
         Entry(picked=(0,), done=True),
         Entry(done=True),
@@ -144,14 +144,14 @@ def test_an_edited_question_shows_what_was_entered_and_leads_back() -> None:
     assert Role.BACK in roles(shown)
 
 
-def test_t7_other_asks_for_a_text_and_leads_back_to_the_options() -> None:
+def test_other_asks_for_a_text_and_leads_back_to_the_options() -> None:
     shown = card(ask(draft=Draft(entries=(Entry(),), view=View.OTHER)))
     assert (shown.view, shown.choices, shown.question) == (View.OTHER, (), "Which **database**?")
     assert roles(shown)[0] is Role.BACK
 
 
 @pytest.mark.parametrize(("at", "question"), [(0, "Which **database**?"), (2, "")])
-def test_t8_cancel_asks_first_from_a_question_and_from_the_review(at: int, question: str) -> None:
+def test_cancel_asks_first_from_a_question_and_from_the_review(at: int, question: str) -> None:
     draft = Draft(entries=(Entry(), Entry()), view=View.CANCEL, at=at)
     shown = card(ask(SELECT, TEXT, draft=draft))
     assert roles(shown) == [Role.EXPLAIN, Role.REPHRASE, Role.BACK, Role.CANCEL_NOW]
@@ -161,23 +161,23 @@ def test_t8_cancel_asks_first_from_a_question_and_from_the_review(at: int, quest
 # ── time, titles, declared defaults (T9, T15) ─────────────────────────────────────────────────────
 
 
-def test_t9_the_last_fifth_is_soon_but_at_most_ten_minutes() -> None:
+def test_the_last_fifth_is_soon_but_at_most_ten_minutes() -> None:
     assert card(ask()).soon_at == pytest.approx(340.0)
     assert card(replace(ask(), deadline=100.0 + 7200)).soon_at == 100.0 + 7200 - 600
     assert card(replace(ask(), deadline=None)).soon_at is None
 
 
-def test_t9_more_time_is_offered_until_the_latest_deadline() -> None:
+def test_more_time_is_offered_until_the_latest_deadline() -> None:
     extend = card(ask(), latest=500.0).button(Role.EXTEND)
     assert extend is not None
-    assert extend.does is Act.EXTEND
+    assert extend.action is AskAction.EXTEND
     assert card(ask(), latest=400.0).button(Role.EXTEND) is None
     assert card(replace(ask(), deadline=None), latest=500.0).button(Role.EXTEND) is None
 
 
-def test_t15_an_open_card_says_that_nobody_waits() -> None:
-    assert card(replace(ask(), alone=True)).alone
-    assert not card(replace(ask(), alone=True, status=Status.TIMED_OUT)).alone
+def test_an_open_card_says_that_nobody_waits() -> None:
+    assert card(replace(ask(), orphaned=True)).orphaned
+    assert not card(replace(ask(), orphaned=True, status=Status.TIMED_OUT)).orphaned
 
 
 @pytest.mark.parametrize(
@@ -230,34 +230,37 @@ def test_an_ended_card_has_nothing_to_fill_in(
     assert [line.question for line in ended.lines] == ["Which **database**?"]
 
 
-def test_t10_t11_an_answered_card_says_what_was_answered_and_by_whom() -> None:
-    here, elsewhere = draw(answered(), channel="telegram"), draw(answered(), channel="web")
+def test_an_answered_card_says_what_was_answered_and_by_whom() -> None:
+    here, elsewhere = (
+        build_card(answered(), channel="telegram"),
+        build_card(answered(), channel="web"),
+    )
     assert [line.answer for line in here.lines] == ["PostgreSQL"]
     assert (here.by, here.by_you, elsewhere.by_you) == (ADA, True, False)
 
 
-def test_t12_a_cancelled_card_has_the_reason_and_no_answer() -> None:
+def test_a_cancelled_card_has_the_reason_and_no_answer() -> None:
     outcome = Outcome(at=200.0, reason="later", by=ADA)
     shown = card(replace(ask(), status=Status.CANCELLED, outcome=outcome))
     assert shown.outcome is not None
     assert (shown.outcome.reason, shown.lines[0].answer) == ("later", None)
 
 
-def test_t13_answer_anyway_opens_the_form_again_without_a_cancel() -> None:
+def test_answer_anyway_opens_the_form_again_without_a_cancel() -> None:
     late = replace(ask(), status=Status.TIMED_OUT, draft=Draft(entries=(Entry(),), late=True))
     shown = card(late, latest=1e9)
     assert (shown.state, shown.glyph, shown.view) == (State.LATE, "⌛", View.QUESTION)
     assert roles(shown) == [Role.OTHER]
 
 
-def test_t13_a_default_that_stood_in_says_so_and_takes_no_late_answer() -> None:
+def test_a_default_that_stood_in_says_so_and_takes_no_late_answer() -> None:
     stood_in = Outcome(at=400.0, answers=(Answer(values=("SQLite",), decided_by="timeout"),))
     shown = card(replace(ask(), status=Status.TIMED_OUT, outcome=stood_in))
     assert shown.lines[0].answer == "SQLite"
     assert roles(shown) == []
 
 
-def test_t14_a_late_answer_is_kept_until_it_is_handed_over() -> None:
+def test_a_late_answer_is_kept_until_it_is_handed_over() -> None:
     late = replace(ask(), status=Status.TIMED_OUT, outcome=Outcome(at=400.0), late=CHOSEN)
     kept = card(replace(late, kept=True, kept_until=900.0))
     assert (kept.state, kept.kept_until, roles(kept)) == (State.KEPT, 900.0, [Role.DISCARD])

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from hypothesis import given
 
-from chatbridge.core import asks, form
-from chatbridge.core.card import Act, Card, Role
-from chatbridge.core.draw import draw
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction, Card, Role
+from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests import strategies as some
 
@@ -18,9 +19,11 @@ SCRIPTS_NEED = "\u200c\u200d"
 
 
 def events(card: Card) -> Iterator[form.Event]:
-    yield from (choice.does for choice in card.choices)
+    yield from (choice.action for choice in card.choices)
     yield from (line.edit for line in card.lines if line.edit)
-    yield from (button.does for button in card.buttons if not isinstance(button.does, Act))
+    yield from (
+        button.action for button in card.buttons if not isinstance(button.action, AskAction)
+    )
 
 
 def agent_texts(card: Card) -> Iterator[tuple[str, bool]]:
@@ -40,8 +43,8 @@ def agent_texts(card: Card) -> Iterator[tuple[str, bool]]:
 
 @given(some.asks())
 def test_every_button_on_a_card_does_something(ask: Ask) -> None:
-    for event in events(draw(ask, channel="web", latest_deadline=1e9)):
-        step = asks.stepped(ask, event)
+    for event in events(build_card(ask, channel="web", latest_deadline=1e9)):
+        step = transitions.apply_event(ask, event)
         # "Done (0)" and leaving an edit with nothing picked say what is missing.
         missing = step is form.NONE_PICKED and isinstance(event, form.Done | form.Back)
         assert missing or not isinstance(step, form.Refused), (event, step)
@@ -49,7 +52,7 @@ def test_every_button_on_a_card_does_something(ask: Ask) -> None:
 
 @given(some.asks())
 def test_no_card_holds_a_character_that_turns_or_hides_text(ask: Ask) -> None:
-    for text, one_line in agent_texts(draw(ask, channel="web")):
+    for text, one_line in agent_texts(build_card(ask, channel="web")):
         allowed = SCRIPTS_NEED if one_line else SCRIPTS_NEED + "\n\t"
         raw = {c for c in text if unicodedata.category(c) in ("Cc", "Cf", "Cs")} - set(allowed)
         assert not raw, text
@@ -57,7 +60,7 @@ def test_no_card_holds_a_character_that_turns_or_hides_text(ask: Ask) -> None:
 
 @given(some.asks())
 def test_a_card_has_one_button_of_each_kind_and_forward_only_for_the_open(ask: Ask) -> None:
-    card = draw(ask, channel="web", latest_deadline=1e9)
+    card = build_card(ask, channel="web", latest_deadline=1e9)
     roles = [button.role for button in card.buttons]
     assert len(roles) == len(set(roles))
     assert ask.open or not {Role.CANCEL, Role.EXTEND} & set(roles)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Command
 from tests.fakes.made_commands import made
 
 HERE = Path("/project")

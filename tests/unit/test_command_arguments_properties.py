@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from chatbridge.commands.arguments.argv import LONGEST_IN_ALL, argv_of, flag_of, style_of
-from chatbridge.commands.arguments.input_schema import schema_of
-from chatbridge.commands.definitions.command import Command
-from chatbridge.commands.definitions.definition import Option
+from chatbridge.commands.definitions.definition import Command, Option
+from chatbridge.commands.tools.tool import schema_of
 from chatbridge.core.errors import ToolInputError
 from tests.fakes.made_commands import made
 from tests.fakes.option_strategies import JUNK, TEXTS, commands, given_for

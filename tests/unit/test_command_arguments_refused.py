@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import Command
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from tests.fakes.made_commands import made
 

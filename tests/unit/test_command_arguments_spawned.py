@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.environment import environment_of
-from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.arguments.executable import Programs, environment_of
+from chatbridge.commands.definitions.definition import Command
 from tests.fakes.made_commands import made
+
+pytestmark = pytest.mark.process
 
 PYTHON = os.path.realpath(sys.executable)
 """Outside of the project whose tests these are."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.arguments.descriptions import description_of
+from chatbridge.commands.tools.tool import description_of
 from tests.fakes.made_commands import made
 
 

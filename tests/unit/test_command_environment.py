@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.arguments.environment import environment_of, never
-from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.arguments.executable import Programs, environment_of, never
 
 OWN = {
     "CHATBRIDGE_TELEGRAM__TOKEN": "123:abc",
@@ -125,6 +124,7 @@ def test_a_user_whom_the_system_does_not_know_keeps_their_home(
     assert "HOME" not in of({})
 
 
+@pytest.mark.process
 def test_git_takes_no_alias_from_a_repository_that_set_its_variables(
     tmp_path: Path,
 ) -> None:
@@ -158,6 +158,7 @@ def test_whatever_is_named_no_secret_and_nothing_of_chatbridges_gets_through(
     assert all(os.path.isabs(each) for each in found["PATH"].split(":"))
 
 
+@pytest.mark.process
 def test_git_that_wants_an_editor_or_a_password_fails_instead_of_waiting(tmp_path: Path) -> None:
     environment = {**environment_of((), secrets=(), path=Programs().path()), "HOME": str(tmp_path)}
 

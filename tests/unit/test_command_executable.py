@@ -10,8 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.commands.arguments.executable import Programs, called
+from chatbridge.commands.arguments.argv import argv_of
+from chatbridge.commands.arguments.executable import Programs
 from chatbridge.core.errors import CommandUnusable
+from tests.fakes.made_commands import made
 
 
 @pytest.fixture(autouse=True)
@@ -199,8 +201,9 @@ def test_a_whole_path_is_taken_with_the_owners_home(home: Path) -> None:
     file = program(home / "bin")
     assert programs().find(file) == file
     assert programs().find("~/bin/tool") == file
-    assert called("~/bin/tool") == file
-    assert [called("tool"), called("/bin//tool")] == ["tool", "/bin//tool"]
+    named = ("~/bin/tool", "tool", "/bin//tool")
+    told = [argv_of(made(program=each), {}, project=home)[0] for each in named]
+    assert told == [file, "tool", "/bin//tool"]
 
 
 @pytest.mark.parametrize("name", ["bin/tool", "./tool", "../tool", "~nobody-of-that-name/tool"])

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from chatbridge.commands.arguments.input_schema import schema_of
-from chatbridge.commands.definitions.command import Command, commands_of
-from chatbridge.commands.definitions.definition import Definition
+from chatbridge.commands.definitions.definition import Command, Definition, commands_of
+from chatbridge.commands.tools.tool import schema_of
 from tests.fakes.made_commands import made
 from tests.fakes.option_strategies import commands
 

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from chatbridge.cli import history, pending, status, tables, times
-from chatbridge.cli.doctor.screen import drawn
-from chatbridge.core import asks
-from chatbridge.core.as_json import ask_object
+from chatbridge.cli.doctor.command import drawn
+from chatbridge.cli.hub import control
+from chatbridge.cli.questions import lists
+from chatbridge.cli.ui import tables, wording
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -26,7 +29,6 @@ from chatbridge.core.model import (
     Status,
     Subject,
 )
-from chatbridge.core.words import clock_time
 
 Json = dict[str, Any]
 NOW = 1_794_782_460.0
@@ -41,7 +43,7 @@ def ask(project: str, agent: str, *questions: Question, left: float | None, titl
         title=title or None,
         questions=questions,
     )
-    opened = asks.opened(request, now=NOW, deadline=None if left is None else NOW + left)
+    opened = transitions.open_ask(request, now=NOW, deadline=None if left is None else NOW + left)
     return replace(opened, id=f"{project}-and-more")
 
 
@@ -70,16 +72,13 @@ RELEASE = replace(
 
 
 def screen(parts: list[tables.Table | str], room: int) -> str:
-    rows = [part for part in parts if isinstance(part, tables.Table)]
-    widths = tables.layout(rows, room)
-    return "".join(
-        tables.plain(part, widths) if isinstance(part, tables.Table) else f"{part}\n"
-        for part in parts
-    )
+    return "".join(f"{line}\n" for line in tables.lines(parts, room))
 
 
 def test_pending_looks_as_it_was_drawn() -> None:
-    found = pending.screen([shown(it) for it in (DATABASE, APPROVAL, RELEASE)], now=NOW, room=80)
+    found = lists.pending_screen(
+        [shown(it) for it in (DATABASE, APPROVAL, RELEASE)], now=NOW, room=80
+    )
     assert screen(found, 78) == (
         "ID       PROJECT    AGENT         QUESTION                                LEFT\n"
         "shop-a   shop-api   Claude Code   Which database should the integrat…     1:48\n"
@@ -93,14 +92,14 @@ def test_pending_looks_as_it_was_drawn() -> None:
 @pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
 def test_the_live_view_fits_the_terminal_and_counts_what_does_not(count: int, said: str) -> None:
     asks_there = [shown(DATABASE)] * count
-    lines = screen(pending.live_screen(asks_there, now=NOW, height=10), 80).splitlines()
+    lines = screen(lists.live_screen(asks_there, now=NOW, height=10), 80).splitlines()
     assert len(lines) <= 10
     assert said in lines[-3]
     assert lines[-2:] == ["", "Ctrl-C: leave"]
 
 
 def test_on_a_narrow_terminal_the_id_and_the_time_are_whole() -> None:
-    found = pending.screen([shown(it) for it in (DATABASE, RELEASE)], now=NOW, room=40)
+    found = lists.pending_screen([shown(it) for it in (DATABASE, RELEASE)], now=NOW, room=40)
     assert screen(found[:1], 40) == (
         "ID       PRO…   AGE…   QUESTION     LEFT\n"
         "shop-a   sho…   Cla…   Which d…     1:48\n"
@@ -109,11 +108,11 @@ def test_on_a_narrow_terminal_the_id_and_the_time_are_whole() -> None:
 
 
 def test_nothing_that_waits_is_said_in_a_sentence() -> None:
-    assert pending.screen([], now=NOW, room=80) == ["Nothing is waiting."]
+    assert lists.pending_screen([], now=NOW, room=80) == ["Nothing is waiting."]
 
 
 def test_nobody_is_told_to_answer_an_approval_here() -> None:
-    found = pending.screen([shown(APPROVAL)], now=NOW, room=80)
+    found = lists.pending_screen([shown(APPROVAL)], now=NOW, room=80)
     assert found[1:] == ["", "Live view: chatbridge pending --watch"]
 
 
@@ -132,14 +131,14 @@ def test_nobody_is_told_to_answer_an_approval_here() -> None:
     ],
 )
 def test_what_is_left_of_the_time(rest: float | None, said: str) -> None:
-    assert times.left(None if rest is None else NOW + rest, now=NOW) == said
+    assert wording.left(None if rest is None else NOW + rest, now=NOW) == said
 
 
 @pytest.mark.parametrize(
     ("seconds", "said"), [(3600.0, "1 h"), (5400.0, "90 min"), (90.0, "90 s"), (172_800.0, "2 d")]
 )
 def test_a_time_is_whole_in_the_largest_unit_that_fits(seconds: float, said: str) -> None:
-    assert times.duration(seconds) == said
+    assert wording.duration(seconds) == said
 
 
 def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:
@@ -156,11 +155,11 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
         ended(DATABASE, Status.ANSWERED, at=yesterday, answers=(Answer(values=("SQLite",)),)),
     ]
     at = clock_time(NOW)
-    assert screen(history.screen(found), 80) == (
-        f"{times.day(yesterday)}\n"
+    assert screen(lists.history_screen(found), 80) == (
+        f"{wording.day(yesterday)}\n"
         f"{at}   shop-api   Which database should the integra…   SQLite\n"
         "\n"
-        f"{times.day(NOW)}\n"
+        f"{wording.day(NOW)}\n"
         f"{at}   shop-api   Which database should the integra…   cancelled: not now\n"
         f"{at}   infra1     Approve: terraform apply plan.out    allowed for this session\n"
     )
@@ -181,7 +180,7 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
     ],
 )
 def test_how_it_ended_in_a_few_words(found: Json, said: str) -> None:
-    assert history.said(found) == said
+    assert lists.said(found) == said
 
 
 STATUS: Json = {
@@ -204,7 +203,7 @@ STATUS: Json = {
 
 
 def test_status_looks_as_the_doctor_does() -> None:
-    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    found = control.findings({**STATUS, "version": "0.0.1"}, now=NOW)
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
@@ -220,12 +219,12 @@ def test_status_looks_as_the_doctor_does() -> None:
 
 
 def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
-    assert status.other_version("0.0.1", "link")[1] == "chatbridge stop"
+    assert control.restart_of("link") == "chatbridge stop"
 
 
 def test_status_without_channels_says_what_to_do() -> None:
     bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
-    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
+    found = "".join(drawn(it, width=80) for it in control.findings(bare, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
     assert "none is connected" in found
     assert "none is open" in found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.tools import told
+from chatbridge.commands.tools import presentation
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 
@@ -60,7 +60,7 @@ NOT_STARTED = replace(ended(Stage.DENIED, reason="Denied: later"), started_at=No
     ],
 )
 def test_every_end_is_one_sentence(operation: Operation, sentence: str) -> None:
-    assert told.sentence(operation) == sentence
+    assert presentation.sentence(operation) == sentence
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_every_end_is_one_sentence(operation: Operation, sentence: str) -> None:
 )
 def test_what_is_on_the_way_says_what_it_waits_for(stage: Stage, sentence: str) -> None:
     operation = replace(ENDED, stage=stage, ended_at=None, result=Result())
-    assert told.on_the_way(operation, 1060.0) == sentence
+    assert presentation.on_the_way(operation, 1060.0) == sentence
 
 
 def test_a_command_line_is_quoted_and_nothing_in_it_is_hidden() -> None:
-    assert told.command_line(ENDED) == "git commit '--message=two words' -- 'ab'"
+    assert presentation.command_line(ENDED) == "git commit '--message=two words' -- 'ab'"
     long = replace(ENDED, plan=replace(PLAN, argv=("git", "x" * 10_000)))
-    assert len(told.command_line(long)) == told.LONGEST_COMMAND
+    assert len(presentation.command_line(long)) == presentation.LONGEST_COMMAND
 
 
 def test_what_a_record_has_nothing_to_say_about_is_left_out() -> None:
-    assert told.record(ENDED, 2000.0) == {
+    assert presentation.record(ENDED, 2000.0) == {
         "operationId": ENDED.id,
         "tool": "git_commit",
         "status": "succeeded",
@@ -97,7 +97,7 @@ def test_what_a_record_has_nothing_to_say_about_is_left_out() -> None:
 def test_a_whole_record_has_both_ends_of_the_output_and_its_file() -> None:
     operation = ended(Stage.FAILED, exit_code=1, head="a\x1b[1mb\n", tail="z\n", size=1000)
     file = Path("/state/operations/x.txt")
-    found = told.record(operation, 2000.0, file=file, whole=True)
+    found = presentation.record(operation, 2000.0, file=file, whole=True)
     left = 1000 - len("a\x1b[1mb\n") - len("z\n")
     assert found["output"] == {"head": "ab\n", "tail": "z\n", "leftOut": left, "file": str(file)}
     assert "lastLines" not in found
@@ -107,19 +107,19 @@ def test_where_not_all_was_kept_the_file_is_not_said_to_have_all() -> None:
     operation = ended(
         Stage.SUCCEEDED, exit_code=0, head="a\n", tail="z\n", size=9000, left_out=4000
     )
-    said = told.printed(operation, Path("/x.txt"))
+    said = presentation.printed(operation, Path("/x.txt"))
     assert said == "a\n… 8,996 bytes left out; most of it is in /x.txt …\nz"
-    assert told.printed(operation, None) == "a\n… 8,996 bytes left out …\nz"
+    assert presentation.printed(operation, None) == "a\n… 8,996 bytes left out …\nz"
 
 
 @pytest.mark.parametrize("head", ["", "\n\n", "\x1b[0m"])
 def test_where_nothing_was_printed_that_is_said(head: str) -> None:
     operation = ended(Stage.SUCCEEDED, exit_code=0, head=head, size=len(head))
-    assert told.printed(operation, Path("/x.txt")) == "(no output)"
+    assert presentation.printed(operation, Path("/x.txt")) == "(no output)"
 
 
 def test_a_pushed_message_has_the_last_lines_and_one_sentence() -> None:
     lines = "\n".join(f"line {number}" for number in range(40))
-    found = told.message(ended(Stage.FAILED, exit_code=1, head=lines, size=len(lines)))
+    found = presentation.message(ended(Stage.FAILED, exit_code=1, head=lines, size=len(lines)))
     assert found["lastLines"].split("\n") == [f"line {number}" for number in range(28, 40)]
     assert found["message"].startswith("git commit failed: exit 1 after 12 s. Call status")

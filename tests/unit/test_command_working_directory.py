@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.commands.arguments.working_directory import folder_of, project_folder
+from chatbridge.commands.arguments.argv import folder_of, project_folder
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from tests.fakes.made_commands import made
 

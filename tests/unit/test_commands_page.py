@@ -13,8 +13,13 @@ import pytest
 from pydantic import BaseModel
 
 from chatbridge.commands.definitions.check import check
-from chatbridge.commands.definitions.command import commands_of
-from chatbridge.commands.definitions.definition import Definition, Option, Subcommand, _Rules
+from chatbridge.commands.definitions.definition import (
+    Definition,
+    Option,
+    Subcommand,
+    _Rules,
+    commands_of,
+)
 from chatbridge.core.operation import Stage
 from tests.unit.test_docs import ROOT, TEST, functions_of
 
@@ -22,7 +27,7 @@ PAGE = (ROOT / "docs" / "commands.md").read_text()
 DEFINITIONS = ROOT / "chatbridge" / "commands" / "definitions"
 PARTS = {1: 4, 2: 4, 3: 4, 4: 4, 5: 3, 6: 4, 7: 4, 8: 6, 9: 5}
 """Of the document, and how many requirements each has."""
-KIND_AT = {"Finding": 1, "NotJson": 0, "_NotUsed": 0}
+KIND_AT = {"Finding": 1, "Unusable": 0}
 """Which argument of these is a problem's kind."""
 ROW = re.compile(r"^\| (`.+?) \| (.*?) \|", re.MULTILINE)
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, Found, found_clients
-from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE
-from chatbridge.cli.connect.program import Program
+from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE, CLIENTS, Program
+from chatbridge.cli.connect.plans import Found, found_clients
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import TOOLS
 from tests.fakes.client_home import START, WAIT, Home, after, before
@@ -23,7 +22,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def found(home: Home, client: str) -> Found:
-    return next(it for it in found_clients(home.environ) if it.client == client)
+    return next(it for it in found_clients(home.environ) if it.client.name == client)
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -175,14 +174,12 @@ def test_the_time_out_is_in_seconds_for_all_and_within_what_the_client_can_do(
 def test_only_clients_that_are_here_are_found(home: Home) -> None:
     assert found_clients(home.environ) == []
     (home.path / ".codex").mkdir()
-    assert [it.client for it in found_clients(home.environ)] == ["codex"]
+    assert [it.client.name for it in found_clients(home.environ)] == ["codex"]
     assert found(home, "codex") == Found(
-        client="codex",
-        shown="Codex",
+        client=CATALOGUE["codex"],
         file=home.path / ".codex/config.toml",
         connected=False,
         timeout=None,
-        default=300.0,
     )
 
 

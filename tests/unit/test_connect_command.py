@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, command, disconnect
-from chatbridge.cli.connect.program import program
+from chatbridge.cli.connect import command
+from chatbridge.cli.connect.catalogue import CLIENTS, program
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare
 
@@ -91,9 +91,9 @@ def test_yes_writes_and_says_what_to_restart(
     assert os.path.isabs(entry["command"])
     assert command.main(["codex"]) == 0
     assert "already connected, nothing to change" in capsys.readouterr().out
-    assert disconnect.main(["codex", "--yes"]) == 0
+    assert command.disconnect(["codex", "--yes"]) == 0
     assert file.read_bytes() == before("codex")
-    assert disconnect.main(["codex"]) == 0
+    assert command.disconnect(["codex"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_settings_that_cannot_be_used_are_said_and_nothing_is_written(
     assert not home.file("codex").exists()
 
 
-@pytest.mark.parametrize("main", [command.main, disconnect.main])
+@pytest.mark.parametrize("main", [command.main, command.disconnect])
 def test_an_unknown_client_gets_the_list(
     home: Home, capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int]
 ) -> None:
@@ -161,7 +161,7 @@ def test_an_unknown_client_gets_the_list(
 def test_disconnect_without_a_client_asks_which(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert disconnect.main([]) == 2
+    assert command.disconnect([]) == 2
     assert "claude-code, codex" in capsys.readouterr().err
 
 
@@ -243,7 +243,7 @@ def test_project_writes_into_the_folder_one_is_in(
     os.umask(mask)
     assert (project / ".codex/config.toml").stat().st_mode & 0o777 == 0o644
     assert not home.file("codex").exists()
-    assert disconnect.main(["codex", "--project", "--yes"]) == 0
+    assert command.disconnect(["codex", "--project", "--yes"]) == 0
     assert list(project.iterdir()) == []
 
 
@@ -281,6 +281,7 @@ def test_a_file_that_is_sound_but_cannot_be_changed_is_not_called_broken(
     assert file.read_bytes() == content
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("words", "code"),
     [("connect codex | true", 141), ("connect codex >&-", 2), ("completion bash | true", 141)],

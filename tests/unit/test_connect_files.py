@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import plan_removal, write
 from chatbridge.cli.connect.files import backups
+from chatbridge.cli.connect.plans import plan, write
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.client_home import Home, after, before
 
@@ -267,6 +267,7 @@ def test_an_entry_that_somebody_wrote_by_hand_does_not_come_back_from_the_copy(h
     assert b"chatbridge" not in file.read_bytes()
 
 
+@pytest.mark.process
 def test_a_disk_without_room_changes_nothing(home: Home) -> None:
     file = home.has("codex", before("codex"))
     planned = home.plan("codex")
@@ -274,7 +275,7 @@ def test_a_disk_without_room_changes_nothing(home: Home) -> None:
         "import resource, signal, sys, pickle\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
-        "from chatbridge.cli.connect import write\n"
+        "from chatbridge.cli.connect.plans import write\n"
         "from chatbridge.core.errors import ChatbridgeError\n"
         "try:\n"
         "    write(pickle.loads(sys.stdin.buffer.read()))\n"
@@ -329,4 +330,4 @@ def test_another_users_file_is_left_alone(mode: int, reason: str) -> None:
 def test_a_home_that_nobody_knows_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getuid", lambda: 987654)
     with pytest.raises(ChatbridgeError, match="Set HOME"):
-        plan_removal("codex", environ={})
+        plan("codex", environ={}, removal=True)

@@ -7,10 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS, found_clients
-from chatbridge.cli.connect.catalogue import CATALOGUE, client_of
-from chatbridge.cli.connect.places import Places, places
-from chatbridge.cli.connect.program import Program, program
+from chatbridge.cli.connect.catalogue import (
+    CATALOGUE,
+    CLIENTS,
+    Places,
+    Program,
+    client_of,
+    places,
+    program,
+)
+from chatbridge.cli.connect.plans import found_clients
 from chatbridge.core.errors import ChatbridgeError
 
 USUAL = {
@@ -70,7 +76,7 @@ def test_an_older_clines_file_is_used_until_there_is_a_newer_one(tmp_path: Path)
     older.mkdir(parents=True)
     name = "settings/cline_mcp_settings.json"
     assert CATALOGUE["cline"].file(here) == older / name
-    assert "cline" in [it.client for it in found_clients(here.environ)]
+    assert "cline" in [it.client.name for it in found_clients(here.environ)]
     (tmp_path / ".cline/data").mkdir(parents=True)
     assert CATALOGUE["cline"].file(here) == tmp_path / ".cline/data" / name
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.connect import command, disconnect
-from chatbridge.cli.connect.program import program
+from chatbridge.cli.connect import command
+from chatbridge.cli.connect.catalogue import program
 
 TOOLS = [
     "mcp__chatbridge__ask_user",
@@ -123,7 +123,7 @@ def test_disconnecting_leaves_each_folder_as_it_was(folders: list[Path]) -> None
     (folders[1] / ".mcp.json").write_text('{\n\t"mcpServers": { }\n}')
     before = [contents(folder) for folder in folders]
     connect(*folders)
-    assert disconnect.main(["claude-code", "-y", "--workspace", *map(str, folders)]) == 0
+    assert command.disconnect(["claude-code", "-y", "--workspace", *map(str, folders)]) == 0
     after = [
         {name: it for name, it in contents(folder).items() if ".bak" not in name}
         for folder in folders

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.crowd import QUIET_SECONDS, Crowd, note_credential
+from chatbridge.channels.web.server import (
+    QUIET_SECONDS,
+    ConnectionLimits,
+    note_credential,
+)
 from tests.fakes.clock import StillClock
 
 LIMIT, KNOWN = 8, 4
@@ -19,27 +23,29 @@ LIMIT, KNOWN = 8, 4
 class Somebody:
     gone: bool = False
 
-    def make_way(self) -> None:
+    def evict(self) -> None:
         self.gone = True
 
 
 @dataclass(slots=True)
 class Port:
     clock: StillClock = field(default_factory=StillClock)
-    crowd: Crowd = field(init=False)
+    crowd: ConnectionLimits = field(init=False)
 
     def __post_init__(self) -> None:
-        self.crowd = Crowd("the port", limit=LIMIT, known=KNOWN, now=self.clock.monotonic)
+        self.crowd = ConnectionLimits(
+            "the port", limit=LIMIT, known=KNOWN, now=self.clock.monotonic
+        )
 
     def come(self, number: int = 1) -> list[Somebody]:
         came = [Somebody() for _ in range(number)]
         for guest in came:
-            self.crowd.came(guest)
+            self.crowd.opened(guest)
         return came
 
     def known(self, credential: str) -> Somebody:
         (guest,) = self.come()
-        self.crowd.showed(guest, credential)
+        self.crowd.identified(guest, credential)
         return guest
 
 
@@ -61,7 +67,7 @@ def test_who_has_left_takes_no_place() -> None:
         came = [*port.come(LIMIT - 1), port.known("owner")]
         assert not any(it.gone for it in came)
         for guest in came:
-            port.crowd.left(guest)
+            port.crowd.closed(guest)
 
 
 def test_a_request_that_is_read_after_its_connection_made_way_takes_no_place() -> None:
@@ -69,9 +75,9 @@ def test_a_request_that_is_read_after_its_connection_made_way_takes_no_place() -
     late = port.come()[0]
     port.come(LIMIT)
     assert late.gone
-    port.crowd.showed(late, "owner")
-    port.crowd.left(late)
-    port.crowd.showed(late, "owner")
+    port.crowd.identified(late, "owner")
+    port.crowd.closed(late)
+    port.crowd.identified(late, "owner")
     owners = [port.known("owner") for _ in range(KNOWN)]
     port.come(LIMIT)
     assert not any(it.gone for it in owners)
@@ -80,7 +86,7 @@ def test_a_request_that_is_read_after_its_connection_made_way_takes_no_place() -
 def test_a_connection_counts_by_its_newest_request() -> None:
     port = Port()
     shared, own = port.known("owner"), port.known("owner")
-    port.crowd.showed(shared, None)
+    port.crowd.identified(shared, None)
     port.come(LIMIT)
     assert shared.gone
     assert not own.gone
@@ -147,11 +153,11 @@ def test_whatever_happens_strangers_push_nobody_out_but_strangers(
         elif here:
             guest = here[number % len(here)]
             if step == "leave":
-                port.crowd.left(guest)
+                port.crowd.closed(guest)
                 here.remove(guest)
                 shown.pop(guest, None)
             else:
-                port.crowd.showed(guest, step)
+                port.crowd.identified(guest, step)
                 shown.pop(guest, None)
                 shown |= {guest: step} if step is not None else {}
             assert not any(it.gone for it in here)

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.input_schema import schema_of
 from chatbridge.commands.definitions.check import check
-from chatbridge.commands.definitions.command import Command, commands_of
+from chatbridge.commands.definitions.definition import Command, commands_of
+from chatbridge.commands.tools.tool import schema_of
 from chatbridge.core.errors import ToolInputError
+
+pytestmark = pytest.mark.process
 
 FOLDER = Path(__file__).parents[2] / "config" / "tools"
 FILES = sorted(FOLDER.glob("*.json"))

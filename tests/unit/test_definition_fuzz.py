@@ -14,9 +14,9 @@ from jsonschema import Draft202012Validator
 
 from chatbridge.commands import definitions
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.input_schema import schema_of
 from chatbridge.commands.definitions.check import check
-from chatbridge.commands.definitions.command import commands_of
+from chatbridge.commands.definitions.definition import commands_of
+from chatbridge.commands.tools.tool import schema_of
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from tests.fakes.option_strategies import JUNK, TEXTS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definitions.check import Problem, check
-from chatbridge.commands.definitions.positions import DEEPEST, LARGEST, MOST_SIGNS
+from chatbridge.commands.definitions.check import DEEPEST, LARGEST, MOST_SIGNS, check
+from chatbridge.commands.definitions.problems import Problem
 
 FILE = Path("tool.json")
 GOOD = {

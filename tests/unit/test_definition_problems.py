@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definitions.check import Problem, check, collision
+from chatbridge.commands.definitions.check import check, collision
+from chatbridge.commands.definitions.problems import Problem
 
 FILE = Path("tool.json")
 MANY = """{

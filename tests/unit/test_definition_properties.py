@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.commands.definitions.check import Checked, check
-from chatbridge.commands.definitions.command import commands_of
-from chatbridge.commands.definitions.definition import Definition, Option, Subcommand
+from chatbridge.commands.definitions.definition import Definition, Option, Subcommand, commands_of
 
 FILE = Path("tool.json")
 KEYS = st.sampled_from(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definitions.check import Problem, check
+from chatbridge.commands.definitions.check import check
+from chatbridge.commands.definitions.problems import Problem
 
 FILE = Path("tool.json")
 GOOD = """{

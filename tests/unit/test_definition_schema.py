@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from chatbridge.commands.definitions.check import check
-from chatbridge.commands.definitions.schema import published, schema
+from chatbridge.commands.definitions.definition import published, schema
 
 CONFIG = Path(__file__).parents[2] / "config"
 EXAMPLES = sorted((CONFIG / "tools").glob("*.json"))
@@ -66,7 +66,7 @@ def mutated(draw: st.DrawFn) -> Any:
 def test_the_published_schema_is_what_the_models_say() -> None:
     assert (CONFIG / "tools.schema.json").read_text() == published(), (
         "The models have changed. Write the schema anew: .venv/bin/python -c 'import pathlib; "
-        "from chatbridge.commands.definitions.schema import published; "
+        "from chatbridge.commands.definitions.definition import published; "
         'pathlib.Path("config/tools.schema.json").write_text(published())\''
     )
 

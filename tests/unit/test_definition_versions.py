@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.definitions.check import Checked, check
-from chatbridge.commands.definitions.command import commands_of
+from chatbridge.commands.definitions.definition import commands_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "definitions"
 OLD: dict[str, Any] = {

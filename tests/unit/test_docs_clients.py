@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import CATALOGUE
-from chatbridge.cli.connect.places import places
+from chatbridge.cli.connect.catalogue import CATALOGUE, places
 from chatbridge.tools.clients import Clients
 from tests.documents.pages import pages
 

@@ -41,6 +41,7 @@ def test_every_block_that_is_no_command_is_there() -> None:
     assert {block.first for block in blocks() if block.language in SHELL} >= NO_COMMANDS
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("command", "way"), READ, ids=[command for command, _ in READ])
 def test_what_is_only_read_is_what_its_program_takes(command: str, way: Way) -> None:
     if way.by:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect import CLIENTS
+from chatbridge.cli.connect.catalogue import CLIENTS
 from chatbridge.commands.definitions.check import check
-from chatbridge.settings import Settings, load
+from chatbridge.settings import load, settings_type
 from tests.documents.pages import SHELL, Block, blocks, pages
 
 UNDER = {"allowed_users = [987654321]": "[telegram]"}
@@ -57,7 +57,7 @@ def test_settings_are_taken_by_the_hub_or_by_their_client(
     if "mcp_servers" in found:
         assert set(found["mcp_servers"]["chatbridge"]) <= CODEX
         return
-    for name in Settings.model_fields:
+    for name in settings_type().model_fields:
         monkeypatch.delenv(f"CHATBRIDGE_{name.upper()}", raising=False)
     file = tmp_path / "config.toml"
     file.write_text(f"{UNDER.get(block.first, '')}\n{block.text}", encoding="utf-8")

@@ -11,7 +11,7 @@ from mcp_types import ElicitRequestFormParams, ElicitResult
 
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.model import Answer, Option, Question, QuestionType
-from chatbridge.tools.elicitation_form import window_of
+from chatbridge.tools.elicitation import window_of
 
 AB = (Option(label="A", description="the first"), Option(label="B"))
 NAME = Question(id="name", text="What name?", placeholder="e.g. shop")

@@ -6,12 +6,12 @@ from typing import Any
 
 import mcp_types as types
 
-from chatbridge.hub.forms import Forms
+from chatbridge.hub.links.session import PendingElicitations
 
 LEFT: dict[str, Any] = {"action": "accept", "content": {"answer": "left"}}
 
 
-def given(forms: Forms) -> list[tuple[types.RequestId | None, Any]]:
+def given(forms: PendingElicitations) -> list[tuple[types.RequestId | None, Any]]:
     """What the SDK is given, as request and result."""
     found: list[tuple[types.RequestId | None, Any]] = []
     while not forms.replies.empty():
@@ -22,7 +22,7 @@ def given(forms: Forms) -> list[tuple[types.RequestId | None, Any]]:
 
 
 def test_a_reply_answers_the_request_that_its_call_has_open() -> None:
-    forms = Forms()
+    forms = PendingElicitations()
     assert not forms.answered("7", 1)
     assert not forms.answered("8", 2)
     assert forms.reply("7", LEFT) == 1
@@ -30,7 +30,7 @@ def test_a_reply_answers_the_request_that_its_call_has_open() -> None:
 
 
 def test_a_reply_that_comes_first_answers_the_request_that_follows_and_no_other() -> None:
-    forms = Forms()
+    forms = PendingElicitations()
     assert forms.reply("7", LEFT) is None
     assert given(forms) == []
     assert not forms.answered("8", 1)
@@ -40,7 +40,7 @@ def test_a_reply_that_comes_first_answers_the_request_that_follows_and_no_other(
 
 
 def test_a_second_reply_of_a_call_does_not_answer_the_same_request_again() -> None:
-    forms = Forms()
+    forms = PendingElicitations()
     assert not forms.answered("7", 1)
     assert forms.reply("7", LEFT) == 1
     assert forms.reply("7", LEFT) is None
@@ -48,7 +48,7 @@ def test_a_second_reply_of_a_call_does_not_answer_the_same_request_again() -> No
 
 
 def test_a_request_that_the_client_answered_itself_takes_no_reply() -> None:
-    forms = Forms()
+    forms = PendingElicitations()
     assert not forms.answered("7", 1)
     forms.closed(1)
     assert forms.reply("7", LEFT) is None
@@ -56,7 +56,7 @@ def test_a_request_that_the_client_answered_itself_takes_no_reply() -> None:
 
 
 def test_nothing_is_left_of_a_call_that_has_ended() -> None:
-    forms = Forms()
+    forms = PendingElicitations()
     assert not forms.answered("7", 1)
     forms.forget("7")
     assert forms.reply("7", LEFT) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.tools.elicitation_state import FormState, States, about, key_in
+from chatbridge.tools.elicitation import FormState, States, about, key_in
 
 STATE = FormState(about=about("/src/shop", "Which?"), ask="an-ask", at=1_749_130_245.25)
 OURS = States(lambda: b"k" * 32)
@@ -17,8 +17,8 @@ SIGNED = OURS.signed(STATE)
 
 def test_a_state_of_ours_is_opened_as_it_was() -> None:
     assert OURS.opened(SIGNED) == STATE
-    alone = FormState(about="x", ask=None, at=0.0)
-    assert OURS.opened(OURS.signed(alone)) == alone
+    orphaned = FormState(about="x", ask=None, at=0.0)
+    assert OURS.opened(OURS.signed(orphaned)) == orphaned
 
 
 def test_a_state_of_another_key_is_none() -> None:

@@ -8,11 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.ended import CHARACTERS, LINES, ended
-from chatbridge.core.notice import OperationEnd
-from chatbridge.core.output import PIECE, for_people, without_sequences
+from chatbridge.core.cards.operation_summary import (
+    CHARACTERS,
+    CHUNK_BYTES,
+    LINES,
+    for_people,
+    strip_escapes,
+    summarize_operation,
+)
+from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.model import OperationEnd
 from chatbridge.core.text import visible
-from chatbridge.core.words import spoken
 from tests.ended_operations import BADLY, HOSTILE, WELL, ends
 
 
@@ -32,24 +38,26 @@ from tests.ended_operations import BADLY, HOSTILE, WELL, ends
     ],
 )
 def test_a_duration_is_said_in_its_two_largest_units(seconds: float, said: str) -> None:
-    assert spoken(seconds) == said
+    assert format_duration(seconds) == said
 
 
 def test_an_end_says_what_it_was_how_it_ended_and_how_long_it_took() -> None:
-    well, badly = ended(WELL), ended(BADLY)
+    well, badly = summarize_operation(WELL), summarize_operation(BADLY)
     assert (well.glyph, well.title, well.word, well.how, well.tail) == (
         *("✅", "cargo build", "finished", "4 min 12 s"),
         "",
     )
     assert (badly.glyph, badly.word, badly.how) == ("❌", "failed", "exit 1 after 4 min 12 s")
     assert badly.tail == BADLY.tail
-    assert ended(replace(WELL, tail="ok")).tail == "", "of a success nobody needs it"
+    assert summarize_operation(replace(WELL, tail="ok")).tail == "", "of a success nobody needs it"
 
 
 def test_of_much_output_the_end_is_shown() -> None:
     many = "\n".join(f"line {i}" for i in range(50)) + "\n\n  \n"
-    assert ended(replace(BADLY, tail=many)).tail == "\n".join(f"line {i}" for i in range(38, 50))
-    wide = ended(replace(BADLY, tail="x" * 5_000 + "the end")).tail
+    assert summarize_operation(replace(BADLY, tail=many)).tail == "\n".join(
+        f"line {i}" for i in range(38, 50)
+    )
+    wide = summarize_operation(replace(BADLY, tail="x" * 5_000 + "the end")).tail
     assert len(wide) == CHARACTERS
     assert wide.startswith("…x")
     assert wide.endswith("xthe end")
@@ -76,7 +84,7 @@ def test_what_was_meant_for_a_terminal_is_not_shown_to_people(printed: str, read
 
 @given(ends)
 def test_nothing_in_an_end_is_hidden_or_forges_a_line(end: OperationEnd) -> None:
-    said = ended(end)
+    said = summarize_operation(end)
     for line in (said.title, said.how):
         assert "\n" not in line
         assert visible(line) == line
@@ -86,13 +94,13 @@ def test_nothing_in_an_end_is_hidden_or_forges_a_line(end: OperationEnd) -> None
 
 
 def test_a_title_with_everything_in_it_is_one_visible_line() -> None:
-    assert ended(HOSTILE).title == "</b></pre><script>1</script> ❓ ⟨U+202E⟩shop"
-    assert ended(HOSTILE).tail.endswith("\nE   link")
+    assert summarize_operation(HOSTILE).title == "</b></pre><script>1</script> ❓ ⟨U+202E⟩shop"
+    assert summarize_operation(HOSTILE).tail.endswith("\nE   link")
 
 
 @given(st.lists(st.sampled_from([b"a", b"\x1b[31m", b"\x1b", b"\n", b"\xff", b"\xe2\x82\xac"])))
 def test_a_whole_output_keeps_every_byte_but_the_sequences(parts: list[bytes]) -> None:
-    kept = without_sequences(b"".join(parts))
+    kept = strip_escapes(b"".join(parts))
     assert b"\x1b[31m" not in kept
     for byte in (b"\n", b"\xff", b"\xe2\x82\xac"):
         assert kept.count(byte) == parts.count(byte)
@@ -100,7 +108,7 @@ def test_a_whole_output_keeps_every_byte_but_the_sequences(parts: list[bytes]) -
 
 def test_a_long_output_is_the_same_whether_it_has_lines_or_not() -> None:
     line = b"x" * 99
-    lines = b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for _ in range(PIECE // 50))
-    assert without_sequences(lines) == (line + b"\n") * (PIECE // 50)
-    endless = b"\x1b[32m" + b"y" * (3 * PIECE)
-    assert without_sequences(endless) == b"y" * (3 * PIECE)
+    lines = b"".join(b"\x1b[32m" + line + b"\x1b[0m\n" for _ in range(CHUNK_BYTES // 50))
+    assert strip_escapes(lines) == (line + b"\n") * (CHUNK_BYTES // 50)
+    endless = b"\x1b[32m" + b"y" * (3 * CHUNK_BYTES)
+    assert strip_escapes(endless) == b"y" * (3 * CHUNK_BYTES)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.core.exact import LEFT_TO_RIGHT, TAB, exact, exact_line, told_apart
-from chatbridge.core.text import SLICE
+from chatbridge.core.exact_text import LEFT_TO_RIGHT, TAB, distinguish_labels, exact, exact_line
+from chatbridge.core.text import SLICE_CHARACTERS
 
 HOSTILE = st.text(
     st.sampled_from(
@@ -110,7 +110,7 @@ def test_a_long_text_is_shown_like_a_short_one() -> None:
 @settings(max_examples=20)
 @given(PADDED, st.integers(0, 40))
 def test_wherever_a_long_text_is_cut_it_can_be_read_back(text: str, before: int) -> None:
-    long = "a" * before + text * (2 * SLICE // max(len(text), 1))
+    long = "a" * before + text * (2 * SLICE_CHARACTERS // max(len(text), 1))
     assert read_back(exact(long)) == long
 
 
@@ -163,18 +163,25 @@ def test_what_unicode_calls_the_same_does_not_look_the_same(text: str) -> None:
 
 
 def test_labels_that_look_alike_are_told_apart_and_others_stay() -> None:
-    assert told_apart(["1\ufe0f", "1", "1⟨U+FE0F⟩"]) == ["1⟨U+FE0F⟩", "1", "1⟨U+27E8⟩U+FE0F⟩"]
-    assert told_apart(["❤\ufe0f Love", "Yes ", "yes"]) == ["❤\ufe0f Love", "Yes", "yes"]
-    assert told_apart(["a b", "a\u00a0b", "a  b"]) == ["a b", "a⟨U+00A0⟩b", "a⟨2 spaces⟩b"]
-    assert told_apart(["é", "e\u0301"]) == ["é", "e⟨U+0301⟩"]
-    assert told_apart(["\u2800", "\ufffc"]) == ["⟨U+2800⟩", "⟨U+FFFC⟩"]
-    assert told_apart(["\u05d0/1", "1/\u05d0"]) == ["\u200e\u05d0\u200e/1", "1/\u200e\u05d0\u200e"]
-    assert told_apart(["\u05d0", "\u05d1"]) == ["\u05d0", "\u05d1"]
+    assert distinguish_labels(["1\ufe0f", "1", "1⟨U+FE0F⟩"]) == [
+        "1⟨U+FE0F⟩",
+        "1",
+        "1⟨U+27E8⟩U+FE0F⟩",
+    ]
+    assert distinguish_labels(["❤\ufe0f Love", "Yes ", "yes"]) == ["❤\ufe0f Love", "Yes", "yes"]
+    assert distinguish_labels(["a b", "a\u00a0b", "a  b"]) == ["a b", "a⟨U+00A0⟩b", "a⟨2 spaces⟩b"]
+    assert distinguish_labels(["é", "e\u0301"]) == ["é", "e⟨U+0301⟩"]
+    assert distinguish_labels(["\u2800", "\ufffc"]) == ["⟨U+2800⟩", "⟨U+FFFC⟩"]
+    assert distinguish_labels(["\u05d0/1", "1/\u05d0"]) == [
+        "\u200e\u05d0\u200e/1",
+        "1/\u200e\u05d0\u200e",
+    ]
+    assert distinguish_labels(["\u05d0", "\u05d1"]) == ["\u05d0", "\u05d1"]
 
 
 @given(st.lists(HOSTILE | TURNING, max_size=4, unique=True))
 def test_labels_that_differ_look_different(labels: list[str]) -> None:
-    shown = told_apart(labels)
+    shown = distinguish_labels(labels)
     assert len({_without_blanks(label) for label in shown}) == len(labels)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from chatbridge import extras
+from chatbridge.channels.matrix.spec import EXTRA
 from chatbridge.core.errors import ExtraMissing
 from tests.packages.licences import needed, requirements
 
@@ -64,12 +65,12 @@ def test_uv_is_told_where_this_chatbridge_came_from(
 ) -> None:
     came_from(monkeypatch, prefix, noted)
     (prefix / "uv-receipt.toml").touch()
-    assert extras.command("matrix") == command
+    assert extras.command(EXTRA) == command
 
 
 def test_pipx_adds_it_to_its_own_installation(prefix: Path) -> None:
     (prefix / "pipx_metadata.json").touch()
-    assert extras.command("matrix") == "pipx inject chatbridge 'matrix-nio[e2e]'"
+    assert extras.command(EXTRA) == "pipx inject chatbridge 'matrix-nio[e2e]'"
 
 
 def test_elsewhere_it_is_for_the_pip_of_this_python_or_for_uv_where_it_has_none(
@@ -77,20 +78,20 @@ def test_elsewhere_it_is_for_the_pip_of_this_python_or_for_uv_where_it_has_none(
 ) -> None:
     pip = module_from_spec(ModuleSpec("pip", None))  # a virtual environment may have none
     monkeypatch.setitem(sys.modules, "pip", pip)
-    assert extras.command("matrix") == f"{PYTHON} -m pip install 'matrix-nio[e2e]'"
+    assert extras.command(EXTRA) == f"{PYTHON} -m pip install 'matrix-nio[e2e]'"
     monkeypatch.setitem(sys.modules, "pip", None)
-    assert extras.command("matrix") == f"uv pip install --python {PYTHON} 'matrix-nio[e2e]'"
+    assert extras.command(EXTRA) == f"uv pip install --python {PYTHON} 'matrix-nio[e2e]'"
 
 
 def test_one_package_of_the_extra_has_all_others_among_its_requirements() -> None:
     assert set(requirements("matrix")) <= needed(["matrix-nio"])
 
 
-@pytest.mark.parametrize("missing", extras.MODULES["matrix"])
+@pytest.mark.parametrize("missing", EXTRA.modules)
 def test_an_extra_of_which_one_package_is_missing_is_missing(
     monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    extras.need("matrix")
+    extras.need(EXTRA)
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ExtraMissing, match=r"Matrix are not installed\. Run: .*matrix"):
-        extras.need("matrix")
+        extras.need(EXTRA)

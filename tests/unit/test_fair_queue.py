@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.fair_queue import PASSED_OVER, FairQueue, Urgency
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, Urgency
 from chatbridge.core.model import Ask, Project
 from tests.contract.asks import an_ask
 
@@ -53,7 +53,7 @@ def test_an_ask_waits_for_one_of_each_other_party_and_never_longer_than_its_turn
     queue.put(mine, urgency)
     parties = len({project for project, _ in waiting})
     before = [ask.id for ask in all_of(queue)].index(mine.id)
-    assert before <= (parties + 1) * (PASSED_OVER + 1) * 2
+    assert before <= (parties + 1) * (MAX_PASSED_OVER + 1) * 2
 
 
 def test_what_is_not_ready_is_passed_over_and_stays() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import form
+from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Answer,
     AskBack,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.form import (
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import (
     AnswerAnyway,
     AskCancel,
     Back,

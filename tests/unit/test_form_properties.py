@@ -9,25 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from chatbridge.core import form
-from chatbridge.core.form import Answered, Cancelled, Moved, Refused
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Answered, Cancelled, Moved, Refused
 from chatbridge.core.model import Draft, Option, Question, QuestionType, View, new_draft
 from tests import strategies as some
 
 DRAFT = TypeAdapter(Draft)
 
-Situation = tuple[tuple[Question, ...], Draft]
+DoctorContext = tuple[tuple[Question, ...], Draft]
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> Situation:
+def situations(draw: st.DrawFn) -> DoctorContext:
     asked = draw(some.question_lists())
     return asked, draw(some.drafts(asked))
 
 
 @given(situation=situations(), moves=st.lists(some.any_moves, max_size=10))
 def test_no_event_breaks_the_form_and_the_step_never_falls(
-    situation: Situation, moves: list[some.Move]
+    situation: DoctorContext, moves: list[some.Move]
 ) -> None:
     asked, draft = situation
     for move in moves:
@@ -47,7 +47,9 @@ def test_no_event_breaks_the_form_and_the_step_never_falls(
 
 
 @given(situation=situations(), move=some.any_moves, other=st.integers(-3, 3).filter(bool))
-def test_a_stale_event_changes_nothing(situation: Situation, move: some.Move, other: int) -> None:
+def test_a_stale_event_changes_nothing(
+    situation: DoctorContext, move: some.Move, other: int
+) -> None:
     asked, draft = situation
     event = replace(move(asked, draft), step=draft.step + other)
     assert form.advance(asked, draft, event) == form.STALE
@@ -85,7 +87,7 @@ def test_a_question_is_never_answered_with_another_ones_value(
 
 @given(situation=situations())
 def test_every_form_can_be_finished_from_where_it_is(
-    situation: Situation,
+    situation: DoctorContext,
 ) -> None:
     asked, draft = situation
     for _ in range(3 * len(asked) + 4):
@@ -108,7 +110,7 @@ def test_every_form_can_be_finished_from_where_it_is(
 
 @given(situation=situations())
 def test_every_form_can_be_cancelled_from_where_it_is(
-    situation: Situation,
+    situation: DoctorContext,
 ) -> None:
     asked, draft = situation
     if draft.view is not View.CANCEL:
@@ -121,7 +123,7 @@ def test_every_form_can_be_cancelled_from_where_it_is(
 
 @given(situation=situations())
 def test_cancel_and_keep_it_open_lead_back_to_the_same_question(
-    situation: Situation,
+    situation: DoctorContext,
 ) -> None:
     asked, before = situation
     draft = before
@@ -134,7 +136,7 @@ def test_cancel_and_keep_it_open_lead_back_to_the_same_question(
 
 @given(situation=situations(), move=some.any_moves)
 def test_a_draft_that_was_saved_and_loaded_behaves_the_same(
-    situation: Situation, move: some.Move
+    situation: DoctorContext, move: some.Move
 ) -> None:
     asked, draft = situation
     loaded = DRAFT.validate_json(DRAFT.dump_json(draft))
@@ -148,7 +150,7 @@ def test_a_draft_that_was_saved_and_loaded_behaves_the_same(
 
 @given(situation=situations())
 def test_the_review_never_lacks_a_required_answer(
-    situation: Situation,
+    situation: DoctorContext,
 ) -> None:
     asked, draft = situation
     if draft.view is View.REVIEW:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from chatbridge.core.errors import SettingsError
 from chatbridge.durations import LONGEST, seconds
-from chatbridge.projects import SHORTEST_TIMEOUT, ProjectSettings, project_of_user, settings_of
+from chatbridge.projects import MIN_TIMEOUT_SECONDS, ProjectSettings, project_of_user, settings_of
 from chatbridge.settings import Settings, checked, parsed
 
 PATH = Path("/nowhere/config.toml")
@@ -83,7 +83,7 @@ def test_any_project_file_says_only_what_it_may(text: str) -> None:
     project = project_of_user(1, root="/p", folder="/p", link="l", file=text)
     found = settings_of(project.key)
     assert found.label is None or len(found.label) <= 40
-    assert found.default_timeout is None or SHORTEST_TIMEOUT <= found.default_timeout <= LONGEST
+    assert found.default_timeout is None or MIN_TIMEOUT_SECONDS <= found.default_timeout <= LONGEST
     if found != ProjectSettings():
         assert set(tomllib.loads(text)) & set(ProjectSettings.model_fields)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.core.health import Health
+from chatbridge.core.ports import Health
 
 
 def test_what_is_wrong_with_the_hub_itself_comes_first() -> None:

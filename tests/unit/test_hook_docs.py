@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from chatbridge.cli.hook import HELP
+from chatbridge.cli.agents.hook import HELP
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "claude-code.md"
 EVENTS = ["PreToolUse", "PermissionRequest", "Notification", "Stop"]

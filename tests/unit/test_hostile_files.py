@@ -14,18 +14,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chatbridge import rendezvous, settings, small_files
+from chatbridge import bounded_read, lock_file, settings
+from chatbridge.channels.web.channel import web_token
 from chatbridge.cli import config_file
-from chatbridge.cli.connect.document import connected
-from chatbridge.cli.connect.parts import Entry
+from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.yaml_text import Yaml
-from chatbridge.commands.operations.known import Known
-from chatbridge.commands.operations.running import End
+from chatbridge.commands.operations.runner_client import End, read_end
 from chatbridge.commands.runner import records
 from chatbridge.core.errors import ChatbridgeError, SettingsError
-from chatbridge.hub import http_tokens
-from chatbridge.hub.channels import web_token
-from chatbridge.link.root import FILE, read_file
+from chatbridge.hub.http import tokens
+from chatbridge.link.root import PROJECT_FILE, read_file
 from chatbridge.projects import ProjectSettings, settings_of
 
 LONG = "9" * 5_000
@@ -82,22 +80,22 @@ def test_what_stands_in_a_files_place_holds_nobody_up(
     path = tmp_path / "small"
     plant(path)
     with pytest.raises(OSError, match=r"."):
-        small_files.read(path, most=4_096)
+        bounded_read.read(path, most=4_096)
     plant(tmp_path / "config.toml")
     with pytest.raises(SettingsError, match=str(tmp_path / "config.toml")):
         settings.load(tmp_path / "config.toml")
     with pytest.raises(SettingsError, match=str(tmp_path / "config.toml")):
         config_file.change(tmp_path / "config.toml", {("enabled",): True})
-    plant(tmp_path / FILE)
+    plant(tmp_path / PROJECT_FILE)
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
     assert read_file(str(tmp_path)) is None
     plant(tmp_path / "hub.lock")
-    assert rendezvous.read_lock(str(tmp_path)) is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
-    plant(Path(http_tokens.used_path(str(tmp_path))))
-    assert http_tokens.listed(str(tmp_path)) == []
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
+    plant(Path(tokens.used_path(str(tmp_path))))
+    assert tokens.listed(str(tmp_path)) == []
     plant(tmp_path / f"o{records.RUNNING}")
     plant(tmp_path / f"o{records.END}")
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -110,9 +108,9 @@ def test_a_file_that_says_nothing_may_be_no_file(tmp_path: Path) -> None:
 def test_a_file_of_just_the_size_is_read(tmp_path: Path) -> None:
     path = tmp_path / "small"
     path.write_bytes(b"x" * 4_096)
-    assert small_files.read(path, most=4_096) == b"x" * 4_096
+    assert bounded_read.read(path, most=4_096) == b"x" * 4_096
     with pytest.raises(OSError, match="larger than 4,095 bytes"):
-        small_files.read(path, most=4_095)
+        bounded_read.read(path, most=4_095)
 
 
 # ── TOML ──────────────────────────────────────────────────────────────────────────────────────────
@@ -134,10 +132,10 @@ def test_a_configuration_that_no_human_being_wrote_is_named(tmp_path: Path, cont
 def test_a_project_file_that_no_human_being_wrote_changes_nothing(
     tmp_path: Path, content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (tmp_path / FILE).write_text(f"enabled = false\n{content}")
+    (tmp_path / PROJECT_FILE).write_text(f"enabled = false\n{content}")
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(tmp_path)) == ProjectSettings()
-    assert f"{tmp_path / FILE} is not used" in caplog.text
+    assert f"{tmp_path / PROJECT_FILE} is not used" in caplog.text
 
 
 def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
@@ -145,9 +143,9 @@ def test_a_project_file_has_room_for_what_it_may_say_and_not_for_more(
 ) -> None:
     """TOML's reader takes a time that grows with the square of a key's dots: with 64 KB of them
     many seconds, on the hub's one loop, at every call."""
-    (tmp_path / FILE).write_text("enabled = false\n" + "#" * 4_080)
+    (tmp_path / PROJECT_FILE).write_text("enabled = false\n" + "#" * 4_080)
     assert settings_of(str(tmp_path)) == ProjectSettings(enabled=False)
-    (tmp_path / FILE).write_text("a." * 32_000 + "a=1")
+    (tmp_path / PROJECT_FILE).write_text("a." * 32_000 + "a=1")
     assert settings_of(str(tmp_path)) == ProjectSettings()
     assert "it is larger than 4,096 bytes" in caplog.text
 
@@ -196,8 +194,8 @@ def test_a_list_that_is_nested_too_deeply_is_a_mistake_like_any_other(tmp_path: 
 )
 def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "hub.lock").write_text(content)
-    assert rendezvous.read_lock(str(tmp_path)) is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
+    assert lock_file.read(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
     for name in (f"o{records.RUNNING}", f"p{records.END}"):
         (tmp_path / name).write_text(content)
     assert records.settle(str(tmp_path), held=set(), place="p", now=0.0) == []
@@ -206,10 +204,10 @@ def test_a_damaged_file_of_ours_says_nothing(tmp_path: Path, content: str) -> No
 @pytest.mark.parametrize("socket", ["\ud800", "/a\0b", "relative", ["/a"], ""])
 def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket: object) -> None:
     (tmp_path / "hub.lock").write_text(json.dumps({"pid": 1, "socket": socket}))
-    found = rendezvous.read_lock(str(tmp_path))
+    found = lock_file.read(str(tmp_path))
     assert found is not None
     assert found.socket is None
-    assert rendezvous.lock_holder(str(tmp_path)) is None
+    assert lock_file.find_holder(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -227,17 +225,15 @@ def test_a_lock_file_with_an_impossible_socket_names_none(tmp_path: Path, socket
     ],
 )
 def test_a_record_that_no_runner_wrote_ends_nothing(
-    tmp_path: Path, odd: records.Record, caplog: pytest.LogCaptureFixture
+    odd: records.Record, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told: list[End] = []
-    known = Known(str(tmp_path), told.append)
     sound: records.Record = {"id": "o1", "how": "exited", "exit_code": 0, "ended_at": 1.0}
-    known.end([{**sound, **odd}, sound])
-    assert told == [End(id="o1", how="exited", exit_code=0, ended_at=1.0)]
+    assert read_end({**sound, **odd}) is None
     assert "cannot be used" in caplog.text
+    assert read_end(sound) == End(id="o1", how="exited", exit_code=0, ended_at=1.0)
 
 
-def test_all_that_a_record_says_of_an_end_is_known(tmp_path: Path) -> None:
+def test_all_that_a_record_says_of_an_end_is_known() -> None:
     end = End(
         id="o1",
         how="timed_out",
@@ -250,9 +246,7 @@ def test_all_that_a_record_says_of_an_end_is_known(tmp_path: Path) -> None:
         error="why",
     )
     assert all(getattr(end, each.name) != each.default for each in fields(End))
-    told: list[End] = []
-    Known(str(tmp_path), told.append).end([asdict(end)])
-    assert told == [end]
+    assert read_end(asdict(end)) == end
 
 
 # ── files of clients ──────────────────────────────────────────────────────────────────────────────
@@ -284,7 +278,9 @@ def test_a_clients_file_that_is_hard_work_is_refused_and_runs_nothing(
     entry = Entry(keys=("servers", "ours"), shape={"command": "x"})
     path = Path("a client's file")
     with pytest.raises(ChatbridgeError, match=f"{path}.*Nothing was written"):
-        connected(path, form, content.encode(), [entry], "by hand")
+        Document(
+            path=path, format=form, content=content.encode(), parts=[entry], way_out="by hand"
+        ).connected()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from chatbridge.__main__ import main
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub import http_tokens
-from chatbridge.hub.http_tokens import NOTED_EVERY, Tokens
+from chatbridge.hub.http import tokens as http_tokens
+from chatbridge.hub.http.tokens import NOTED_EVERY, Tokens
 
 
 @pytest.fixture
@@ -84,6 +84,7 @@ def test_a_named_pipe_in_the_place_of_the_file_keeps_nobody_waiting(state: str) 
     assert Tokens(state).all() == []
 
 
+@pytest.mark.process
 @pytest.mark.root
 def test_root_makes_a_token_that_the_directorys_owner_can_use(tmp_path: Path) -> None:
     closed = tmp_path / "private"  # as /var/lib/private is to the user of a machine's service

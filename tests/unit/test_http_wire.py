@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from starlette.types import Message
 
 from chatbridge.core.model import CallName, Project
-from chatbridge.hub.http_sessions import Exchange
-from chatbridge.hub.http_wire import Wire, repaired, replayed
-from chatbridge.tools.remote import Remote
+from chatbridge.hub.http.sessions import Exchange, repaired, replayed
+from chatbridge.tools.call import Remote
 
 RESULT = {
     "jsonrpc": "2.0",
@@ -37,10 +36,13 @@ class Client:
     def __init__(self, *, call: bool = True) -> None:
         self.heard: list[Message] = []
         self.gone = asyncio.Event()
-        remote = Remote(link="l", project=Project(key="http:ci", name="ci"), usual=60.0)
-        name = CallName(link="l", request="7") if call else None
-        self.exchange = Exchange(remote, call=name, request=7)
-        self.wire = Wire(self.exchange, replayed(b"{}", self._receive), self._send)
+        body = replayed(b"{}", self._receive)
+        message = {"id": 7, "method": "tools/call"}
+        self.exchange = Exchange({"type": "http"}, body, self._send, message)
+        self.exchange.remote = Remote(
+            link="l", project=Project(key="http:ci", name="ci"), usual=60.0
+        )
+        self.exchange.call = CallName(link="l", request="7") if call else None
 
     async def _receive(self) -> Message:
         await self.gone.wait()
@@ -50,16 +52,18 @@ class Client:
         self.heard.append(message)
 
     async def is_sent(self, *pieces: bytes) -> None:
-        await self.wire.send({"type": "http.response.start", "status": 200, "headers": []})
+        await self.exchange.send({"type": "http.response.start", "status": 200, "headers": []})
         for piece in pieces:
-            await self.wire.send({"type": "http.response.body", "body": piece, "more_body": True})
+            await self.exchange.send(
+                {"type": "http.response.body", "body": piece, "more_body": True}
+            )
 
 
 @pytest.mark.parametrize("wrapped", [as_json, as_event])
 async def test_a_result_that_is_written_while_the_client_is_there_counts(wrapped: Any) -> None:
     client = Client()
     await client.is_sent(b": ping\r\n\r\n", wrapped(RESULT))
-    assert client.wire.written
+    assert client.exchange.written
 
 
 @pytest.mark.parametrize("wrapped", [as_json, as_event])
@@ -67,11 +71,11 @@ async def test_a_result_that_is_written_after_the_client_has_gone_does_not_count
     wrapped: Any,
 ) -> None:
     client = Client()
-    assert (await client.wire.receive())["type"] == "http.request"
+    assert (await client.exchange.receive())["type"] == "http.request"
     client.gone.set()
-    assert (await client.wire.receive())["type"] == "http.disconnect"
+    assert (await client.exchange.receive())["type"] == "http.disconnect"
     await client.is_sent(wrapped(RESULT))
-    assert not client.wire.written
+    assert not client.exchange.written
 
 
 @pytest.mark.parametrize(
@@ -87,22 +91,22 @@ async def test_a_result_that_is_written_after_the_client_has_gone_does_not_count
 async def test_nothing_else_in_a_stream_is_taken_for_the_result(message: object) -> None:
     client = Client()
     await client.is_sent(as_json(message), as_event(message), b"", b"\xff", b"data: " * 3)
-    assert not client.wire.written
+    assert not client.exchange.written
 
 
 async def test_a_request_that_carries_no_call_has_nothing_to_deliver() -> None:
     client = Client(call=False)
     await client.is_sent(as_event(RESULT))
-    assert not client.wire.written
+    assert not client.exchange.written
 
 
 async def test_a_response_that_is_cut_short_has_an_end() -> None:
     client = Client()
     await client.is_sent(b": ping\r\n\r\n")
     client.exchange.cut.set()
-    await client.wire.receive()
-    assert (await client.wire.receive())["type"] == "http.disconnect"
-    await client.wire.finish({"type": "http"})
+    await client.exchange.receive()
+    assert (await client.exchange.receive())["type"] == "http.disconnect"
+    await client.exchange.finish()
     assert client.heard[-1] == {"type": "http.response.body", "body": b"", "more_body": False}
 
 
@@ -113,7 +117,7 @@ async def test_a_request_that_is_cut_before_its_response_is_told_why(
     client = Client()
     client.exchange.remote.present = present
     client.exchange.cut.set()
-    await client.wire.finish({"type": "http"})
+    await client.exchange.finish()
     assert client.heard[0]["status"] == status
 
 

@@ -7,22 +7,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatbridge.cli.hub_line import HubLine
+from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.core.errors import HubRefused, HubUnreachable
 
 UNREADABLE = [b"what?", b"[1]", b"null", b"\xff", b"[" * 100_000]
 
 
 @pytest.fixture
-def ends() -> Iterator[tuple[HubLine, socket.socket]]:
+def ends() -> Iterator[tuple[HubClient, socket.socket]]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield HubLine(ours), theirs
+        yield HubClient(ours), theirs
 
 
 @pytest.mark.parametrize("line", UNREADABLE)
 def test_a_greeting_that_cannot_be_read_is_a_sentence_with_what_to_do(
-    ends: tuple[HubLine, socket.socket], line: bytes
+    ends: tuple[HubClient, socket.socket], line: bytes
 ) -> None:
     hub, other = ends
     other.sendall(line + b"\n")
@@ -32,7 +32,7 @@ def test_a_greeting_that_cannot_be_read_is_a_sentence_with_what_to_do(
 
 @pytest.mark.parametrize("line", [*UNREADABLE, b"{}", b'{"result": [1]}', b'{"event": {}}'])
 def test_a_reply_that_cannot_be_read_is_a_sentence_with_what_to_do(
-    ends: tuple[HubLine, socket.socket], line: bytes
+    ends: tuple[HubClient, socket.socket], line: bytes
 ) -> None:
     hub, other = ends
     other.sendall(line + b"\n")
@@ -40,7 +40,7 @@ def test_a_reply_that_cannot_be_read_is_a_sentence_with_what_to_do(
         hub.ask("status")
 
 
-def test_what_the_hub_refuses_is_in_its_own_words(ends: tuple[HubLine, socket.socket]) -> None:
+def test_what_the_hub_refuses_is_in_its_own_words(ends: tuple[HubClient, socket.socket]) -> None:
     hub, other = ends
     other.sendall(b'{"error": "not here", "kind": "NotHere"}\n')
     with pytest.raises(HubRefused, match="not here") as refused:
@@ -48,7 +48,9 @@ def test_what_the_hub_refuses_is_in_its_own_words(ends: tuple[HubLine, socket.so
     assert refused.value.kind == "NotHere"
 
 
-def test_what_is_longer_than_a_line_may_be_is_not_sent(ends: tuple[HubLine, socket.socket]) -> None:
+def test_what_is_longer_than_a_line_may_be_is_not_sent(
+    ends: tuple[HubClient, socket.socket],
+) -> None:
     hub, other = ends
     with pytest.raises(HubRefused, match="too long"):
         hub.ask("answer", words=["x" * 5_000_000])

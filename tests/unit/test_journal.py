@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Project
-from chatbridge.tools.journal import Journal
-from chatbridge.tools.journal_entry import Entry, canonical
+from chatbridge.tools.journal.journal import Entry, Journal, canonical
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "questions"
 AT = 1_749_130_245.123  # 2025-06-05 13:30:45.123 UTC

@@ -9,9 +9,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.tools import journal_yaml
-from chatbridge.tools.journal_entry import Entry, canonical, stamp
-from chatbridge.tools.journal_yaml import listed, parsed, summary, written
+from chatbridge.tools.journal import yaml_text
+from chatbridge.tools.journal.journal import Entry, canonical, stamp
+from chatbridge.tools.journal.yaml_text import listed, parsed, summary, written
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "questions"
 NOON = "2025-06-05T12:00:00.000Z"
@@ -127,13 +127,13 @@ def test_times_are_utc_with_milliseconds_in_the_order_of_their_texts() -> None:
     assert canonical("2025-06-05T13:30:45.123Z") == "2025-06-05T13:30:45.123Z"
 
 
-@pytest.mark.parametrize("loader", [journal_yaml._Loader, yaml.BaseLoader], ids=["usual", "slow"])
+@pytest.mark.parametrize("loader", [yaml_text._Loader, yaml.BaseLoader], ids=["usual", "slow"])
 @pytest.mark.parametrize("character", [r"\UFFFFFFFF", r"\U00110000", r"\uD800"])
 def test_a_character_that_there_is_not_refuses_a_file_and_fails_nothing(
     monkeypatch: pytest.MonkeyPatch, loader: object, character: str
 ) -> None:
     """Also where PyYAML was built without its C part."""
-    monkeypatch.setattr(journal_yaml, "_Loader", loader)
+    monkeypatch.setattr(yaml_text, "_Loader", loader)
     try:
         found = parsed(f'question: "{character}"\nanswer: b\n', otherwise_at=NOON)
     except ValueError:

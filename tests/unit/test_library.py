@@ -8,9 +8,7 @@ import pytest
 
 from chatbridge.commands.definitions.check import Checked, check
 from chatbridge.commands.definitions.library import OPERATION_TOOLS, Library
-from chatbridge.commands.tools.await_tool import Await
-from chatbridge.commands.tools.cancel import Cancel
-from chatbridge.commands.tools.status import Status
+from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from tests.fakes.definitions import definition, written
 
 OURS = frozenset({"ask_user", "notify_user"})

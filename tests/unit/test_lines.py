@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.lines import LineReader, Overlong
+from chatbridge.framing import LineReader, Overlong
 
 
 @given(

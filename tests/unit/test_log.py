@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.hub.log import HIDDEN, SHORTEST, Format, Secrets, set_level
+from chatbridge.hub.process.log import Format, set_level
+from chatbridge.redaction import HIDDEN, SHORTEST, Secrets
 
 BOT = "123456789:AAF-x_yz0123456789abcdefghijklmnopq"
 LETTERS = BOT.partition(":")[2]
@@ -96,7 +97,7 @@ def levels() -> Iterator[None]:
 )
 def test_libraries_say_less_than_we_do_but_at_debug(level: str, ours: int, libraries: int) -> None:
     set_level(level)
-    assert logging.getLogger("chatbridge.core.broker").getEffectiveLevel() == ours
+    assert logging.getLogger("chatbridge.core.asks.broker").getEffectiveLevel() == ours
     for name in ("mcp", "httpx", "httpcore", "telegram", "uvicorn.error", "asyncio", "aiosqlite"):
         assert logging.getLogger(name).getEffectiveLevel() == libraries, name
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge import markdown
-from chatbridge.core.markup import (
+from chatbridge.core.cards.markup import (
     Block,
     Break,
     Code,

@@ -10,12 +10,12 @@ from typing import Any, cast
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.api import Api
-from chatbridge.channels.matrix.poll import TRIES, Poll
-from chatbridge.channels.matrix.wire import Batch, Invite, RoomEvent, Timeline
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
+from chatbridge.channels.matrix.inbound.poll import TRIES, Poll
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, StoreError
-from chatbridge.core.model import Note
-from chatbridge.core.ports import Inbox
+from chatbridge.core.model import ChannelState
 from tests.fakes.clock import StillClock
 
 ROOM, BOT = "!room", "@bot"
@@ -73,20 +73,20 @@ class Homeserver:
 class Disk:
     """What outlives a hub: notes, and the effects that were committed with them."""
 
-    notes: dict[str, Note] = field(default_factory=dict)
+    notes: dict[str, ChannelState] = field(default_factory=dict)
     effects: list[str] = field(default_factory=list)
     fails: list[str] = field(default_factory=list)
     """What happens to the next writes: fine, before, after."""
     announced: set[str] = field(default_factory=set)
     """Said to be coming, and not taken since."""
 
-    async def note(self, channel: str, key: str) -> Note | None:
+    async def note(self, channel: str, key: str) -> ChannelState | None:
         return self.notes.get(key)
 
-    async def remember(self, note: Note) -> None:
+    async def remember(self, note: ChannelState) -> None:
         self._write(note)
 
-    async def take(self, event: RoomEvent, cursor: Note) -> None:
+    async def take(self, event: RoomEvent, cursor: ChannelState) -> None:
         self._write(cursor, event.id)
         self.announced.discard(event.id)
 
@@ -96,7 +96,7 @@ class Disk:
     def coming(self, events: Sequence[RoomEvent]) -> None:
         self.announced = {event.id for event in events}
 
-    def _write(self, note: Note, *effects: str) -> None:
+    def _write(self, note: ChannelState, *effects: str) -> None:
         how = self.fails.pop(0) if self.fails else "fine"
         if how == "away":
             raise RetryLater("away")
@@ -114,7 +114,7 @@ def hub(server: Homeserver, disk: Disk) -> Poll:
 
     return Poll(
         cast("Api", server),
-        cast("Inbox", disk),
+        cast("AskActions", disk),
         clock=StillClock(),
         take=disk.take,
         coming=disk.coming,
@@ -150,7 +150,7 @@ async def begun(server: Homeserver, disk: Disk) -> Poll:
 
 async def one_round(poll: Poll) -> None:
     try:
-        await poll._read_on()
+        await poll.read_on()
     except (StoreError, RetryLater):
         pass  # and the next round is the next try
 

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.identity import Body, Identity, Key
+from chatbridge.channels.matrix.account.identity import Body, Identity, Key
 
 USER = "@bot:localhost"
 DEVICE = "BOTDEVICE"

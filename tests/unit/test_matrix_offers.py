@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.offers import Offer, from_content, to_content
+from chatbridge.channels.matrix.inbound.replies import Offer, from_content, to_content
 
 asks = st.lists(st.tuples(st.text(), st.integers()), max_size=10).map(tuple)
 anything = st.recursive(

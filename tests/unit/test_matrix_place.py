@@ -8,13 +8,19 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.place import Part, Place, Seed, from_text, to_text
+from chatbridge.channels.matrix.outbound.card_messages import (
+    BotReaction,
+    CardMessages,
+    Part,
+    from_text,
+    to_text,
+)
 from chatbridge.core.model import View
 from tests.matrix_places import places
 
 
 @given(places())
-def test_a_place_can_be_read_again(place: Place) -> None:
+def test_a_place_can_be_read_again(place: CardMessages) -> None:
     text = to_text(place)
     assert from_text(text) == place
     assert json.loads(text)["room"] == place.room  # the store takes text in one piece
@@ -22,7 +28,7 @@ def test_a_place_can_be_read_again(place: Place) -> None:
 
 
 @given(places())
-def test_a_place_of_another_version_is_read_as_far_as_it_can_be(place: Place) -> None:
+def test_a_place_of_another_version_is_read_as_far_as_it_can_be(place: CardMessages) -> None:
     stored = json.loads(to_text(place))
     del stored["pages"], stored["reminder"]
     stored["colour"] = "blue"
@@ -30,7 +36,7 @@ def test_a_place_of_another_version_is_read_as_far_as_it_can_be(place: Place) ->
 
 
 @given(places(), st.sampled_from(["room", "parts"]))
-def test_a_place_without_its_messages_is_none(place: Place, missing: str) -> None:
+def test_a_place_without_its_messages_is_none(place: CardMessages, missing: str) -> None:
     stored = json.loads(to_text(place))
     del stored[missing]
     assert from_text(json.dumps(stored)) is None
@@ -40,7 +46,7 @@ def test_a_place_without_its_messages_is_none(place: Place, missing: str) -> Non
 
 @given(places(), st.integers(0, 10**6))
 def test_a_part_takes_the_place_of_the_one_of_its_event_or_comes_last(
-    place: Place, number: int
+    place: CardMessages, number: int
 ) -> None:
     known = place.parts[number % len(place.parts)]
     changed = Part(event=known.event, step=known.step, view=View.CANCEL, at=9, shows="other")
@@ -59,4 +65,4 @@ def test_a_part_takes_the_place_of_the_one_of_its_event_or_comes_last(
     assert place.part("$new") is None
 
 
-SEED = Seed(emoji="1️⃣", event="$seed")
+SEED = BotReaction(emoji="1️⃣", event="$seed")

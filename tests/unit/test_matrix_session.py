@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.session import FILE, NEW, Session, crypto_folder, load, save
+from chatbridge.channels.matrix.account.log_in import FILE, Session, crypto_folder, load, save
 from chatbridge.core.errors import SettingsError
 
 HOME = "https://example.org"
@@ -72,15 +72,6 @@ def test_a_log_in_counts_for_no_other_account_and_no_other_server(folder: Path) 
     assert found(folder, homeserver="https://evil.example") is None
 
 
-def test_what_a_killed_hub_left_is_in_nobodys_way(folder: Path) -> None:
-    folder.mkdir()
-    (folder / NEW).write_text("half of a log")
-    assert found(folder) is None
-    save(folder, SESSION, homeserver=HOME)
-    assert found(folder) == SESSION
-    assert os.listdir(folder) == [FILE]
-
-
 # ── nobody else can read it ───────────────────────────────────────────────────────────────────────
 
 
@@ -106,14 +97,11 @@ def test_the_token_is_not_shown_with_the_session() -> None:
     assert "ABCDEFGHIJ" in repr(SESSION)
 
 
-@pytest.mark.parametrize("name", [FILE, NEW])
-def test_a_link_is_neither_read_nor_written_through(
-    folder: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_link_is_neither_read_nor_written_through(folder: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_text(json.dumps(KEPT))
     folder.mkdir()
-    (folder / name).symlink_to(elsewhere)
+    (folder / FILE).symlink_to(elsewhere)
     assert found(folder) is None
     save(folder, SESSION, homeserver=HOME)
     assert found(folder) == SESSION
@@ -195,15 +183,6 @@ def test_a_file_that_cannot_be_read_is_said_because_a_new_device_would_have_no_k
     assert "remove it" in str(error.value)
 
 
-def test_a_log_in_that_cannot_be_kept_leaves_the_old_one(folder: Path) -> None:
-    save(folder, SESSION, homeserver=HOME)
-    (folder / NEW).mkdir()
-    with pytest.raises(SettingsError, match="cannot be kept") as error:
-        save(folder, Session(user_id=BOT, device_id="B", access_token="b"), homeserver=HOME)
-    assert found(folder) == SESSION
-    assert TOKEN not in str(error.value)
-
-
 # ── the folder of a device's keys ─────────────────────────────────────────────────────────────────
 
 
@@ -219,7 +198,7 @@ def test_each_device_has_a_folder_of_its_name_for_the_owner_alone(folder: Path) 
 
 
 TRICKS = [
-    *("../../x", "..", ".", "", "/etc", "a/b", "a\\b", "a\0b", "a\n", FILE, NEW, "sha256.00", "~"),
+    *("../../x", "..", ".", "", "/etc", "a/b", "a\\b", "a\0b", "a\n", FILE, "sha256.00", "~"),
     *("é", "\ud800", "A" * 65, "A" * 5000, "A B", "A.B", "-/..", "%2e%2e"),
 ]
 

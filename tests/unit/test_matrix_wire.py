@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.wire import (
+from chatbridge.channels.matrix.client.events import (
     LONGEST_ID,
     Mark,
     Relation,

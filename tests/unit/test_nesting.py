@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.nesting import DEEPEST, is_deep, loads
+from chatbridge.safe_json import DEEPEST, is_deep, loads
 
 LISTS, OBJECTS = ("[", "]"), ('{"a":', "}")
 VALUES = st.recursive(

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.reach import UNSURE, Reach
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -24,8 +25,7 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.core.reach import UNSURE, Reach
-from chatbridge.tools.outcomes import QUESTION, QUESTIONS, TIMED_OUT, result_of, ticket_of
+from chatbridge.tools.ask_user import QUESTION, QUESTIONS, TIMED_OUT, render_result
 
 NOW = 1000.0
 OPTIONS = (Option(label="A"), Option(label="B"), Option(label="C"))
@@ -44,7 +44,7 @@ def opened(dialect: str, *questions: Question) -> Ask:
         dialect=dialect,
         questions=questions,
     )
-    return asks.opened(request, now=NOW, deadline=None)
+    return transitions.open_ask(request, now=NOW, deadline=None)
 
 
 def ended(ask: Ask, status: Status, *answers: Answer, reason: str | None = None) -> Ask:
@@ -65,7 +65,7 @@ def text_of(result: CallToolResult) -> str:
 
 
 def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, Any]:
-    result = result_of(ask, call or call_of(ask), reach)
+    result = render_result(ask, call or call_of(ask), reach)
     found: dict[str, Any] = json.loads(text_of(result))
     assert result.structured_content == found
     assert not result.is_error
@@ -73,7 +73,7 @@ def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, A
 
 
 def said(ask: Ask, reach: Reach = SEEN) -> tuple[str, bool]:
-    result = result_of(ask, call_of(ask), reach)
+    result = render_result(ask, call_of(ask), reach)
     assert result.structured_content is None
     return text_of(result), bool(result.is_error)
 
@@ -185,7 +185,7 @@ def test_a_single_question_without_an_answer_is_an_error_with_the_documented_sen
 
 def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None:
     ask = opened(QUESTIONS, TEXT)
-    ticket = ticket_of(ask, SEEN).structured_content
+    ticket = render_result(ask, call_of(ask), SEEN).structured_content
     assert ticket
     assert [ticket[flag] for flag in ("answered", "cancelled", "timedOut")] == [False] * 3
     assert (ticket["pending"], ticket["askId"]) == (True, ask.id)
@@ -194,7 +194,7 @@ def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None
 
 def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
     ask = opened(QUESTION, TEXT)
-    ticket = ticket_of(ask, SEEN)
+    ticket = render_result(ask, call_of(ask), SEEN)
     assert not ticket.is_error
     assert ticket.structured_content is None
     assert ask.id in text_of(ticket)
@@ -203,7 +203,7 @@ def test_a_single_questions_ticket_is_one_sentence_with_the_id() -> None:
 
 def test_letters_of_all_alphabets_are_written_as_they_are() -> None:
     ask = ended(opened(QUESTIONS, TEXT), Status.ANSWERED, answer("Größe 😀"))
-    assert "Größe 😀" in text_of(result_of(ask, call_of(ask), SEEN))
+    assert "Größe 😀" in text_of(render_result(ask, call_of(ask), SEEN))
 
 
 # ── nobody could be reached ───────────────────────────────────────────────────────────────────────
@@ -234,6 +234,6 @@ def test_what_a_person_has_ended_was_seen_whatever_is_known_of_its_cards(status:
 def test_a_ticket_says_whether_anybody_can_have_seen_the_question() -> None:
     for dialect in (QUESTIONS, QUESTION):
         ask = opened(dialect, TEXT)
-        assert UNREACHED in text_of(ticket_of(ask, NOBODY))
-        assert "Nobody" not in text_of(ticket_of(ask, SEEN))
-        assert "Nobody" not in text_of(ticket_of(ask, UNSURE))
+        assert UNREACHED in text_of(render_result(ask, call_of(ask), NOBODY))
+        assert "Nobody" not in text_of(render_result(ask, call_of(ask), SEEN))
+        assert "Nobody" not in text_of(render_result(ask, call_of(ask), UNSURE))

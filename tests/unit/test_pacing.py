@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.chat import PRIVATE
-from chatbridge.core.pacing import Meter, Pace
+from chatbridge.channels.telegram.outbound.chat import PRIVATE
+from chatbridge.core.delivery.queue import RateLimit, RateLimiter
 
 
-def sent_at(pace: Pace, wishes: list[tuple[float, bool]]) -> list[float]:
+def sent_at(pace: RateLimit, requests: list[tuple[float, bool]]) -> list[float]:
     """When each message or edit goes out, if each is wished for so long after the one before."""
-    meter, now, times = Meter(pace), 0.0, []
-    for gap, edit in wishes:
+    meter, now, times = RateLimiter(pace), 0.0, []
+    for gap, edit in requests:
         now += gap
         now += meter.pause(now)
         meter.spend(now, edit=edit)
@@ -30,15 +30,15 @@ def test_a_pause_lets_the_next_burst_grow_to_its_limit_and_no_further() -> None:
 
 
 def test_without_a_pace_nothing_waits() -> None:
-    assert sent_at(Pace(), [(0.0, False)] * 100) == [0.0] * 100
+    assert sent_at(RateLimit(), [(0.0, False)] * 100) == [0.0] * 100
 
 
 @given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), max_size=80), st.floats(1, 60))
 def test_in_no_stretch_of_time_is_more_spent_than_its_length_and_one_burst(
-    wishes: list[tuple[float, bool]], stretch: float
+    requests: list[tuple[float, bool]], stretch: float
 ) -> None:
-    times = sent_at(PRIVATE, wishes)
-    costs = [PRIVATE.edit if edit else PRIVATE.message for _, edit in wishes]
+    times = sent_at(PRIVATE, requests)
+    costs = [PRIVATE.edit if edit else PRIVATE.message for _, edit in requests]
     for start in times:
         spent = sum(c for t, c in zip(times, costs, strict=True) if start <= t < start + stretch)
         assert spent <= stretch + PRIVATE.burst + PRIVATE.message + 1e-6

@@ -11,14 +11,14 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from chatbridge.core.errors import TooManyCodes
 from chatbridge.core.pairing import (
-    ALPHABET,
-    GUESSES_OF_ALL,
-    GUESSES_OF_ONE,
-    GUESSES_WITHIN,
-    LASTS,
-    LENGTH,
-    OPEN_AT_MOST,
-    REMEMBERED,
+    CODE_ALPHABET,
+    CODE_LENGTH,
+    CODE_SECONDS,
+    GUESS_WINDOW_SECONDS,
+    MAX_GUESSES,
+    MAX_GUESSES_PER_PERSON,
+    MAX_OPEN_CODES,
+    MAX_REMEMBERED_GUESSES,
     Claim,
     Code,
     Pairing,
@@ -33,9 +33,9 @@ def by(person: int = 1) -> Claim:
 def test_a_code_is_eight_characters_that_nobody_mistakes_and_lasts_ten_minutes() -> None:
     clock = StillClock()
     with Pairing(clock=clock).opened() as code:
-        assert len(code.text) == LENGTH == 8
-        assert set(code.text) <= set(ALPHABET)
-        assert not set(ALPHABET) & set("01OILU")
+        assert len(code.text) == CODE_LENGTH == 8
+        assert set(code.text) <= set(CODE_ALPHABET)
+        assert not set(CODE_ALPHABET) & set("01OILU")
         assert code.payload == f"p_{code.text}"
         assert code.until == clock.time() + 600
 
@@ -61,7 +61,7 @@ def test_a_code_is_nothing_after_its_time_and_after_its_terminal() -> None:
     clock = StillClock()
     pairing = Pairing(clock=clock)
     with pairing.opened() as code:
-        clock.advance(LASTS)
+        clock.advance(CODE_SECONDS)
         assert not pairing.claim(code.payload, by())
         assert code.claim is None
     with pairing.opened() as left:
@@ -83,13 +83,13 @@ def test_a_fourth_code_is_refused_until_one_has_gone() -> None:
     clock = StillClock()
     pairing = Pairing(clock=clock)
     with ExitStack() as stack:
-        first, *_ = (stack.enter_context(pairing.opened()) for _ in range(OPEN_AT_MOST))
+        first, *_ = (stack.enter_context(pairing.opened()) for _ in range(MAX_OPEN_CODES))
         with pytest.raises(TooManyCodes, match="3 pairing codes are open"), pairing.opened():
             pass
         assert pairing.claim(first.payload, by())
         with pairing.opened():
             pass
-        clock.advance(LASTS)
+        clock.advance(CODE_SECONDS)
         with pairing.opened():
             pass
 
@@ -98,11 +98,11 @@ def test_one_person_has_few_guesses_and_others_are_not_hurt_by_it() -> None:
     clock = StillClock()
     pairing = Pairing(clock=clock)
     with pairing.opened() as code:
-        for guess in range(GUESSES_OF_ONE):
+        for guess in range(MAX_GUESSES_PER_PERSON):
             assert not pairing.claim(f"p_2222222{guess}", by(666))
         assert not pairing.claim(code.payload, by(666))
         assert pairing.claim(code.payload, by(1))
-    clock.advance(GUESSES_WITHIN)
+    clock.advance(GUESS_WINDOW_SECONDS)
     with pairing.opened() as code:
         assert pairing.claim(code.payload, by(666))
 
@@ -111,11 +111,11 @@ def test_where_many_guess_each_has_one_try_and_the_owner_is_not_kept_from_pairin
     clock = StillClock()
     pairing = Pairing(clock=clock)
     with pairing.opened() as code:
-        for guess in range(GUESSES_OF_ALL):
+        for guess in range(MAX_GUESSES):
             assert not pairing.claim("p_22222222", by(1000 + guess))
         assert not pairing.claim(code.payload, by(1000))
         assert pairing.claim(code.payload, by(1))
-    clock.advance(GUESSES_WITHIN)
+    clock.advance(GUESS_WINDOW_SECONDS)
     with pairing.opened() as code:
         assert pairing.claim(code.payload, by(1000))
 
@@ -125,9 +125,11 @@ def test_however_many_strangers_guess_little_is_remembered_of_it(
 ) -> None:
     pairing = Pairing(clock=StillClock())
     with pairing.opened() as code:
-        for stranger in range(2 * REMEMBERED):
+        for stranger in range(2 * MAX_REMEMBERED_GUESSES):
             assert not pairing.claim("p_22222222", by(1000 + stranger))
-        assert len(pairing._guesses) == REMEMBERED  # what memory holds is the point here
+        assert (
+            len(pairing._guesses) == MAX_REMEMBERED_GUESSES
+        )  # what memory holds is the point here
         assert pairing.claim(code.payload, by(1))
     assert len(caplog.records) == 1
 
@@ -135,7 +137,7 @@ def test_however_many_strangers_guess_little_is_remembered_of_it(
 def test_a_clock_that_is_set_back_does_not_lock_pairing_for_good() -> None:
     clock = StillClock()
     pairing = Pairing(clock=clock)
-    for guess in range(GUESSES_OF_ALL):
+    for guess in range(MAX_GUESSES):
         pairing.claim("p_22222222", by(1000 + guess))
     clock.step(-86_400)
     with pairing.opened() as code:
@@ -160,13 +162,13 @@ class Codes(RuleBasedStateMachine):
 
     def limited(self, person: int) -> bool:
         now = self.clock.time()
-        recent = [who for at, who in self.guesses if now - at < GUESSES_WITHIN]
-        return len(recent) >= GUESSES_OF_ALL or recent.count(person) >= GUESSES_OF_ONE
+        recent = [who for at, who in self.guesses if now - at < GUESS_WINDOW_SECONDS]
+        return len(recent) >= MAX_GUESSES or recent.count(person) >= MAX_GUESSES_PER_PERSON
 
     @rule()
     def a_terminal_opens_one(self) -> None:
         with ExitStack() as stack:
-            if len(self.living()) >= OPEN_AT_MOST:
+            if len(self.living()) >= MAX_OPEN_CODES:
                 with pytest.raises(TooManyCodes):
                     stack.enter_context(self.pairing.opened())
                 return
@@ -198,7 +200,7 @@ class Codes(RuleBasedStateMachine):
 
     @invariant()
     def few_are_open(self) -> None:
-        assert len(self.living()) <= OPEN_AT_MOST
+        assert len(self.living()) <= MAX_OPEN_CODES
 
     def teardown(self) -> None:
         for _, stack in self.open.values():

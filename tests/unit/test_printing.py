@@ -14,15 +14,16 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chatbridge.cli import prompts, tables
-from chatbridge.cli.connect.change import Change
-from chatbridge.cli.connect.places import Places
-from chatbridge.cli.connect.screen import show_diffs, show_summaries
-from chatbridge.cli.doctor.finding import from_error
-from chatbridge.cli.doctor.screen import drawn
-from chatbridge.cli.running import complain, printable, say
+from chatbridge.channels.checks import from_error
+from chatbridge.cli.connect.catalogue import Places
+from chatbridge.cli.connect.command import show_diffs, show_summaries
+from chatbridge.cli.connect.plans import Change
+from chatbridge.cli.doctor.command import drawn
+from chatbridge.cli.ui import prompts, tables
+from chatbridge.cli.ui.running import complain, printable, say
 from chatbridge.core.text import isolated, one_line, visible
-from chatbridge.hub.log import Format, Secrets
+from chatbridge.hub.process.log import Format
+from chatbridge.redaction import Secrets
 from tests import strategies as some
 
 OURS = "\u2068\u2069"

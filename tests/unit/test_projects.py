@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from chatbridge import projects
-from chatbridge.link.root import FILE, find_root, read_file
+from chatbridge.link.root import PROJECT_FILE, find_root, read_file
 from chatbridge.projects import (
-    MOST_TOLD,
+    MAX_REPORTED_PER_USER,
     ProjectSettings,
     belongs_to,
     project_of,
     project_of_user,
     settings_of,
 )
-from chatbridge.tools.journal import Journal
+from chatbridge.tools.journal.journal import Journal
 
 LINK = "0123456789abcdef"
 
@@ -32,7 +32,7 @@ def project(tmp_path: Path) -> Path:
 
 
 def write(project: Path, text: str) -> None:
-    (project / FILE).write_text(text)
+    (project / PROJECT_FILE).write_text(text)
 
 
 # ── which project ─────────────────────────────────────────────────────────────────────────────────
@@ -96,7 +96,7 @@ def test_the_file_names_hides_and_slows_down(project: Path) -> None:
 def test_the_file_is_read_anew_each_time(project: Path) -> None:
     write(project, "enabled = false")
     assert not settings_of(str(project)).enabled
-    (project / FILE).unlink()
+    (project / PROJECT_FILE).unlink()
     assert settings_of(str(project)).enabled
 
 
@@ -129,7 +129,7 @@ def test_a_wrong_value_is_ignored_alone_and_with_a_warning(
     assert getattr(found, key) == getattr(ProjectSettings(), key)
     assert (found.label, found.default_timeout) in (("Shop", None), (None, 30.0))
     assert f"{key} is ignored" in caplog.text
-    assert str(project / FILE) in caplog.text
+    assert str(project / PROJECT_FILE) in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -157,14 +157,14 @@ def test_a_repository_cannot_set_what_is_its_owners(
 def test_a_file_that_cannot_be_read_changes_nothing(
     project: Path, content: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (project / FILE).write_bytes(content)
+    (project / PROJECT_FILE).write_bytes(content)
     with caplog.at_level(logging.WARNING):
         assert settings_of(str(project)) == ProjectSettings()
-    assert f"{project / FILE} is not used" in caplog.text
+    assert f"{project / PROJECT_FILE} is not used" in caplog.text
 
 
 def test_a_named_pipe_does_not_hang_the_hub(project: Path) -> None:
-    os.mkfifo(project / FILE)
+    os.mkfifo(project / PROJECT_FILE)
     assert settings_of(str(project)) == ProjectSettings()
 
 
@@ -201,7 +201,7 @@ def test_the_name_says_whose_agent_it_is_and_nothing_can_say_otherwise() -> None
 
 
 def test_a_users_long_name_leaves_room_for_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projects, "_user_name", lambda _uid: "bartholomew.winterbottom")
+    monkeypatch.setattr(projects, "user_name", lambda _uid: "bartholomew.winterbottom")
     found = project_of_user(1001, root="/srv/shop", folder=None, link=LINK)
     assert found.name == "bartholomew…/shop"
 
@@ -243,7 +243,7 @@ def test_the_hub_of_several_users_believes_what_a_link_says_of_its_projects_file
 def test_what_is_remembered_of_other_users_files_has_an_end() -> None:
     keys = [
         project_of_user(0, root=f"/srv/{n}", folder=None, link=LINK, file="enabled = false").key
-        for n in range(MOST_TOLD + 1)
+        for n in range(MAX_REPORTED_PER_USER + 1)
     ]
     assert settings_of(keys[0]).enabled
     assert not settings_of(keys[-1]).enabled
@@ -251,7 +251,7 @@ def test_what_is_remembered_of_other_users_files_has_an_end() -> None:
 
 def test_the_files_of_one_user_push_nobody_elses_out() -> None:
     hers = project_of_user(1001, root="/srv/a", folder=None, link=LINK, file="enabled = false")
-    for n in range(MOST_TOLD + 1):
+    for n in range(MAX_REPORTED_PER_USER + 1):
         project_of_user(1002, root=f"/srv/{n}", folder=None, link=LINK)
     assert not settings_of(hers.key).enabled
 
@@ -262,6 +262,6 @@ def test_a_link_tells_the_file_of_its_project_if_it_is_one_to_tell(project: Path
     assert read_file(str(project)) == "enabled = false"
     write(project, "#" * 5000)
     assert read_file(str(project)) is None
-    (project / FILE).unlink()
-    os.mkfifo(project / FILE)
+    (project / PROJECT_FILE).unlink()
+    os.mkfifo(project / PROJECT_FILE)
     assert read_file(str(project)) is None

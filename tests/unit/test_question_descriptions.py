@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.tools import question_ask, question_summary
+from chatbridge.tools import question_ask
 
 
 def test_the_description_says_where_the_question_is_shown() -> None:
@@ -20,7 +20,7 @@ def test_the_description_says_where_the_question_is_shown() -> None:
 
 def test_the_descriptions_state_the_requirement_and_the_format() -> None:
     asking = question_ask.description(stateless=False, elicit="chats")
-    telling = question_summary.DESCRIPTION
+    telling = question_ask.DESCRIPTION
     assert "elicitation" in asking
     assert '"answer"' in asking
     for key in ("timestamp", "question", "answer"):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
 
-from chatbridge.core.beside import first_of
+from chatbridge.channels.chat.poll_loop import LONGEST_PAUSE, PollLoop
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
-from chatbridge.core.reading import LONGEST_PAUSE, Rounds
+from chatbridge.core.tasks import race
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -29,25 +31,27 @@ class Watched(StillClock):
         return super().sleep(seconds)
 
 
-class Service:
+class Service(PollLoop):
     """What is read from: each round takes what the test put there, or waits for it."""
 
     def __init__(self) -> None:
         self.clock = Watched()
-        self.rounds = Rounds("chat", clock=self.clock)
+        super().__init__("chat", inbox=cast("AskActions", None), clock=self.clock)
         self.began = 0
         self.fails: list[Exception] = []
         self.news = asyncio.Event()
 
+    cursor_key = "cursor"
+
     async def read_on(self) -> None:
         self.began += 1
-        waiting = self.rounds.waiting()
+        waiting = self.waiting()
         if self.fails:
             raise self.fails.pop(0)
-        if not self.rounds.hurried and not await self.rounds.unless_hurried(self._some()):
+        if not self.hurried and not await self.unless_hurried(self._some()):
             return
-        self.rounds.read_all(waiting)
-        self.rounds.works()
+        self.read_all(waiting)
+        self.works()
 
     async def _some(self) -> bool:
         await self.news.wait()
@@ -57,9 +61,9 @@ class Service:
 
 @asynccontextmanager
 async def running(
-    service: Service, read_on: Callable[[], Awaitable[None]] | None = None
+    service: Service,
 ) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(service.rounds.run(read_on or service.read_on))
+    task = asyncio.create_task(service.run())
     try:
         yield task
     finally:
@@ -74,7 +78,7 @@ async def until(fits: Callable[[], object]) -> None:
 
 
 async def drained(service: Service) -> None:
-    await asyncio.wait_for(service.rounds.drain(), PATIENCE)
+    await asyncio.wait_for(service.drain(), PATIENCE)
 
 
 async def test_who_waits_gets_a_reading_of_their_own_and_not_the_end_of_a_long_one() -> None:
@@ -85,22 +89,23 @@ async def test_who_waits_gets_a_reading_of_their_own_and_not_the_end_of_a_long_o
 
 
 async def test_a_reading_that_had_begun_before_counts_for_nobody_who_came_later() -> None:
-    service = Service()
     entered, leave = asyncio.Event(), asyncio.Event()
 
-    async def read_on() -> None:
-        service.began += 1
-        waiting = service.rounds.waiting()
-        entered.set()
-        await leave.wait()
-        leave.clear()
-        service.rounds.read_all(waiting)
+    class Slow(Service):
+        async def read_on(self) -> None:
+            self.began += 1
+            waiting = self.waiting()
+            entered.set()
+            await leave.wait()
+            leave.clear()
+            self.read_all(waiting)
 
-    async with running(service, read_on):
+    service = Slow()
+    async with running(service):
         leave.set()  # the first one, which is for everybody
         await until(lambda: service.began == 2)
         entered.clear()
-        late = asyncio.ensure_future(service.rounds.drain())
+        late = asyncio.ensure_future(service.drain())
         await asyncio.sleep(0)
         leave.set()
         await asyncio.wait_for(entered.wait(), PATIENCE)
@@ -113,12 +118,12 @@ async def test_pauses_double_up_to_a_minute_and_begin_anew_when_it_works() -> No
     service = Service()
     service.fails = [RetryLater("away") for _ in range(9)]
     async with running(service):
-        while service.fails or service.rounds.trouble:
+        while service.fails or service.trouble:
             service.clock.advance(LONGEST_PAUSE)
             await asyncio.sleep(0)
         service.fails = [RetryLater("away")]
         service.news.set()
-        await until(lambda: service.rounds.trouble and len(service.clock.slept) == 10)
+        await until(lambda: service.trouble and len(service.clock.slept) == 10)
     longest = LONGEST_PAUSE
     assert service.clock.slept == [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, longest, longest, longest, 1.0]
 
@@ -135,7 +140,7 @@ async def test_a_pause_that_is_asked_for_is_kept_unless_somebody_waits() -> None
         service.clock.advance(1.0)
         await until(lambda: len(service.clock.slept) == 2)
         await drained(service)
-        assert service.rounds.trouble is None
+        assert service.trouble is None
     assert service.clock.slept == [500.0, 500.0]
 
 
@@ -144,7 +149,7 @@ async def test_trouble_is_one_line_however_long_it_lasts(caplog: pytest.LogCaptu
     service = Service()
     service.fails = [RetryLater("away")] * 3 + [StoreError("full")] * 2 + [ChatbridgeError("odd")]
     async with running(service):
-        while service.fails or service.rounds.trouble:
+        while service.fails or service.trouble:
             service.clock.advance(LONGEST_PAUSE)
             await asyncio.sleep(0)
     said = [record.getMessage() for record in caplog.records]
@@ -155,7 +160,7 @@ async def test_when_nothing_is_read_any_more_nobody_waits_in_vain() -> None:
     service = Service()
     service.fails = [RetryLater("away")]
     async with running(service) as task:
-        await until(lambda: service.rounds.trouble)
+        await until(lambda: service.trouble)
         service.fails = [TokenRejected("no such token")]
         await drained(service)
         with pytest.raises(TokenRejected):
@@ -177,6 +182,6 @@ async def test_what_loses_the_race_is_ended_before_the_winner_returns() -> None:
         await asyncio.sleep(0)
         return "quick"
 
-    assert await first_of(quick(), slow("end")) == "quick"
-    assert await first_of(slow("work"), quick()) is None
+    assert await race(quick(), slow("end")) == "quick"
+    assert await race(slow("work"), quick()) is None
     assert ended == ["end", "work"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.lines import Overlong
+from chatbridge.framing import Overlong
 from chatbridge.link.relay import Relay
 
 Message = dict[str, Any]

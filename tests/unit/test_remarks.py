@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import pytest
 
-from chatbridge.channels.matrix import announcement as matrix_announcement
-from chatbridge.channels.matrix import notices as matrix_notices
-from chatbridge.channels.telegram import announcer, notices
-from chatbridge.core.card import APPROVAL_GLYPH
-from chatbridge.core.card import GLYPHS as CARDS
-from chatbridge.core.ended import ended
-from chatbridge.core.model import Agent, CallName, Project
-from chatbridge.core.notice import GLYPHS as NOTICES
-from chatbridge.core.notice import Level, Notice, OperationEnd
-from chatbridge.core.words import REMARK_GLYPH, REMARK_HEADING
+from chatbridge.channels.chat import notices
+from chatbridge.channels.matrix.render import notices as matrix_notices
+from chatbridge.channels.telegram.outbound import announcer
+from chatbridge.channels.telegram.render.html import write
+from chatbridge.core.cards.card import APPROVAL_GLYPH
+from chatbridge.core.cards.card import GLYPHS as CARDS
+from chatbridge.core.cards.operation_summary import summarize_operation
+from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
+from chatbridge.core.model import GLYPHS as NOTICES
+from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
 
 CALL = CallName(link="l", request="1")
 
 
 def test_no_card_notice_or_operation_has_the_glyph_of_a_remark() -> None:
     ends = [
-        ended(OperationEnd(id="o", title="make", succeeded=succeeded, how="", took=1.0)).glyph
+        summarize_operation(
+            OperationEnd(id="o", title="make", succeeded=succeeded, how="", took=1.0)
+        ).glyph
         for succeeded in (True, False)
     ]
     assert REMARK_GLYPH not in {*CARDS.values(), *NOTICES.values(), *ends, APPROVAL_GLYPH, "⏳"}
@@ -50,8 +52,8 @@ def test_a_notice_of_an_agent_that_is_called_chatbridge_does_not_begin_like_a_re
     assert listed is not None
     for drawn in (announcer.draw_notice(notice).html, listed.html):
         assert drawn.startswith(NOTICES[level])
-        assert not drawn.startswith(notices.remark(text)[0])
-    in_matrix, remark = matrix_announcement.draw_notice(notice), matrix_notices.remark(text)
+        assert not drawn.startswith(write(notices.remark(text), now=0.0)[0])
+    in_matrix, remark = matrix_notices.draw_notice(notice), matrix_notices.remark(text)
     assert in_matrix.body.startswith(NOTICES[level])
     assert not in_matrix.body.startswith(remark.body[0])
     assert not in_matrix.html.startswith(remark.html[:4])

@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatbridge.commands.runner.connection import Garbage
-from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner.connection import Garbage, Order
 
 anything = st.recursive(
     st.none()
@@ -37,8 +36,7 @@ orders = st.dictionaries(st.sampled_from([*RIGHT]), wrong, max_size=1).map(lambd
 
 
 def test_an_order_is_taken_as_it_was_given() -> None:
-    order = Order(RIGHT)
-    assert {name: getattr(order, name) for name in Order.__slots__} == RIGHT
+    assert vars(Order(RIGHT)) == RIGHT
 
 
 @example(RIGHT | {"timeout": 10**400})

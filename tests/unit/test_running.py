@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from chatbridge.cli.running import complain, run
+from chatbridge.cli.ui.running import complain, run
 from chatbridge.core.errors import ChatbridgeError, HubRefused, HubUnreachable
 from tests.fakes.program import ROOT
 
@@ -51,10 +51,11 @@ def test_first_comes_what_happened_and_then_what_to_do(
 
 
 def program(work: str) -> list[str]:
-    code = f"import sys; from chatbridge.cli.running import run; sys.exit(run(lambda: {work}))"
+    code = f"import sys; from chatbridge.cli.ui.running import run; sys.exit(run(lambda: {work}))"
     return [sys.executable, "-c", code]
 
 
+@pytest.mark.process
 def test_closed_standard_files_are_no_reason_to_fail() -> None:
     work = "[print('out'), sys.stderr.write('err'), sys.stdin.read(), 5].pop()"
     shell = subprocess.run(
@@ -67,6 +68,7 @@ def test_closed_standard_files_are_no_reason_to_fail() -> None:
     assert shell.stdout == "5\n"
 
 
+@pytest.mark.process
 def test_a_full_disk_is_said_and_not_a_traceback() -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -82,6 +84,7 @@ def test_a_full_disk_is_said_and_not_a_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.process
 def test_what_the_character_set_lacks_is_spelt_out() -> None:
     done = subprocess.run(
         program("print('✓') or 0"),

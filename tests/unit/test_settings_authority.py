@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from chatbridge.channels.telegram import spec
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import load
-from chatbridge.settings.authority import FILE_ONLY, LIMITS, variable_of
+from chatbridge.settings.authority import FILE_ONLY, limits, variable_of
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "chatbridge.example.toml"
 TOKEN = "123456:abcdefghijklmnop"
@@ -123,7 +124,7 @@ def test_a_credential_cannot_do_it_either(
 
 def test_every_setting_with_a_limit_is_tried_here() -> None:
     tried = {tuple(key.split(".")) for _, key, _, _ in WIDER}
-    assert tried | FILE_ONLY == set(LIMITS)
+    assert tried | FILE_ONLY == set(limits())
 
 
 @pytest.mark.parametrize("as_credential", [False, True])
@@ -237,7 +238,7 @@ def test_the_example_leaves_people_and_places_to_variables(
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__ALLOWED_USERS", "7")
     found = load(EXAMPLE)
-    assert (found.telegram.allowed_users, found.ignored) == ((7,), ())
+    assert (found.table(spec.TELEGRAM).allowed_users, found.ignored) == ((7,), ())
 
 
 # ── approvals, where the file names chats ─────────────────────────────────────────────────────────
@@ -277,8 +278,8 @@ def test_a_bot_whose_token_comes_from_elsewhere_is_the_files_chat_by_its_people(
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__API_BASE", "http://127.0.0.1:9")
     monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", TOKEN)
     settings = load(file)
-    assert settings.telegram.token is not None
-    assert settings.telegram.api_base == "https://api.telegram.org"
+    assert settings.table(spec.TELEGRAM).token is not None
+    assert settings.table(spec.TELEGRAM).api_base == "https://api.telegram.org"
 
 
 def test_a_secret_beside_the_file_names_the_chat_as_well(

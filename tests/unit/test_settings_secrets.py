@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge import settings
+from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import secrets
 
@@ -30,7 +31,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def token_of(config: Path) -> str | None:
-    token = settings.load(config).telegram.token
+    token = settings.load(config).table(TELEGRAM).token
     return token.get_secret_value() if token else None
 
 
@@ -40,7 +41,7 @@ def test_a_secret_counts_over_the_file_and_below_credentials_and_variables(
     assert token_of(config) == A
     secrets.keep(config, "telegram", "token", value=B)
     assert token_of(config) == B
-    assert settings.load(config).telegram.allowed_users == (7,)
+    assert settings.load(config).table(TELEGRAM).allowed_users == (7,)
     credentials = tmp_path / "credentials"
     credentials.mkdir()
     (credentials / "chatbridge_telegram__token").write_text(C)

@@ -7,9 +7,9 @@ import segno
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.cli import prompts
-from chatbridge.cli.qr import coloured, qr_lines
-from chatbridge.cli.setup.telegram import token_in
+from chatbridge.channels.telegram.setup import token_in
+from chatbridge.cli.people import coloured, qr_lines
+from chatbridge.cli.ui import prompts
 
 PARTS = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import unicodedata
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
-from chatbridge.cli.tables import Column, Table, cell, cut, layout, pictures, plain, width
+from chatbridge.cli.ui.tables import Column, Table, cell, cut, lines, width
 
 COLUMNS = (
-    Column(title="ID", strong=True),
+    Column(title="ID"),
     Column(title="PROJECT", most=18),
     Column(title="QUESTION", gives_way=True),
     Column(title="LEFT", right=True),
@@ -22,20 +20,13 @@ HOSTILE = "\x1b[31mred\x1b]8;;http://evil\x07click\u202e\x9b2J\nnext\r\tline\x00
 CURSOR = set("\x1b\x07\x9b\x00\r\n\t\x08\u202e\u2066\u202a")
 
 
-def in_pipe(*rows: tuple[str, ...]) -> str:
+def in_pipe(*rows: tuple[str, ...], columns: int | None = None) -> str:
     table = Table(columns=COLUMNS, rows=[[cell(text) for text in row] for row in rows])
-    return plain(table, layout([table], None))
+    return "".join(f"{line}\n" for line in lines([table], columns))
 
 
-def on_screen(*rows: tuple[str, ...], columns: int, colour: bool = False) -> str:
-    table = Table(columns=COLUMNS, rows=[[cell(text) for text in row] for row in rows])
-    screen = Console(
-        file=io.StringIO(), width=columns, force_terminal=colour, color_system=None, markup=False
-    )
-    for picture in pictures([table], screen):
-        screen.print(picture)
-    assert isinstance(screen.file, io.StringIO)
-    return screen.file.getvalue()
+def on_screen(*rows: tuple[str, ...], columns: int) -> str:
+    return in_pipe(*rows, columns=columns)
 
 
 def test_columns_are_aligned_with_spaces_and_numbers_to_the_right() -> None:
@@ -72,9 +63,12 @@ def test_a_hostile_text_is_one_visible_row_everywhere(columns: int) -> None:
     assert all(width(line) <= columns for line in on_screen(row, columns=columns).splitlines())
 
 
-def test_markup_of_the_screens_library_is_only_text() -> None:
-    shown = on_screen(("a", "[bold]x[/bold]", ":smile: [link=http://x]y", "1"), columns=80)
-    assert "[bold]x[/bold]   :smile: [link=http://x]y" in shown
+def test_on_a_terminal_the_titles_and_the_first_column_are_bold() -> None:
+    table = Table(columns=COLUMNS[:2], rows=[("a", "b")])
+    assert [*lines([table], 80, bold=True)] == [
+        "\x1b[1mID   PROJECT\x1b[0m",
+        "\x1b[1ma \x1b[0m   b",
+    ]
 
 
 def test_a_text_that_runs_the_other_way_cannot_turn_the_row_around() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.telegram.announcer import draw_list, draw_notice, file_of
-from chatbridge.channels.telegram.render import Drawing
-from chatbridge.core.notice import Level
+from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
+from chatbridge.channels.telegram.render.card import Drawing
+from chatbridge.core.model import Level
 from tests.telegram_asks import notice, read_plainly
 
 
@@ -17,7 +17,7 @@ def words(drawing: Drawing | None) -> str:
     return read_plainly(drawing.html)
 
 
-def test_t18_an_info_names_project_and_agent_and_then_speaks() -> None:
+def test_an_info_names_project_and_agent_and_then_speaks() -> None:
     said = notice("The **tests** pass:\n\n- unit\n- `e2e` & co", title="Night <run>")
     assert html(draw_notice(said)) == (
         "ℹ️ <b>shop-api</b> · Claude Code\n<b>Night &lt;run&gt;</b>\n"
@@ -27,7 +27,7 @@ def test_t18_an_info_names_project_and_agent_and_then_speaks() -> None:
     assert file_of(said) is None
 
 
-def test_t18_warnings_and_errors_say_what_they_are() -> None:
+def test_warnings_and_errors_say_what_they_are() -> None:
     warning = html(draw_notice(notice("Disk is filling up.", level=Level.WARNING)))
     assert warning == "⚠️ <b>Warning</b> · shop-api · Claude Code\nDisk is filling up."
     error = html(draw_notice(notice("It broke.", level=Level.ERROR)))

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.data import (
+from chatbridge.channels.chat.callback_data import (
     MAX_BYTES,
     NEITHER,
-    Does,
+    Action,
     Output,
     Show,
     Tap,
@@ -19,15 +19,15 @@ from chatbridge.channels.telegram.data import (
     encode,
     question_shown,
 )
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession, ShowAll
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
 
 steps = st.integers(0, 10**9)
 numbers = st.integers(0, 999)
-stepped: list[type[Does]] = [
+stepped: list[type[Action]] = [
     form.DropOther,
     form.Done,
     form.Other,
@@ -45,17 +45,17 @@ stepped: list[type[Does]] = [
     Write,
     Use,
 ]
-does: st.SearchStrategy[Does] = st.one_of(
+action: st.SearchStrategy[Action] = st.one_of(
     st.builds(form.Choose, step=steps, option=numbers),
     st.builds(form.Toggle, step=steps, option=numbers, on=st.booleans()),
     st.builds(form.Edit, step=steps, question=numbers),
-    st.sampled_from(Act),
+    st.sampled_from(AskAction),
     st.just(Show()),
     *(st.builds(kind, step=steps) for kind in stepped),
 )
 taps = (
     st.just(NEITHER)
-    | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), does=does)
+    | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), action=action)
     | st.builds(Output, operation_id=ids)
 )
 
@@ -68,15 +68,15 @@ def test_a_button_gives_back_the_tap_it_was_made_for(tap: Tap | Output) -> None:
     assert 1 <= len(data) <= MAX_BYTES
 
 
-@given(ids, st.integers(0, 99), does)
+@given(ids, st.integers(0, 99), action)
 def test_an_operations_button_is_no_asks_though_their_ids_were_the_same(
-    id: str, question: int, does: Does
+    id: str, question: int, action: Action
 ) -> None:
     output = encode(Output(operation_id=id))
     assert decode(output) == Output(operation_id=id)
-    assert output != encode(Tap(ask_id=id, question=question, does=does))
+    assert output != encode(Tap(ask_id=id, question=question, action=action))
     assert decode(output.removeprefix("o:")) is None
-    assert decode("o:" + encode(Tap(ask_id=id, question=question, does=does))) is None
+    assert decode("o:" + encode(Tap(ask_id=id, question=question, action=action))) is None
 
 
 @given(taps, taps)
@@ -119,11 +119,11 @@ def test_damaged_data_is_no_tap(data: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "does", [form.Text(text="typed"), form.Cancel(step=1, reason="typed")], ids=["text", "reason"]
+    "action", [form.Text(text="typed"), form.Cancel(step=1, reason="typed")], ids=["text", "reason"]
 )
-def test_typed_words_never_go_into_a_button(does: Does) -> None:
+def test_typed_words_never_go_into_a_button(action: Action) -> None:
     with pytest.raises(ValueError, match="no button can carry"):
-        encode(Tap(ask_id=ID, question=0, does=does))
+        encode(Tap(ask_id=ID, question=0, action=action))
 
 
 def test_the_review_counts_as_the_last_question() -> None:

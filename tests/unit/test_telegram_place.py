@@ -6,9 +6,14 @@ import json
 
 import pytest
 
-from chatbridge.channels.telegram.place import Place, Prompt, from_text, to_text
+from chatbridge.channels.telegram.outbound.card_messages import (
+    CardMessages,
+    Prompt,
+    from_text,
+    to_text,
+)
 
-PLACE = Place(
+PLACE = CardMessages(
     chat=7,
     card=8,
     step=2,
@@ -31,7 +36,7 @@ def test_what_an_earlier_version_did_not_store_has_its_default() -> None:
     stored = json.loads(to_text(PLACE))
     del stored["old"]
     found = from_text(json.dumps({**stored, "drawn": "8489a4449b3bd482"}))
-    assert found == Place(**{**stored, "prompt": PLACE.prompt})
+    assert found == CardMessages(**{**stored, "prompt": PLACE.prompt})
 
 
 def test_what_a_later_version_stores_beside_it_is_ignored() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.sightings import Sightings
+from chatbridge.channels.telegram.outbound.visibility import Visibility
 from tests.fakes.clock import StillClock
 
 
@@ -13,7 +13,7 @@ from tests.fakes.clock import StillClock
 def test_a_date_is_the_one_that_telegram_says(told: int, passed: float) -> None:
     clock = StillClock()
     clock.advance(passed)
-    assert Sightings(viewer="7", clock=clock).date(float(told)) == told
+    assert Visibility(viewer="7", clock=clock).date(float(told)) == told
 
 
 @given(st.floats(-1e6, 1e6))
@@ -21,9 +21,9 @@ def test_where_telegram_says_none_it_is_reckoned_from_the_last_whatever_the_hubs
     step: float,
 ) -> None:
     clock = StillClock()
-    sightings = Sightings(viewer="7", clock=clock)
-    assert sightings.date(None) == clock.time()
-    sightings.date(5_000.0)
+    visibility = Visibility(viewer="7", clock=clock)
+    assert visibility.date(None) == clock.time()
+    visibility.date(5_000.0)
     clock.step(step)
     clock.advance(30.0)
-    assert sightings.date(None) == 5_030.0
+    assert visibility.date(None) == 5_030.0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from chatbridge.channels.chat.channel import tell_each
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Remark
-from chatbridge.core.telling import tell_each
 
 
 class Chat:

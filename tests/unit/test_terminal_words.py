@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import asks
-from chatbridge.core.answers import check_answers
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.errors import ChatbridgeError, InvalidAnswer
 from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType
-from chatbridge.hub.terminal_words import from_json, from_words
-from tests.fakes.world import request
+from chatbridge.hub.control.asks import from_json, from_words
+from tests.fakes.core_env import request
 
 LABELS = ("Yes", "No (recommended)", "3", "yes and no")
 KINDS = [kind for kind in QuestionType if kind is not QuestionType.APPROVAL]
@@ -38,7 +38,7 @@ def ask(kind: QuestionType, *, required: bool) -> Ask:
         options=tuple(Option(label=label) for label in LABELS) if choosing else (),
         required=required,
     )
-    return asks.opened(request(question), now=0.0, deadline=None)
+    return transitions.open_ask(request(question), now=0.0, deadline=None)
 
 
 def fits(one: Ask, answers: tuple[Answer, ...]) -> bool:

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge import markdown
-from chatbridge.core.markup import Break, Paragraph, Plain, Quote
+from chatbridge.core.cards.markup import Break, Paragraph, Plain, Quote
 from chatbridge.core.text import (
+    collapse_runs,
+    count_codes,
     encodable,
-    hidden_in,
     one_line,
     prose,
     shortened,
     split_recommended,
     visible,
-    without_runs,
 )
 from tests import strategies as some
 
@@ -75,7 +75,7 @@ def test_windows_line_ends_are_line_ends() -> None:
 def test_many_different_hidden_characters_cost_no_more_than_the_same_one() -> None:
     """No time is measured: with a pattern of the characters themselves this would take minutes."""
     text = "".join(f"a{chr(0xF0000 + n)}" for n in range(60_000))
-    assert visible(text).count("⟨U+") == hidden_in(without_runs(text)) == 60_000
+    assert visible(text).count("⟨U+") == count_codes(collapse_runs(text)) == 60_000
 
 
 @given(some.texts)

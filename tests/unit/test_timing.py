@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import timing
+from chatbridge.core.asks import deadlines
 from tests.contract.asks import an_ask
 
 MINUTE = 60.0
@@ -28,8 +28,8 @@ def test_a_card_turns_when_so_many_minutes_are_left(
 ) -> None:
     ask = replace(an_ask(), created_at=1000.0, deadline=1000.0 + minutes * MINUTE)
     assert ask.deadline is not None
-    assert timing.turns(ask) == pytest.approx([ask.deadline - m * MINUTE for m in left])
+    assert deadlines.redraw_times(ask) == pytest.approx([ask.deadline - m * MINUTE for m in left])
 
 
 def test_an_ask_without_a_deadline_never_turns() -> None:
-    assert timing.turns(replace(an_ask(), deadline=None)) == ()
+    assert deadlines.redraw_times(replace(an_ask(), deadline=None)) == ()

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from chatbridge.clock import SystemClock
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
 from chatbridge.core.model import Agent, Ask, AskRequest, CallName, Project, Question
 from chatbridge.tools import call as calls
 from chatbridge.tools.call import Peer, ToolCall
@@ -25,7 +25,7 @@ REQUEST = AskRequest(
     dialect="questions",
     questions=(Question(id="q", text="?"),),
 )
-ASK = asks.opened(REQUEST, now=0.0, deadline=None)
+ASK = transitions.open_ask(REQUEST, now=0.0, deadline=None)
 
 
 class Beats:

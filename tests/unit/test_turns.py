@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.commands.operations.turns import Turn, Turns
-
-_numbers = itertools.count()
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.core.operation import Operation
+from tests.fakes.operating import operation
 
 
 def turn(
     link: str = "a", group: str = "cargo", *, limit: int | None = None, synchronous: bool = False
-) -> Turn:
-    number = next(_numbers)
-    return Turn(
-        id=f"{link}-{group}-{number}", link=link, group=group, limit=limit, synchronous=synchronous
-    )
+) -> Operation:
+    return operation(link=link, group=group, concurrency=limit, synchronous=synchronous)
 
 
-def all_of(turns: Turns) -> list[str]:
+def all_of(turns: FairQueue) -> list[str]:
     """Whoever may run now, in order."""
     return list(iter(turns.next, None))
 
 
 def test_as_many_run_as_there_are_places_and_the_next_when_one_is_done() -> None:
-    turns = Turns(2)
+    turns = FairQueue(2)
     first, second, third = turn(), turn(), turn()
     for each in (first, second, third):
         turns.add(each)
@@ -38,7 +34,7 @@ def test_as_many_run_as_there_are_places_and_the_next_when_one_is_done() -> None
 
 
 def test_a_quick_one_does_not_wait_behind_builds() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     build, waiting, status = turn(), turn(), turn(group="git", synchronous=True)
     for each in (build, waiting, status):
         turns.add(each)
@@ -46,7 +42,7 @@ def test_a_quick_one_does_not_wait_behind_builds() -> None:
 
 
 def test_a_groups_limit_holds_for_both_kinds_and_others_pass() -> None:
-    turns = Turns(8)
+    turns = FairQueue(8)
     one = turn(limit=1, synchronous=True)
     two = turn(limit=1)
     other = turn(group="npm")
@@ -58,7 +54,7 @@ def test_a_groups_limit_holds_for_both_kinds_and_others_pass() -> None:
 
 
 def test_quick_ones_that_came_later_do_not_keep_a_build_from_its_group() -> None:
-    turns = Turns(8)
+    turns = FairQueue(8)
     running, build = turn(limit=1, synchronous=True), turn(limit=1)
     for each in (running, build):
         turns.add(each)
@@ -72,7 +68,7 @@ def test_quick_ones_that_came_later_do_not_keep_a_build_from_its_group() -> None
 
 
 def test_one_who_came_late_does_not_wait_for_all_of_anothers() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     for _ in range(100):
         turns.add(turn("greedy"))
     served = [turns.next()]
@@ -85,7 +81,7 @@ def test_one_who_came_late_does_not_wait_for_all_of_anothers() -> None:
 
 
 def test_the_newest_limit_of_a_group_counts_for_all_of_it() -> None:
-    turns = Turns(8)
+    turns = FairQueue(8)
     old = [turn(limit=1) for _ in range(3)]
     for each in old:
         turns.add(each)
@@ -98,7 +94,7 @@ def test_the_newest_limit_of_a_group_counts_for_all_of_it() -> None:
 
 
 def test_what_ran_before_a_restart_counts_even_beyond_the_limit() -> None:
-    turns = Turns(2)
+    turns = FairQueue(2)
     running = [turn() for _ in range(3)]
     for each in running:
         turns.runs(each)
@@ -112,7 +108,7 @@ def test_what_ran_before_a_restart_counts_even_beyond_the_limit() -> None:
 
 
 def test_one_that_wants_no_turn_any_more_gets_none() -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     first, gone, last = turn(), turn(), turn()
     for each in (first, gone, last):
         turns.add(each)
@@ -125,9 +121,9 @@ def test_one_that_wants_no_turn_any_more_gets_none() -> None:
 
 @given(st.lists(st.sampled_from("abcd"), max_size=40))
 def test_links_that_wait_at_the_same_time_get_as_many_turns_each(links: list[str]) -> None:
-    turns = Turns(1)
+    turns = FairQueue(1)
     wanted = [turn(link) for link in links]
-    link_of = {each.id: each.link for each in wanted}
+    link_of = {each.id: each.call.link for each in wanted}
     for each in wanted:
         turns.add(each)
     left, had = Counter(links), Counter[str]()

@@ -7,7 +7,9 @@ from collections import Counter
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from chatbridge.commands.operations.turns import Turn, Turns
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.core.operation import Operation
+from tests.fakes.operating import operation
 
 LIMIT = 2
 LIMITS = {"cargo": 1, "npm": 2, "git": None}
@@ -18,10 +20,9 @@ class Queue(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.turns = Turns(LIMIT)
-        self.came = 0
-        self.waiting: list[Turn] = []
-        self.running: dict[str, Turn] = {}
+        self.turns = FairQueue(LIMIT)
+        self.waiting: list[Operation] = []
+        self.running: dict[str, Operation] = {}
 
     @rule(
         link=st.sampled_from("abc"),
@@ -29,10 +30,8 @@ class Queue(RuleBasedStateMachine):
         synchronous=st.booleans(),
     )
     def one_comes(self, link: str, group: str, synchronous: bool) -> None:
-        self.came += 1
-        turn = Turn(
-            id=str(self.came), link=link, group=group, limit=LIMITS[group], synchronous=synchronous
-        )
+        limit = LIMITS[group]
+        turn = operation(link=link, group=group, concurrency=limit, synchronous=synchronous)
         self.turns.add(turn)
         self.waiting.append(turn)
 
@@ -47,7 +46,7 @@ class Queue(RuleBasedStateMachine):
         assert not any(
             self.could_run(each)
             for each in older
-            if (each.link, each.synchronous) == (turn.link, turn.synchronous)
+            if (each.call.link, each.plan.synchronous) == (turn.call.link, turn.plan.synchronous)
             and not self.yields(each)
         )
         self.waiting.remove(turn)
@@ -67,23 +66,24 @@ class Queue(RuleBasedStateMachine):
         self.waiting.remove(turn)
         self.turns.done(turn.id)
 
-    def could_run(self, turn: Turn) -> bool:
-        alike = sum(each.synchronous == turn.synchronous for each in self.running.values())
+    def could_run(self, turn: Operation) -> bool:
+        kinds = [each.plan.synchronous for each in self.running.values()]
+        alike = kinds.count(turn.plan.synchronous)
         group = sum(each.group == turn.group for each in self.running.values())
         limit = LIMITS[turn.group]
         return alike < LIMIT and (limit is None or group < limit)
 
-    def yields(self, turn: Turn) -> bool:
+    def yields(self, turn: Operation) -> bool:
         """One of the other kind and the same group came earlier, and can run."""
         return any(
-            each.synchronous != turn.synchronous and each.group == turn.group
+            each.plan.synchronous != turn.plan.synchronous and each.group == turn.group
             for each in self.waiting[: self.waiting.index(turn)]
             if self.could_run(each)
         )
 
     @invariant()
     def no_limit_is_passed(self) -> None:
-        kinds = Counter(turn.synchronous for turn in self.running.values())
+        kinds = Counter(turn.plan.synchronous for turn in self.running.values())
         groups = Counter(turn.group for turn in self.running.values())
         assert all(number <= LIMIT for number in kinds.values())
         for group, number in groups.items():

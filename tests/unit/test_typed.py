@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.form import Choose, Event, Text, Toggle
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Choose, Event, Text, Toggle
+from chatbridge.core.forms.typed_input import interpret, interpret_beside_buttons, takes_text
 from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionType, View
 from chatbridge.core.text import one_line
-from chatbridge.core.typed import meant, takes_text, typed
 from tests import telegram_strategies as some
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.telegram_asks import ask, confirm, select, text
@@ -23,7 +23,7 @@ MULTI = select("Which checks?", "Unit tests", "Load, and more", "7", multi=True)
 
 
 def events(question: Question, said: str) -> tuple[Event, ...]:
-    return typed(ask(question), said)
+    return interpret_beside_buttons(ask(question), said)
 
 
 def toggles(*options: int) -> tuple[Event, ...]:
@@ -95,14 +95,14 @@ def test_on_the_screens_for_words_a_label_is_words(view: View) -> None:
     found = ask(SELECT)
     found = replace(found, draft=replace(found.draft, view=view, step=4))
     assert takes_text(found)
-    assert typed(found, "SQLite") == (Text(text="SQLite", step=4),)
+    assert interpret_beside_buttons(found, "SQLite") == (Text(text="SQLite", step=4),)
 
 
 def test_the_review_waits_for_no_text() -> None:
     draft = Draft(entries=(Entry(), Entry()), view=View.REVIEW, at=2, step=3)
     found = ask(text("One?"), text("Two?"), draft=draft)
     assert not takes_text(found)
-    assert typed(found, "1") == (Text(text="1", step=3),)
+    assert interpret_beside_buttons(found, "1") == (Text(text="1", step=3),)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_only_a_text_question_waits_for_text_by_itself(question: Question, waits
 
 @given(some.asks(), st.text() | st.integers(min_value=0).map(str))
 def test_every_text_stands_for_events_of_the_present_step(found: Ask, said: str) -> None:
-    steps = {event.step for event in typed(found, said)}
+    steps = {event.step for event in interpret_beside_buttons(found, said)}
     assert steps == {found.draft.step}
 
 
@@ -130,14 +130,14 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int) -> None
         assert isinstance(event, Text)
 
 
-@pytest.mark.parametrize("reads", [typed, meant])
+@pytest.mark.parametrize("reads", [interpret_beside_buttons, interpret])
 def test_a_long_list_is_compared_with_many_options_that_are_folded_once(
     reads: Callable[[Ask, str], object],
 ) -> None:
     many = 50
     question = select("Which?", *(f"Option {i}" for i in range(many)), multi=True)
-    with calls_in_this_thread(one_line) as alone:
+    with calls_in_this_thread(one_line) as orphaned:
         reads(ask(question), "Option 1")
     with calls_in_this_thread(one_line) as listed:
         reads(ask(question), ",".join(f"Option {i}" for i in range(many)))
-    assert len(listed) <= len(alone) + many
+    assert len(listed) <= len(orphaned) + many

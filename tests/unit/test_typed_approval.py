@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import asks as steps
-from chatbridge.core import form
-from chatbridge.core.card import Act
-from chatbridge.core.events import AskSession, ShowAll
-from chatbridge.core.form import Choose, Event, Text
+from chatbridge.core.asks import transitions as steps
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession, Choose, Event, ShowAll, Text
+from chatbridge.core.forms.typed_input import Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
-from chatbridge.core.typed import Unclear, meant, typed
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, stepped
 from tests.telegram_strategies import approvals
@@ -63,7 +62,7 @@ _words = st.sampled_from(
         (SHORT, "deny:", (form.Other(step=0),)),
         (SHORT, "deny: not\nnow", (form.Other(step=0), Text(text="not\nnow", step=1))),
         (SHORT, "Deny : no", (form.Other(step=0), Text(text="no", step=1))),
-        (SHORT, "+15", (Act.EXTEND,)),
+        (SHORT, "+15", (AskAction.EXTEND,)),
         (LONG, "all", (ShowAll(step=0),)),
         (LONG, "deny", (Choose(step=0, option=DENY),)),
         (SESSION, "yes", (Choose(step=1, option=ALLOW_SESSION),)),
@@ -93,9 +92,9 @@ _words = st.sampled_from(
     ],
 )
 def test_an_exact_word_does_what_it_says(
-    shown: Ask, said: str, events: tuple[Event | Act, ...]
+    shown: Ask, said: str, events: tuple[Event | AskAction, ...]
 ) -> None:
-    assert meant(shown, said) == events
+    assert interpret(shown, said) == events
 
 
 @pytest.mark.parametrize(
@@ -138,24 +137,24 @@ def test_anything_else_decides_nothing_and_says_what_would(
     shown: Ask, words: tuple[str, ...], how: str
 ) -> None:
     for said in words:
-        assert meant(shown, said) == Unclear(why=how)
+        assert interpret(shown, said) == Unclear(why=how)
 
 
 def test_an_approval_without_a_limit_takes_no_more_time() -> None:
-    assert isinstance(meant(replace(SHORT, deadline=None), "+15"), Unclear)
+    assert isinstance(interpret(replace(SHORT, deadline=None), "+15"), Unclear)
 
 
 @given(approvals(), _words | some.texts | some.big_texts)
 def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
-    found = meant(shown, said)
+    found = interpret(shown, said)
     if isinstance(found, Unclear):
         assert found.why.endswith(".")
         return
-    if not shown.open or found == (Act.EXTEND,):
+    if not shown.open or found == (AskAction.EXTEND,):
         return
     for event in found:
-        assert not isinstance(event, Act)
-        step = steps.stepped(shown, event)
+        assert not isinstance(event, AskAction)
+        step = steps.apply_event(shown, event)
         match step:
             case form.Refused():
                 assert step in (form.EMPTY, form.TOO_LONG)
@@ -175,7 +174,7 @@ def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
 
 @given(approvals(), _words | some.texts)
 def test_beside_buttons_a_text_is_a_reason_or_nothing(shown: Ask, said: str) -> None:
-    events = typed(shown, said)
+    events = interpret_beside_buttons(shown, said)
     assert events == (Text(text=said, step=shown.draft.step),)
     if shown.open and shown.draft.view is not View.OTHER:
-        assert isinstance(steps.stepped(shown, events[0]), form.Refused)
+        assert isinstance(steps.apply_event(shown, events[0]), form.Refused)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.core import form
-from chatbridge.core.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
+from chatbridge.core.forms.typed_input import Unclear, interpret
 from chatbridge.core.model import Ask, Outcome, Status
-from chatbridge.core.typed import Unclear, meant
 from tests.telegram_asks import NOW, ask, confirm, select, stepped, text
 
 ONE = ask(select("Which?", "red", "blue"))
@@ -45,7 +45,7 @@ UNASKABLE = stepped(SECOND, AskCancel(step=0))
 def test_a_word_asks_back_or_is_what_was_asked_for(
     shown: Ask, said: str, events: tuple[Event, ...]
 ) -> None:
-    assert meant(shown, said) == events
+    assert interpret(shown, said) == events
     draft = shown.draft
     for event in events:
         step = form.advance(shown.questions, draft, event)
@@ -54,8 +54,8 @@ def test_a_word_asks_back_or_is_what_was_asked_for(
 
 
 def test_where_nobody_can_be_asked_back_the_words_do_nothing_else() -> None:
-    assert meant(SECOND, "!explain") == Unclear(why=form.UNFIT.why)
-    assert meant(UNASKABLE, "explain") == (Text(text="explain", step=2),)
+    assert interpret(SECOND, "!explain") == Unclear(why=form.UNFIT.why)
+    assert interpret(UNASKABLE, "explain") == (Text(text="explain", step=2),)
     over = replace(WORDS, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
     late = replace(over, draft=replace(over.draft, late=True))
-    assert meant(late, "!rephrase") == Unclear(why=form.UNFIT.why)
+    assert interpret(late, "!rephrase") == Unclear(why=form.UNFIT.why)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core import form
-from chatbridge.core.asks import takes_late_answer
-from chatbridge.core.card import Act
-from chatbridge.core.form import Choose, Done, Event, Text, Toggle
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import Choose, Done, Event, Text, Toggle
+from chatbridge.core.forms.typed_input import Action, Unclear, interpret
 from chatbridge.core.model import Ask, Option, Outcome, Question, QuestionType, Status, View
-from chatbridge.core.typed import Does, Unclear, meant
 from tests import strategies as some
 from tests.matrix_asks import go, plain
 from tests.telegram_asks import NOW, ask, confirm, select, text
@@ -35,15 +35,15 @@ CANCEL = go(FORM, form.AskCancel(step=0))
 OTHER = go(SECOND, form.Other(step=0))
 
 
-def does(shown: Ask, said: str) -> Does:
-    found = meant(shown, said)
+def action(shown: Ask, said: str) -> Action:
+    found = interpret(shown, said)
     assert isinstance(found, tuple), found
     (event,) = found
     return event
 
 
 def why(shown: Ask, said: str) -> str:
-    found = meant(shown, said)
+    found = interpret(shown, said)
     assert isinstance(found, Unclear), found
     return plain(found.why)
 
@@ -66,12 +66,12 @@ def why(shown: Ask, said: str) -> str:
     ],
 )
 def test_a_number_a_label_or_its_first_words_choose(said: str, option: int) -> None:
-    assert does(ask(DATABASE), said) == Choose(step=0, option=option)
+    assert action(ask(DATABASE), said) == Choose(step=0, option=option)
 
 
 @pytest.mark.parametrize("said", ["x", "MariaDB", "1.", "SQLite", "2 or 3", "-1", "٢", "👍", "r"])
 def test_what_begins_no_label_is_an_answer_of_its_own(said: str) -> None:
-    assert does(ask(DATABASE), said) == Text(text=said, step=0)
+    assert action(ask(DATABASE), said) == Text(text=said, step=0)
 
 
 def test_a_text_that_fits_several_labels_is_asked_back() -> None:
@@ -90,7 +90,7 @@ def test_a_text_that_stops_within_a_word_is_asked_back() -> None:
 def test_labels_that_differ_only_in_case_are_told_apart_by_number() -> None:
     shown = ask(select("Which?", "Main", "main"))
     assert why(shown, "main") == "“main” fits 1 Main and 2 main. Reply with the number."
-    assert does(shown, "2") == Choose(step=0, option=1)
+    assert action(shown, "2") == Choose(step=0, option=1)
 
 
 @pytest.mark.parametrize("number", ["0", "7", "0000000012", "99"])
@@ -107,7 +107,7 @@ def test_a_question_with_one_option_says_so() -> None:
 
 def test_what_is_quoted_back_is_cut_visible_and_kept_apart() -> None:
     shown = ask(select("Which?", "x\u202e" + "y" * 100, "x\u202e" + "y" * 90))
-    found = meant(shown, "x\u202e" + "y" * 60)
+    found = interpret(shown, "x\u202e" + "y" * 60)
     assert isinstance(found, Unclear)
     assert "\u202e" not in found.why
     assert found.why.count("\u2068x⟨U+202E⟩") == found.why.count("…\u2069") == 3
@@ -140,7 +140,7 @@ def exactly(*options: int) -> tuple[Event, ...]:
 )
 def test_a_list_is_the_whole_choice_and_finishes_it(said: str, options: tuple[int, ...]) -> None:
     picked = go(SECOND, Toggle(step=0, option=1, on=True))
-    assert meant(picked, said) == exactly(*options)
+    assert interpret(picked, said) == exactly(*options)
 
 
 @pytest.mark.parametrize("said", ["1,9", "unit tests, 9", "9", "1 2 9"])
@@ -150,7 +150,7 @@ def test_a_list_with_a_number_that_is_not_there_changes_nothing(said: str) -> No
 
 @pytest.mark.parametrize("said", ["1 and 3", "Unit tests and more", "not 1, the other", ",", " "])
 def test_any_other_text_joins_what_is_picked(said: str) -> None:
-    assert does(SECOND, said) == Text(text=said, step=1)
+    assert action(SECOND, said) == Text(text=said, step=1)
 
 
 def test_a_list_with_a_doubtful_part_is_asked_back() -> None:
@@ -161,7 +161,7 @@ def test_a_list_with_a_doubtful_part_is_asked_back() -> None:
 
 def test_a_number_emoji_puts_one_option_on() -> None:
     picked = go(SECOND, Toggle(step=0, option=1, on=True))
-    assert does(picked, "2️⃣") == Toggle(step=1, option=1, on=True)
+    assert action(picked, "2️⃣") == Toggle(step=1, option=1, on=True)
 
 
 # ── yes and no, texts ─────────────────────────────────────────────────────────────────────────────
@@ -172,7 +172,7 @@ def test_a_number_emoji_puts_one_option_on() -> None:
     [("yes", 0), ("No", 1), ("Y", 0), (" n ", 1), ("👍", 0), ("👎🏽", 1), ("👍\ufe0f", 0)],
 )
 def test_yes_and_no_in_words_and_signs(said: str, option: int) -> None:
-    assert does(FORM, said) == Choose(step=0, option=option)
+    assert action(FORM, said) == Choose(step=0, option=option)
 
 
 @pytest.mark.parametrize("said", ["1", "maybe", "yes please", "", "✅"])
@@ -184,7 +184,7 @@ def test_a_confirm_takes_nothing_else(said: str) -> None:
     "said", ["1", "skip", "Cancel", "back", "yes", "✅", "👍", "!stop", "done"]
 )
 def test_any_word_is_an_answer_where_a_text_is_asked_for(said: str) -> None:
-    assert does(THIRD, said) == Text(text=said, step=2)
+    assert action(THIRD, said) == Text(text=said, step=2)
 
 
 # ── instead of buttons ────────────────────────────────────────────────────────────────────────────
@@ -228,7 +228,7 @@ def test_any_word_is_an_answer_where_a_text_is_asked_for(said: str) -> None:
     ],
 )
 def test_a_word_or_a_sign_stands_for_a_button(shown: Ask, said: str, event: Event) -> None:
-    assert does(shown, said) == event
+    assert action(shown, said) == event
 
 
 @pytest.mark.parametrize("said", ["0", "4", "done", "Unit tests", "", "9" * 5000])
@@ -239,7 +239,7 @@ def test_the_review_takes_send_or_a_number(said: str) -> None:
 @pytest.mark.parametrize("said", ["Skip", "cancel", "✅", "+15"])
 def test_an_options_own_label_comes_before_what_the_word_does(said: str) -> None:
     shown = ask(select("Which?", "other", said))
-    assert does(shown, said) == Choose(step=0, option=1)
+    assert action(shown, said) == Choose(step=0, option=1)
 
 
 def test_a_button_that_is_not_there_is_refused_kindly() -> None:
@@ -251,22 +251,22 @@ def test_a_button_that_is_not_there_is_refused_kindly() -> None:
 @pytest.mark.parametrize("said", ["+15", "+15 min", " +15MIN ", "+ 15 minutes"])
 @pytest.mark.parametrize("shown", [FORM, SECOND, THIRD, REVIEW, CANCEL, OTHER])
 def test_more_time_can_be_had_on_every_screen(shown: Ask, said: str) -> None:
-    assert does(shown, said) is Act.EXTEND
+    assert action(shown, said) is AskAction.EXTEND
 
 
 def test_there_is_no_more_time_where_there_is_no_limit() -> None:
-    assert does(replace(THIRD, deadline=None), "+15") == Text(text="+15", step=2)
+    assert action(replace(THIRD, deadline=None), "+15") == Text(text="+15", step=2)
 
 
 OVER = replace(THIRD, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
 
 
 def test_anyway_opens_a_timed_out_question_and_is_a_word_afterwards() -> None:
-    assert does(OVER, "Anyway") == form.AnswerAnyway(step=2)
+    assert action(OVER, "Anyway") == form.AnswerAnyway(step=2)
     late = replace(OVER, draft=replace(OVER.draft, late=True))
-    assert does(late, "anyway") == Text(text="anyway", step=2)
+    assert action(late, "anyway") == Text(text="anyway", step=2)
     assert why(late, "!cancel") == "That does not fit this question."
-    assert does(late, "+15") == Text(text="+15", step=2)
+    assert action(late, "+15") == Text(text="+15", step=2)
 
 
 # ── whatever is typed ─────────────────────────────────────────────────────────────────────────────
@@ -290,7 +290,7 @@ _ends = st.none() | st.integers(1, 8)
 def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) -> None:
     labels = [option.label for question in shown.questions for option in question.choices]
     beginnings = st.builds(lambda label, end: label[:end], st.sampled_from(labels or [""]), _ends)
-    found = meant(shown, data.draw(_said | beginnings))
+    found = interpret(shown, data.draw(_said | beginnings))
     if isinstance(found, Unclear):
         assert found.why.endswith(".")
         assert len(found.why) < 500
@@ -299,8 +299,8 @@ def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) 
     draft = shown.draft
     takes_input = shown.open or (takes_late_answer(shown) and draft.late)
     for event in found:
-        if isinstance(event, Act):
-            assert (event, len(found)) == (Act.EXTEND, 1)
+        if isinstance(event, AskAction):
+            assert (event, len(found)) == (AskAction.EXTEND, 1)
             assert shown.open
             continue
         step = form.advance(shown.questions, draft, event)
@@ -319,7 +319,7 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int, multi: 
     kind = QuestionType.MULTI_SELECT if multi else QuestionType.SELECT
     options = tuple(Option(label=f"option {i}") for i in range(count))
     shown = ask(Question(id="q", text="?", type=kind, options=options))
-    found = meant(shown, str(number))
+    found = interpret(shown, str(number))
     assert isinstance(found, Unclear) != (1 <= number <= count)
     if isinstance(found, tuple):
         chosen = [e for e in found if isinstance(e, Choose) or (isinstance(e, Toggle) and e.on)]
@@ -329,4 +329,4 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int, multi: 
 @pytest.mark.parametrize("view", list(View))
 def test_an_ask_without_a_form_to_fill_in_breaks_nothing(view: View) -> None:
     ended = replace(FORM, status=Status.CANCELLED, draft=replace(FORM.draft, view=view))
-    assert does(ended, "done") == Text(text="done", step=0)
+    assert action(ended, "done") == Text(text="done", step=0)

@@ -47,6 +47,7 @@ def waiting(environment: dict[str, str]) -> subprocess.Popen[bytes]:
     return process
 
 
+@pytest.mark.process
 def test_the_processes_of_a_run_are_known_by_their_mark() -> None:
     here = dict(os.environ)
     with waiting({**here, MARK: str(os.getpid())}) as ours, waiting(here) as other:

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from chatbridge.channels.web import subject
-from chatbridge.channels.web.subject import SPLIT_UP_TO, changes, command
-from chatbridge.core.exact import exact
+from chatbridge.channels.web.render import SPLIT_UP_TO, changes, diff_html
+from chatbridge.channels.web.render import command_html as command
+from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Subject
 
 SHELL = st.text(st.sampled_from("ab -='\"\\\n\t<>&$|;") | st.characters(), max_size=60)
@@ -21,7 +21,7 @@ LINES = st.lists(st.sampled_from(["+a", "-b", " c", "@@ -1 +1 @@", "--- x", "+++
 
 
 def diff(code: str, *, whole_first: bool = False) -> tuple[Markup, Markup, Markup, int]:
-    return subject.diff(Subject(code=code, language="diff", whole_first=whole_first))
+    return diff_html(Subject(code=code, language="diff", whole_first=whole_first))
 
 
 def read(shown: Markup) -> str:

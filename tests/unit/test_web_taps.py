@@ -8,9 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.web.taps import events_of
-from chatbridge.core import asks, form
-from chatbridge.core.events import AskSession
+from chatbridge.channels.web.request_parsing import events_of
+from chatbridge.core.asks import transitions
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
 
@@ -18,7 +19,7 @@ from tests import strategies as some
 def put(ask: Ask, events: Sequence[form.Event]) -> tuple[Ask, form.Step]:
     """As the intake puts several in."""
     for event in events:
-        step = asks.stepped(ask, event)
+        step = transitions.apply_event(ask, event)
         if not isinstance(step, form.Moved):
             return ask, step
         ask = replace(ask, draft=step.draft)
@@ -42,8 +43,8 @@ def test_a_sheet_that_is_refused_leaves_the_form_as_it_was(
 def test_a_sheet_of_another_step_is_stale(
     ask: Ask, sheet: type[form.Done], text: str, off: int
 ) -> None:
-    does = sheet(step=ask.draft.step + off)
-    assert put(ask, events_of(ask, does, text)) == (ask, form.STALE)
+    action = sheet(step=ask.draft.step + off)
+    assert put(ask, events_of(ask, action, text)) == (ask, form.STALE)
 
 
 @given(ask=open_asks, text=some.texts)
@@ -59,7 +60,7 @@ def test_asking_back_from_any_screen_is_asking_back_from_its_own(ask: Ask, text:
         assert from_here == from_there
 
 
-@given(ask=open_asks, does=st.sampled_from([form.Skip, form.Back, form.Submit, AskSession]))
-def test_any_other_tap_is_what_it_is(ask: Ask, does: type[form.Skip]) -> None:
-    tap = does(step=ask.draft.step)
+@given(ask=open_asks, action=st.sampled_from([form.Skip, form.Back, form.Submit, AskSession]))
+def test_any_other_tap_is_what_it_is(ask: Ask, action: type[form.Skip]) -> None:
+    tap = action(step=ask.draft.step)
     assert events_of(ask, tap, "words") == (tap,)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.render import TEMPLATES, Templates
+from chatbridge.channels.web.render import TEMPLATES, Assets, Templates
 
 
 def drawn(templates: Templates) -> bytes:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
-from chatbridge.channels.matrix import log_in
-from chatbridge.channels.matrix.api import ANSWERED_WITHIN, Api
-from chatbridge.channels.matrix.chat import Chat
-from chatbridge.channels.matrix.echoes import Echoes
-from chatbridge.channels.matrix.identity import Identity
-from chatbridge.channels.matrix.log_in import Account
-from chatbridge.channels.matrix.people import People
-from chatbridge.channels.matrix.poll import Poll
-from chatbridge.channels.matrix.receive import Receiver
-from chatbridge.channels.matrix.rooms import Rooms
-from chatbridge.channels.matrix.session import Session
-from chatbridge.channels.matrix.wire import Batch
-from chatbridge.core.beside import Beside
+from chatbridge.channels.chat.channel import ChatChannel, Hold
+from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.matrix.account import log_in
+from chatbridge.channels.matrix.account.identity import Identity
+from chatbridge.channels.matrix.account.log_in import Account, Session
+from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.matrix.client.events import Batch
+from chatbridge.channels.matrix.inbound.dispatch import Receiver
+from chatbridge.channels.matrix.inbound.poll import Poll
+from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.channels.matrix.outbound.rooms import Rooms
+from chatbridge.channels.matrix.outbound.visibility import OwnEvents
+from chatbridge.channels.matrix.settings import Matrix
+from chatbridge.channels.spec import ChannelContext
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.ports import Clock, Inbox, Remark, Surface
-from chatbridge.core.telling import tell_each
+from chatbridge.core.ports import Clock
+from chatbridge.redaction import hide
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ NOBODY = (
 )
 
 
-class MatrixChannel:
+class MatrixChannel(ChatChannel[Chat]):
     name = "matrix"
 
     def __init__(
@@ -45,7 +47,7 @@ class MatrixChannel:
         rooms: Sequence[str],
         clock: Clock,
         reactions: bool = True,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
+        hold: Hold = nullcontext,
         hide: Callable[[str], None] = lambda secret: None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
@@ -54,46 +56,38 @@ class MatrixChannel:
         self._account = account
         self._folder = folder
         self._allowed = sorted({*allowed} - {account.user_id})
-        self._clock = clock
         self._reactions = reactions
-        self._hold = hold
         self._hide = hide
         self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
-        self._people = People(self._allowed, bot=account.user_id, clock=clock)
-        self._echoes = Echoes()
-        self._chats = [
+        self._people = Allowlist("matrix", self._allowed, bot=account.user_id, clock=clock)
+        self._own_events = OwnEvents()
+        chats = [
             Chat(
                 self._api,
                 home,
                 people=self._people,
-                echoes=self._echoes,
+                own_events=self._own_events,
                 clock=clock,
                 reactions=reactions,
             )
             for home in rooms or self._allowed
         ]
-        self._poll: Poll | None = None
+        super().__init__(chats, clock=clock, hold=hold)
         self._unsigned: str | None = None
         self._signing = False
-        self._beside = Beside(self.name)
-
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return self._chats
 
     @property
     def trouble(self) -> str | None:
-        if not self._allowed:
-            return NOBODY
-        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+        return super().trouble if self._allowed else NOBODY
+
+    def troubles(self) -> Iterable[str | None]:
         if any(self._api.is_encrypted(chat.room or "") for chat in self._chats):
-            found.append(self._api.keys_trouble)
+            yield self._api.keys_trouble
         if not any(chat.room for chat in self._chats):
-            found.append(
+            yield (
                 f"matrix: nobody has invited the bot yet. Start a chat with {self._api.user_id} "
                 "in your Matrix app, or set matrix.room_id"
             )
-        return next((trouble for trouble in found if trouble), None)
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -105,7 +99,7 @@ class MatrixChannel:
         ]
         return [*strangers, *([self._unsigned] if self._unsigned else [])]
 
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
@@ -125,7 +119,7 @@ class MatrixChannel:
                 inbox,
                 chats=self._chats,
                 people=self._people,
-                echoes=self._echoes,
+                own_events=self._own_events,
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 reactions=self._reactions,
@@ -137,7 +131,7 @@ class MatrixChannel:
                 await receiver.after(keys=batch.keys)
                 self._sign_once(session)
 
-            self._poll = Poll(
+            self._poll = poll = Poll(
                 self._api,
                 inbox,
                 clock=self._clock,
@@ -148,21 +142,14 @@ class MatrixChannel:
                 given_up=receiver.given_up,
             )
             await rooms.recall()
-            await self._poll.begin()
+            await poll.begin()
             await rooms.enter()
             for chat in self._chats:
                 if chat.room is not None:
                     await receiver.unreadable.recall(chat.room)
             log.info("matrix: %s, rooms: %d", self._api.user_id, len(self._chats))
             ready()
-            await self._poll.run()
-
-    async def tell(self, remark: Remark) -> None:
-        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats if chat.room])
-
-    async def drain(self) -> None:
-        if self._poll is not None:
-            await self._poll.drain()
+            await poll.run()
 
     def _sign_once(self, session: Session) -> None:
         """Only where it counts: an identity is something that an account has for good."""
@@ -185,3 +172,25 @@ class MatrixChannel:
         if why is not None:
             self._unsigned = f"Matrix marks what the bot says as not verified: {why}"
             log.warning("%s", self._unsigned)
+
+
+def build(table: Matrix, context: ChannelContext) -> MatrixChannel:
+    assert table.homeserver is not None
+    assert table.user_id is not None
+    token, password = table.access_token, table.password
+    return MatrixChannel(
+        account=Account(
+            homeserver=table.homeserver,
+            user_id=table.user_id,
+            access_token=token.get_secret_value() if token else None,
+            password=password.get_secret_value() if password else None,
+            hint=context.place_of("access_token" if token else "password"),
+        ),
+        folder=context.state / "matrix",
+        allowed=table.allowed_users,
+        rooms=table.room_id,
+        reactions=table.reactions,
+        clock=context.clock,
+        hold=context.hold,
+        hide=hide,
+    )

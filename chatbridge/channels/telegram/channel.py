@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Collection, Sequence
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack, nullcontext
 
-from chatbridge.channels.telegram import notices
-from chatbridge.channels.telegram.api import ANSWERED_WITHIN, Api
-from chatbridge.channels.telegram.chat import Chat
-from chatbridge.channels.telegram.people import People
-from chatbridge.channels.telegram.place import from_text
-from chatbridge.channels.telegram.poll import Poll
-from chatbridge.channels.telegram.receive import Receiver
-from chatbridge.channels.telegram.wishes import Wish
-from chatbridge.core.beside import Beside
+from chatbridge.channels.chat.channel import ChatChannel, Hold
+from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.surface import CardRequest
+from chatbridge.channels.spec import ChannelContext
+from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
+from chatbridge.channels.telegram.inbound.dispatch import Receiver
+from chatbridge.channels.telegram.inbound.poll import Poll
+from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.channels.telegram.outbound.chat import Chat
+from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.html import write
+from chatbridge.channels.telegram.settings import Telegram
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, RetryLater
-from chatbridge.core.model import Note
-from chatbridge.core.pacing import Pace
+from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import Bot, Pairing
-from chatbridge.core.ports import Clock, Inbox, Remark, Surface
-from chatbridge.core.stored import number
-from chatbridge.core.telling import tell_each
+from chatbridge.core.ports import Clock
+from chatbridge.core.stored_json import number
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +36,7 @@ NOBODY = (
 )
 
 
-class TelegramChannel:
+class TelegramChannel(ChatChannel[Chat]):
     name = "telegram"
 
     def __init__(
@@ -47,41 +50,28 @@ class TelegramChannel:
         hint: str,
         topics: bool = False,
         pairing: Pairing | None = None,
-        hold: Callable[[], AbstractContextManager[object]] = nullcontext,
-        pace: Pace | None = None,
+        hold: Hold = nullcontext,
+        pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
         """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
         bot for this process; `pace` and `patience` are for tests."""
-        self._api = Api(token, base=base, hint=hint, patience=patience)
+        self._api = api = Api(token, base=base, hint=hint, patience=patience)
+        numbers = chats or sorted(allowed)
+        super().__init__(
+            [Chat(api, number, clock=clock, topics=topics, pace=pace) for number in numbers],
+            clock=clock,
+            hold=hold,
+        )
         self._allowed = allowed
-        self._clock = clock
-        self._hold = hold
         self._pairing = pairing
         self._greeted: set[int] = set()
-        self._chats = [
-            Chat(self._api, chat, clock=clock, topics=topics, pace=pace)
-            for chat in chats or sorted(allowed)
-        ]
-        self._poll: Poll | None = None
-        self._beside = Beside(self.name)
 
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return self._chats
-
-    @property
-    def trouble(self) -> str | None:
-        found = [self._poll.trouble if self._poll else None, *(c.trouble for c in self._chats)]
+    def troubles(self) -> Iterable[str | None]:
         if not self._allowed:
-            found.append(NOBODY)  # after what keeps anybody from being paired
-        return next((trouble for trouble in found if trouble), None)
+            yield NOBODY  # after what keeps anybody from being paired
 
-    @property
-    def remarks(self) -> Sequence[str]:
-        return ()
-
-    async def run(self, inbox: Inbox, *, ready: Callable[[], None]) -> None:
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
@@ -98,26 +88,26 @@ class TelegramChannel:
 
             for chat in self._chats:
                 await self._recall(chat, inbox)
-                chat.attach(inbox, private_topics=me.topics, migrated=migrated)
+                chat.start(inbox, private_topics=me.topics, migrated=migrated)
             receiver = Receiver(
                 self._api,
                 inbox,
                 chats=self._chats,
-                people=People(self._allowed, clock=self._clock),
+                people=Allowlist("telegram", self._allowed, clock=self._clock),
                 username=me.username,
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 migrated=migrated,
                 pairing=self._pairing,
             )
-            self._poll = Poll(
+            self._poll = poll = Poll(
                 self._api,
                 inbox,
                 clock=self._clock,
                 take=receiver.take,
                 gap=lambda: self._post_again(inbox),
             )
-            await self._poll.begin()
+            await poll.begin()
             self._beside.spawn(self._set_menu())
             self._beside.spawn(self._redraw_unknown(inbox))
             if self._pairing is not None:
@@ -127,10 +117,7 @@ class TelegramChannel:
                 )
                 stack.enter_context(self._pairing.works_with(bot))
             ready()
-            await self._poll.run()
-
-    async def tell(self, remark: Remark) -> None:
-        await tell_each(remark, [(chat.name, chat.tell) for chat in self._chats])
+            await poll.run()
 
     async def _greet(self, number: int) -> None:
         """Once in a hub's life: whoever runs as the owner can ask for it."""
@@ -141,11 +128,8 @@ class TelegramChannel:
             )
         if number not in self._greeted:
             self._greeted.add(number)
-            await self._api.send(number, notices.paired(socket.gethostname()), silent=True)
-
-    async def drain(self) -> None:
-        if self._poll is not None:
-            await self._poll.drain()
+            html = write(notices.paired(socket.gethostname()), now=self._clock.time())
+            await self._api.send(number, html, silent=True)
 
     async def _set_menu(self) -> None:
         while True:
@@ -158,20 +142,20 @@ class TelegramChannel:
 
     # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
 
-    async def _recall(self, chat: Chat, inbox: Inbox) -> None:
+    async def _recall(self, chat: Chat, inbox: AskActions) -> None:
         """A group that became a supergroup has another id than the settings say."""
         note = await inbox.note(self.name, f"chat:{chat.name}")
         if note is not None and (moved := number(note.value)) is not None:
             chat.move(moved)
 
-    async def _follow(self, chat: Chat, inbox: Inbox) -> None:
+    async def _follow(self, chat: Chat, inbox: AskActions) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
         key, now = f"chat:{chat.name}", self._clock.time()
-        await inbox.remember(Note(channel=self.name, key=key, value=str(chat.id), at=now))
+        await inbox.remember(ChannelState(channel=self.name, key=key, value=str(chat.id), at=now))
         for ask in await inbox.open_asks():
             await inbox.redraw(ask.id)
 
-    async def _redraw_unknown(self, inbox: Inbox) -> None:
+    async def _redraw_unknown(self, inbox: AskActions) -> None:
         """Cards of which it cannot be read where they are: another version has noted it."""
         for ask in await inbox.open_asks():
             for chat in self._chats:
@@ -179,10 +163,25 @@ class TelegramChannel:
                 if post is not None and from_text(post.place) is None:
                     await inbox.redraw(ask.id)
 
-    async def _post_again(self, inbox: Inbox) -> None:
+    async def _post_again(self, inbox: AskActions) -> None:
         """Telegram keeps what people tapped for a day; what came before that is lost."""
         for ask in await inbox.open_asks():
             for chat in self._chats:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
-                    chat.wishes.add(ask.id, Wish(again=True))
+                    chat.requests.add(ask.id, CardRequest(again=True))
             await inbox.redraw(ask.id)
+
+
+def build(table: Telegram, context: ChannelContext) -> TelegramChannel:
+    assert table.token is not None
+    return TelegramChannel(
+        token=table.token.get_secret_value(),
+        allowed=table.allowed_users,
+        chats=table.chat_id,
+        topics=table.topics,
+        pairing=context.pairing,
+        base=table.api_base,
+        hint=context.place_of("token"),
+        clock=context.clock,
+        hold=context.hold,
+    )

@@ -1,49 +1,38 @@
 """The API: asks as JSON, for scripts, tests and the pages' script.
 
-Owns the shape of each call. Who may call is the guard's business; how a body is read, receive's.
+Owns the shape of each call. `guard` decides who may call, `request_parsing` reads the bodies.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from chatbridge import __version__
-from chatbridge.channels.web.errors import Refusal
-from chatbridge.channels.web.events import ALIVE, COMMENT, Events, EventStream
+from chatbridge.channels.web.app import Site
+from chatbridge.channels.web.events import ALIVE, COMMENT, EventStream, notice_object
 from chatbridge.channels.web.guard import PERSON, SESSION
-from chatbridge.channels.web.notices import notice_object, recent
-from chatbridge.channels.web.receive import parse_answers, parse_reason, read_json
 from chatbridge.channels.web.render import json_response, json_text
-from chatbridge.core.as_json import ask_object
+from chatbridge.channels.web.request_parsing import (
+    Refusal,
+    parse_answer_body,
+    parse_reason,
+    read_json,
+)
+from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
+from chatbridge.core.cards.operation_summary import output_name
 from chatbridge.core.errors import AskEnded, NotHere
-from chatbridge.core.health import Health
-from chatbridge.core.login_codes import CODE_SECONDS, LoginCodes
+from chatbridge.core.login_codes import CODE_SECONDS
 from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Inbox
 
 
+@dataclass(frozen=True, slots=True)
 class Api:
-    def __init__(
-        self,
-        inbox: Inbox,
-        *,
-        events: Events,
-        codes: LoginCodes,
-        clock: Clock,
-        health: Health,
-        body_seconds: float,
-        heartbeat: float,
-    ) -> None:
-        self._inbox = inbox
-        self._events = events
-        self._codes = codes
-        self._clock = clock
-        self._health = health
-        self._body_seconds = body_seconds
-        self._heartbeat = heartbeat
+    site: Site
 
     def routes(self) -> list[Route]:
         return [
@@ -55,6 +44,8 @@ class Api:
             Route("/api/notices", self._notices),
             Route("/api/status", self._how),
             Route("/api/login-codes", self._new_code, methods=["POST"]),
+            Route("/api/operations/{operation_id}/output", self._output),
+            Route("/operations/{operation_id}/output", self._output),
         ]
 
     async def _asks(self, request: Request) -> Response:
@@ -62,32 +53,32 @@ class Api:
         if status != "open":
             raise Refusal(422, f"status: given {status!r}; accepted: open", more={"path": "status"})
         texts, slices = [], Slices()
-        for ask in await self._inbox.open_asks():
+        for ask in await self.site.inbox.open_asks():
             texts.append(json_text(ask_object(ask)))
             await slices.pause()
         return Response(f"[{','.join(texts)}]", media_type="application/json")
 
     async def _ask(self, request: Request) -> Response:
-        ask = await self._inbox.ask(request.path_params["ask_id"])
+        ask = await self.site.inbox.ask(request.path_params["ask_id"])
         return json_response(ask_object(ask))
 
     async def _answer(self, request: Request) -> Response:
-        body = await read_json(request, seconds=self._body_seconds)
+        body = await read_json(request, seconds=self.site.body_seconds)
         ask = await self._settled_here(request.path_params["ask_id"])
-        answers = parse_answers(ask.questions, body)
+        answers = parse_answer_body(ask.questions, body)
         try:
-            ask = await self._inbox.answer(ask.id, answers, person=request.scope[PERSON])
+            ask = await self.site.inbox.answer(ask.id, answers, person=request.scope[PERSON])
         except AskEnded:
             raise await self._ended(ask.id) from None
         late = {"late": True} if ask.late is not None else {}
         return json_response({"id": ask.id, "status": ask.status, **late, "ask": ask_object(ask)})
 
     async def _cancel(self, request: Request) -> Response:
-        reason = parse_reason(await read_json(request, seconds=self._body_seconds))
+        reason = parse_reason(await read_json(request, seconds=self.site.body_seconds))
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
         await self._settled_here(ask_id)
         try:
-            ask = await self._inbox.cancel(ask_id, reason=reason, person=person)
+            ask = await self.site.inbox.cancel(ask_id, reason=reason, person=person)
         except AskEnded:
             raise await self._ended(ask_id) from None
         return json_response({"id": ask.id, "status": ask.status, "ask": ask_object(ask)})
@@ -95,52 +86,52 @@ class Api:
     async def _settled_here(self, ask_id: str) -> Ask:
         """An ask that can be answered without being seen. An approval cannot: a person gives or
         refuses it on the page, and no agent that found the token does.
-
-        :raises NotHere:
-        """
-        ask = await self._inbox.ask(ask_id)
+        :raises NotHere:"""
+        ask = await self.site.inbox.ask(ask_id)
         if ask.approval:
-            raise NotHere(ask.id, channels=self._inbox.only_on(ask, "terminal"))
+            raise NotHere(ask.id, channels=self.site.inbox.only_on(ask, "terminal"))
         return ask
 
     async def _ended(self, ask_id: str) -> Refusal:
-        ask = await self._inbox.ask(ask_id)
+        ask = await self.site.inbox.ask(ask_id)
         how = {k: v for k, v in ask_object(ask).items() if k in ("status", "outcome", "late")}
         return Refusal(409, f"this question has ended: {ask.status}", more=how)
 
     async def _stream(self, request: Request) -> EventStream:
-        returning = "last-event-id" in request.headers
         return EventStream(
-            self._events,
-            self._inbox,
-            returning=returning,
+            events=self.site.events,
+            inbox=self.site.inbox,
+            returning="last-event-id" in request.headers,
             session=request.scope.get(SESSION),
-            heartbeat=self._heartbeat,
+            heartbeat=self.site.heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
             brief="brief" in request.query_params,
         )
 
     async def _notices(self, _request: Request) -> Response:
-        found = await recent(self._inbox, now=self._clock.time())
+        found = await self.site.recent_notices()
         return json_response([notice_object(notice) for notice in found])
 
+    async def _output(self, request: Request) -> Response:
+        operation_id = request.path_params["operation_id"]
+        content = await self.site.inbox.output(operation_id)
+        if content is None:
+            title = "This output is not here"
+            raise Refusal(404, "It is no longer kept, or there never was one.", title=title)
+        headers = {"content-disposition": f'inline; filename="{output_name(operation_id)}"'}
+        # Text whatever it looks like: the guard's headers keep a browser from guessing.
+        return Response(content, media_type="text/plain; charset=utf-8", headers=headers)
+
     async def _how(self, _request: Request) -> Response:
-        troubles = self._health.troubles()
-        return json_response(
-            {
-                "version": __version__,
-                "agents": list(self._health.agents()),
-                "channels": [
-                    {"name": name, "ok": trouble is None}
-                    | ({"trouble": trouble} if trouble else {})
-                    for name, trouble in troubles.items()
-                ],
-            }
-        )
+        agents, channels = list(self.site.health.agents()), []
+        for name, trouble in self.site.health.troubles().items():
+            why = {"trouble": trouble} if trouble else {}
+            channels.append({"name": name, "ok": trouble is None, **why})
+        return json_response({"version": __version__, "agents": agents, "channels": channels})
 
     async def _new_code(self, request: Request) -> Response:
         # A cookie that could make more of itself would outlive its 90 days.
         if SESSION in request.scope:
             raise Refusal(403, "a new code needs the token, not a cookie")
-        code = self._codes.new(by_token=True)
+        code = self.site.codes.new(by_token=True)
         return json_response({"code": code, "expiresIn": CODE_SECONDS})

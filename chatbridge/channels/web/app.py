@@ -1,8 +1,10 @@
-"""The inbox as one ASGI application: its routes, and where an error becomes a response."""
+"""The inbox as one ASGI application: what its routes share, and how errors become responses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -11,142 +13,97 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.api import Api
-from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.errors import Refusal
-from chatbridge.channels.web.events import Events
-from chatbridge.channels.web.guard import Guard, Hosts
-from chatbridge.channels.web.login import Login
-from chatbridge.channels.web.outputs import Outputs
-from chatbridge.channels.web.pages import Pages
-from chatbridge.channels.web.render import Templates, json_response
+from chatbridge.channels.web.events import HEARTBEAT_SECONDS, Events
+from chatbridge.channels.web.render import Assets, Templates, json_response
+from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
 from chatbridge.channels.web.sessions import Sessions
-from chatbridge.core.errors import ChatbridgeError, NotHere, UnknownAsk
-from chatbridge.core.health import Health
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.errors import ChatbridgeError, InvalidAnswer, NotHere, UnknownAsk
 from chatbridge.core.login_codes import LoginCodes
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.model import Notice
+from chatbridge.core.policy import DAY
+from chatbridge.core.ports import Clock, Health
 from chatbridge.core.text import one_line, shortened
 
+MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
 TITLES = {404: "There is no such page", 405: "That does not work here"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How long a request may take to arrive, and a stream be silent."""
+@cache
+def look() -> tuple[Assets, Templates]:
+    """Built once in a process, so that a channel that is brought up again finds it compiled."""
+    assets = Assets()
+    return assets, Templates(assets)
 
-    body_seconds: float
-    heartbeat: float
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Site:
+    clock: Clock
+    health: Health
+    codes: LoginCodes
+    """Log browsers in."""
+    body_seconds: float = BODY_SECONDS
+    heartbeat: float = HEARTBEAT_SECONDS
+    events: Events = field(default_factory=Events, init=False)
+    templates: Templates = field(default_factory=lambda: look()[1], init=False)
+    inbox: AskActions = field(init=False)
+    sessions: Sessions = field(init=False)
+    cookie: str = field(init=False)
+
+    async def recent_notices(self) -> Sequence[Notice]:
+        """Those of the last day, the newest first."""
+        return await self.inbox.notices(since=self.clock.time() - DAY, limit=MOST_NOTICES)
 
 
-def build_app(
-    inbox: Inbox,
-    *,
-    assets: Assets,
-    templates: Templates,
-    hosts: Hosts,
-    cookie: str,
-    token: str,
-    sessions: Sessions,
-    codes: LoginCodes,
-    events: Events,
-    clock: Clock,
-    health: Health,
-    limits: Limits,
-) -> ASGIApp:
-    body_seconds = limits.body_seconds
-    api = Api(
-        inbox,
-        events=events,
-        codes=codes,
-        clock=clock,
-        health=health,
-        body_seconds=body_seconds,
-        heartbeat=limits.heartbeat,
-    )
-    pages = Pages(
-        inbox,
-        templates=templates,
-        clock=clock,
-        health=health,
-        body_seconds=body_seconds,
-    )
-    login = Login(
-        templates=templates,
-        sessions=sessions,
-        events=events,
-        codes=codes,
-        cookie=cookie,
-        body_seconds=body_seconds,
-    )
-    errors = Errors(templates)
+def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
+    """The routes behind `/healthz`; errors become JSON for the API and a page for a browser."""
+
+    async def respond(request: Request, error: Exception) -> Response:
+        refusal = _refusal(error)
+        status = refusal.status
+        if request.scope["path"].startswith("/api/"):
+            response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
+        else:
+            title = refusal.title or TITLES.get(status, "That did not work")
+            text = refusal.sentence
+            response = templates.page("error.html", status=status, title=title, text=text)
+        if isinstance(error, HTTPException):
+            response.headers.update(error.headers or {})
+        return response
+
+    errors = (Refusal, HTTPException, ChatbridgeError, Exception)
     app = Starlette(
-        routes=[
-            Route("/healthz", healthz),
-            *api.routes(),
-            *pages.routes(),
-            *Outputs(inbox).routes(),
-            *login.routes(),
-            *assets.routes(),
-        ],
-        exception_handlers={
-            Refusal: errors.refused,
-            HTTPException: errors.not_routed,
-            ChatbridgeError: errors.failed,
-            Exception: errors.crashed,
-        },
+        routes=[Route("/healthz", healthz), *routes],
+        exception_handlers=dict.fromkeys(errors, respond),
     )
     app.router.redirect_slashes = False
-    drawing = _with_templates(app, templates)
-    return Guard(drawing, hosts=hosts, token=token, sessions=sessions, cookie=cookie)
 
-
-def _with_templates(app: ASGIApp, templates: Templates) -> ASGIApp:
-    async def drawing(scope: Scope, receive: Receive, send: Send) -> None:
+    async def with_templates(scope: Scope, receive: Receive, send: Send) -> None:
         if not scope["path"].startswith(NO_PAGES):
             await templates.ready()
         await app(scope, receive, send)
 
-    return drawing
+    return with_templates
 
 
 async def healthz(_request: Request) -> Response:
     return Response(b"", media_type="text/plain")
 
 
-class Errors:
-    """Errors as JSON for the API, as a page for a browser; never a stack trace."""
-
-    def __init__(self, templates: Templates) -> None:
-        self._templates = templates
-
-    async def refused(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refusal)
-        return self._response(request, error)
-
-    async def not_routed(self, request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)
-        response = self._response(request, Refusal(error.status_code, f"{error.detail}."))
-        response.headers.update(error.headers or {})
-        return response
-
-    async def failed(self, request: Request, error: Exception) -> Response:
-        if isinstance(error, UnknownAsk):
+def _refusal(error: Exception) -> Refusal:
+    """The error in words for a visitor; never a stack trace."""
+    match error:
+        case Refusal():
+            return error
+        case HTTPException():
+            return Refusal(error.status_code, f"{error.detail}.")
+        case InvalidAnswer(path=path):
+            return Refusal(422, str(error), more={"path": path})
+        case UnknownAsk():
+            asked = shortened(one_line(error.ask_id), 40)
             title = "There is no such question"
-            return self._response(request, Refusal(404, _no_such(error), title=title))
-        status = 403 if isinstance(error, NotHere) else 503
-        return self._response(request, Refusal(status, str(error)))
-
-    async def crashed(self, request: Request, _error: Exception) -> Response:
-        return self._response(request, Refusal(500, "The inbox failed. The hub's log says why."))
-
-    def _response(self, request: Request, refusal: Refusal) -> Response:
-        status = refusal.status
-        if request.scope["path"].startswith("/api/"):
-            return json_response({"error": refusal.sentence, **refusal.more}, status=status)
-        title = refusal.title or TITLES.get(status, "That did not work")
-        return self._templates.page("error.html", status=status, title=title, text=refusal.sentence)
-
-
-def _no_such(error: UnknownAsk) -> str:
-    return f"No question has the id {shortened(one_line(error.ask_id), 40)!r}."
+            return Refusal(404, f"No question has the id {asked!r}.", title=title)
+        case ChatbridgeError():
+            return Refusal(403 if isinstance(error, NotHere) else 503, str(error))
+    return Refusal(500, "The inbox failed. The hub's log says why.")

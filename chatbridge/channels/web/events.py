@@ -1,4 +1,4 @@
-"""The event stream: every open page learns of every change, and none can hold the hub up.
+"""The event stream: tells every open page of every change, and none can hold the hub up.
 
 A page that reads slowly misses intermediate states of an ask, never its newest one.
 """
@@ -9,19 +9,19 @@ import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
-from chatbridge.channels.web.errors import Refusal
-from chatbridge.channels.web.notices import notice_object
-from chatbridge.channels.web.render import json_text
+from chatbridge.channels.web.render import json_text, output_address
+from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.channels.web.sessions import Session
-from chatbridge.core.as_json import ask_object
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, Post
-from chatbridge.core.notice import Notice
-from chatbridge.core.ports import Inbox
+from chatbridge.core.model import Ask, Notice, OperationEnd, Post
 
 log = logging.getLogger(__name__)
 
@@ -35,11 +35,11 @@ every `data` line should not have to know of it. So the page asks for it."""
 MAX_STREAMS = 64
 """Of pages, and as many of scripts: neither can keep the others out."""
 MAX_WAITING = 4096
-"""So much news waits for one page; a page further behind starts anew."""
+"""News that may wait for one page; a page further behind starts anew."""
 NOTED = 10_000
 """Open asks that are noted as seen when a page opens."""
 RECENT = 50
-"""So many ended asks are told to a page that comes back."""
+"""Ended asks that are told to a page that comes back."""
 
 
 class Reader:
@@ -71,7 +71,7 @@ class Reader:
         self._news.set()
 
     async def news(self, *, within: float) -> Sequence[Ask | Notice] | None:
-        """What is new, nothing if that takes too long, None at the end of the stream."""
+        """Wait for news; empty if that takes too long, None at the end of the stream."""
         try:
             async with asyncio.timeout(within):
                 await self._news.wait()
@@ -86,8 +86,6 @@ class Reader:
 
 
 class Events:
-    """All open streams."""
-
     def __init__(self) -> None:
         self._readers: set[Reader] = set()
 
@@ -120,40 +118,36 @@ class Events:
             self._readers.discard(reader)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EventStream:
     """The response: all open asks, then what changes. A page that comes back also learns of what
     has ended, however long it was away, and whether or not the hub was restarted meanwhile."""
 
-    def __init__(
-        self,
-        events: Events,
-        inbox: Inbox,
-        *,
-        returning: bool,
-        session: Session | None,
-        heartbeat: float,
-        sign: str,
-        brief: bool = False,
-    ) -> None:
-        """`session`: a browser's page sees what is told, not a script. `sign` is what a quiet
-        stream says every `heartbeat` seconds. `brief`: what changes is named and no more, for the
-        pages' own script, which then loads what it shows."""
-        self._events = events
-        self._inbox = inbox
-        self._returning = returning
-        self._session = session
-        self._heartbeat = heartbeat
-        self._sign = sign
-        self._brief = brief
+    events: Events
+    inbox: AskActions
+    returning: bool
+    session: Session | None
+    """Of the browser that reads. None: a script does, and nobody sees what is told."""
+    heartbeat: float
+    sign: str
+    """What a quiet stream says every `heartbeat` seconds."""
+    brief: bool
+    """Only name what changes, for the pages' own script, which then loads what it shows."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._events.reader(self._session) as reader:
+        with self.events.reader(self.session) as reader:
             # Registered before it reads: a change in between is told, at worst twice.
-            asks = [] if self._brief else [*await self._inbox.open_asks()]
-            if self._returning and not self._brief:
-                asks += reversed(await self._inbox.history(limit=RECENT))
+            asks = [] if self.brief else [*await self.inbox.open_asks()]
+            if self.returning and not self.brief:
+                asks += reversed(await self.inbox.history(limit=RECENT))
             reader.has_seen(asks)
-            gone = asyncio.ensure_future(_until_gone(receive, reader))
+
+            async def until_gone() -> None:
+                while (await receive())["type"] != "http.disconnect":
+                    pass
+                reader.close()
+
+            gone = asyncio.ensure_future(until_gone())
             try:
                 await self._write(send, asks, reader)
             finally:
@@ -164,13 +158,13 @@ class EventStream:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send(_part("retry: 2000\n\n"))
         await self._tell(send, asks)
-        noting = asyncio.ensure_future(self._note_seen()) if self._session is not None else None
+        noting = asyncio.ensure_future(self._note_seen()) if self.session is not None else None
         try:
-            while (news := await reader.news(within=self._heartbeat)) is not None:
+            while (news := await reader.news(within=self.heartbeat)) is not None:
                 if news:
                     await self._tell(send, news)
                 else:
-                    await send(_part(self._sign))
+                    await send(_part(self.sign))
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
             if noting is not None:
@@ -180,7 +174,7 @@ class EventStream:
         """In parts: a page that opens while many questions are open must not hold the others up."""
         texts, slices = [], Slices()
         for each in news:
-            texts.append(_event(each, brief=self._brief))
+            texts.append(_event(each, brief=self.brief))
             if slices.over:
                 await send(_part("".join(texts)))
                 texts.clear()
@@ -192,21 +186,15 @@ class EventStream:
         """Delivery notes what is shown to a page; a page that opens later has to be noted here:
         all open asks, for the list says how many there are, and leads to each."""
         try:
-            for row in (await self._inbox.open_rows(limit=NOTED)).rows:
-                if await self._inbox.post(row.id, surface=SURFACE) is not None:
+            for row in (await self.inbox.open_rows(limit=NOTED)).rows:
+                if await self.inbox.post(row.id, surface=SURFACE) is not None:
                     continue
                 with suppress(UnknownAsk):
-                    shown = (await self._inbox.ask(row.id)).revision
+                    shown = (await self.inbox.ask(row.id)).revision
                     post = Post(ask_id=row.id, surface=SURFACE, place=row.id, revision=shown)
-                    await self._inbox.adopt(post, over=None, handles=())
+                    await self.inbox.adopt(post, over=None, handles=())
         except StoreError as error:
             log.warning("web: a page is open, which could not be noted: %s", error)
-
-
-async def _until_gone(receive: Receive, reader: Reader) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    reader.close()
 
 
 def _part(text: str) -> dict[str, object]:
@@ -219,3 +207,27 @@ def _event(news: Ask | Notice, *, brief: bool) -> str:
         return f"event: notice\ndata: {json_text(told)}\n\n"
     told = {"id": news.id, "revision": news.revision} if brief else ask_object(news)
     return f"event: ask\nid: {news.revision}\ndata: {json_text(told)}\n\n"
+
+
+def notice_object(notice: Notice) -> dict[str, Any]:
+    return {
+        "id": notice.id,
+        "level": notice.level,
+        "title": notice.title or None,
+        "message": notice.message,
+        "at": iso(notice.at),
+        "agent": agent_object(notice.agent, notice.project),
+        "operation": _end_object(notice.operation) if notice.operation else None,
+    }
+
+
+def _end_object(end: OperationEnd) -> dict[str, Any]:
+    return {
+        "id": end.id,
+        "title": end.title,
+        "succeeded": end.succeeded,
+        "how": end.how or None,
+        "seconds": round(end.took, 3),
+        "tail": end.tail or None,
+        "output": f"/api{output_address(end.id)}" if end.whole else None,
+    }

@@ -1,4 +1,4 @@
-"""The inbox's door: every request passes here before any page or call of the API sees it.
+"""Check every request before a page or a call of the API sees it.
 
 Owns which hosts, origins and credentials are let in, and the headers that every response carries.
 Nothing behind it asks again who somebody is.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Iterable
+from dataclasses import dataclass
 from ipaddress import ip_address
 from urllib.parse import quote
 
@@ -17,8 +18,8 @@ from starlette.requests import ClientDisconnect, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from chatbridge.channels.web.crowd import note_credential
 from chatbridge.channels.web.render import json_response
+from chatbridge.channels.web.server import note_credential
 from chatbridge.channels.web.sessions import Session, Sessions
 from chatbridge.core.model import Person
 
@@ -27,7 +28,7 @@ log = logging.getLogger(__name__)
 SCRIPT = Person(name="a script", channel="terminal")
 """Who has the token and no cookie: a script of the owner's, or an agent that found the token."""
 BROWSER = "a browser"
-"""Whose connections those of all sessions together are."""
+"""Credential under which the connections of all sessions are counted."""
 
 PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 """Where the scope says who makes the request, and in which session, if it is in one."""
@@ -56,12 +57,16 @@ HEADERS = {
 
 
 class Hosts:
-    """The names under which the inbox may be addressed. A page of another name that resolves to
-    this computer (DNS rebinding) is not one of them."""
+    """The names under which a port may be addressed. A page of another name that resolves to this
+    computer (DNS rebinding) is not one of them."""
 
-    def __init__(self, host: str, port: int, *, url: str | None = None) -> None:
-        """`url` is where a proxy before the inbox serves it."""
+    def __init__(
+        self, host: str, port: int, *, url: str | None = None, also: Iterable[str] = ()
+    ) -> None:
+        """`url` is where a proxy before the inbox serves it. `also` are other names: `name` goes
+        with every port, `name:port` with this one."""
         self._url = url
+        self._also = frozenset(name.lower() for name in also)
         name = f"[{host}]" if ":" in host else host.lower()
         # Bound to every address: any address will do, a name still not.
         self._any_address = name in ("0.0.0.0", "[::]")  # noqa: S104
@@ -69,7 +74,6 @@ class Hosts:
         self._ports = {str(port), ""} if port == 80 else {str(port)}
 
     def origin_of(self, host: str) -> str:
-        """The origin of the pages that are served under this name."""
         return f"http://{host.lower()}" if not self._is_proxied(host) else str(self._url)
 
     def _is_proxied(self, host: str) -> bool:
@@ -78,24 +82,23 @@ class Hosts:
     def knows(self, host: str) -> bool:
         if self._is_proxied(host):
             return True
-        name, colon, port = host.lower().rpartition(":")
+        given = host.lower()
+        name, colon, port = given.rpartition(":")
+        if given in self._also or (port.isdecimal() and name in self._also):
+            return True
         if not colon or port.endswith("]"):
-            name, port = host.lower(), ""
+            name, port = given, ""
         if port not in self._ports:
             return False
-        return name in self._names or (self._any_address and _is_address(name))
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
+        try:
+            return name in self._names or (self._any_address and bool(ip_address(name.strip("[]"))))
+        except ValueError:
+            return False
 
 
 def has_two_ends(headers: Headers) -> bool:
-    """A proxy may go by the other one, and take what lies between for somebody else's request."""
+    """Whether two headers say how long it is. A proxy may use the other one, and take what lies
+    between for somebody else's request."""
     return "content-length" in headers and "transfer-encoding" in headers
 
 
@@ -104,33 +107,42 @@ def fits_token(token: str, given: str) -> bool:
     return bool(token) and hmac.compare_digest(given.encode(), token.encode())
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
     """A pure ASGI wrapper: it adds microseconds to a request, and streams pass through."""
 
-    def __init__(
-        self, app: ASGIApp, *, hosts: Hosts, token: str, sessions: Sessions, cookie: str
-    ) -> None:
-        self._app = app
-        self._hosts = hosts
-        self._token = token
-        self._sessions = sessions
-        self._cookie = cookie
+    app: ASGIApp
+    hosts: Hosts
+    token: str
+    sessions: Sessions
+    cookie: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
-        body = _Body(receive, headers)
+        unread = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+
+        async def guarded_receive() -> Message:
+            nonlocal unread
+            message = await receive()
+            unread = unread and message.get("more_body", False)
+            return message
 
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(MutableHeaders(scope=message), body.unread)
+                sent = MutableHeaders(scope=message)
+                sent.update(HEADERS)
+                sent.setdefault("cache-control", "no-store")
+                if unread:
+                    # Otherwise the connection would go on swallowing a body that nobody wants.
+                    sent["connection"] = "close"
             await send(message)
 
         try:
             refusal = self._refusal(scope, headers)
             note_credential(scope, self._credential(scope, headers) if refusal is None else None)
-            await (refusal or self._app)(scope, body.receive, guarded_send)
+            await (refusal or self.app)(scope, guarded_receive, guarded_send)
         except ClientDisconnect:
             return
         except Exception:
@@ -139,24 +151,25 @@ class Guard:
             log.exception("%s /%s failed", scope["method"], scope["path"].split("/")[1][:20])
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """The answer to a request that may not come in; None lets it in."""
+        """The response to a request that is not let in; None lets it in."""
         path, method, origins = scope["path"], scope["method"], headers.getlist("origin")
         host = headers.get("host", "")
         if has_two_ends(headers):
             return _refused(path, TWO_ENDS, status=400)
-        if not self._hosts.knows(host):
+        if not self.hosts.knows(host):
             return _refused(path, "This address is not the inbox's.", status=403)
-        if any(origin.lower() != self._hosts.origin_of(host) for origin in origins):
+        if any(origin.lower() != self.hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
         ours = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
         foreign = method not in SAFE_METHODS and not ours
-        if _is_open(path):
+        if path in OPEN_PATHS or path.startswith(("/static/", "/login/")):
             return _refused(path, NO_PAGE, status=403) if foreign else None
         if "authorization" in headers:
             # The token opens the API alone: what only a person may do is done on the pages.
             scope[PERSON] = SCRIPT
-            allowed = path.startswith("/api/") and self._has_token(headers)
-            return None if allowed else _stranger(path)
+            scheme, _, token = headers["authorization"].partition(" ")
+            fits = scheme.lower() == "bearer" and fits_token(self.token, token.strip())
+            return None if fits and path.startswith("/api/") else _stranger(path)
         session = self._session(headers)
         if session is None:
             page = method in SAFE_METHODS and "x-chatbridge" not in headers
@@ -171,20 +184,12 @@ class Guard:
             return SCRIPT.name
         return BROWSER if SESSION in scope or self._session(headers) else None
 
-    def _has_token(self, headers: Headers) -> bool:
-        scheme, _, token = headers["authorization"].partition(" ")
-        return scheme.lower() == "bearer" and fits_token(self._token, token.strip())
-
     def _session(self, headers: Headers) -> Session | None:
         for line in headers.getlist("cookie"):
-            value = cookie_parser(line).get(self._cookie)
-            if value is not None and (session := self._sessions.of(value)):
+            value = cookie_parser(line).get(self.cookie)
+            if value is not None and (session := self.sessions.of(value)):
                 return session
         return None
-
-
-def _is_open(path: str) -> bool:
-    return path in OPEN_PATHS or path.startswith(("/static/", "/login/"))
 
 
 def _stranger(path: str, *, page: bool = False) -> Response:
@@ -200,32 +205,3 @@ def _refused(path: str, sentence: str, *, status: int) -> Response:
     if path.startswith("/api/"):
         return json_response({"error": sentence}, status=status)
     return PlainTextResponse(sentence, status_code=status)
-
-
-class _Body:
-    """A request's body on its way in; knows whether some of it was left unread."""
-
-    def __init__(self, receive: Receive, headers: Headers) -> None:
-        self._receive = receive
-        length = headers.get("content-length", "0")
-        self.unread = length != "0" or "transfer-encoding" in headers
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        if not message.get("more_body", False):
-            self.unread = False
-        return message
-
-
-def _add_headers(headers: MutableHeaders, unread: bool) -> None:
-    for name, value in _missing(headers):
-        headers[name] = value
-    if unread:
-        # Otherwise the connection would go on swallowing a body that nobody wants.
-        headers["connection"] = "close"
-
-
-def _missing(headers: MutableHeaders) -> Iterable[tuple[str, str]]:
-    yield from HEADERS.items()
-    if "cache-control" not in headers:
-        yield "cache-control", "no-store"

@@ -1,4 +1,4 @@
-"""The pages: the list, one ask with its form, the history. They work without their script.
+"""The pages: the list, one ask with its form, the history, the log-in. They work without scripts.
 
 Owns what each page shows and which card follows a tap. The look is the templates' business.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from urllib.parse import quote
 
@@ -14,45 +15,38 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from chatbridge.channels.web.app import Site
 from chatbridge.channels.web.events import SURFACE
-from chatbridge.channels.web.guard import PERSON
-from chatbridge.channels.web.notices import recent, shown
-from chatbridge.channels.web.receive import parse_event, read_form
-from chatbridge.channels.web.render import Templates, day
-from chatbridge.channels.web.taps import events_of
-from chatbridge.core import form
+from chatbridge.channels.web.guard import BROWSER, PERSON, SESSION
+from chatbridge.channels.web.render import day, notice_context
+from chatbridge.channels.web.request_parsing import events_of, parse_event, read_form
+from chatbridge.channels.web.server import note_credential
+from chatbridge.channels.web.sessions import SESSION_SECONDS
 from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.card import Act
-from chatbridge.core.draw import draw
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.cards.phrases import format_end, format_only_on
+from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import AskEnded, NotHere
-from chatbridge.core.form import MAX_TEXT, Event, Refused
-from chatbridge.core.health import Health
-from chatbridge.core.model import Ask, Person
-from chatbridge.core.notice import Notice
-from chatbridge.core.ports import Clock, Inbox
-from chatbridge.core.row import Past, Row, Rows
-from chatbridge.core.words import ended_sentence, only_there
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
+from chatbridge.core.login_codes import ACCEPTED, CodeUse
+from chatbridge.core.model import Ask, Notice, Person
 
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
+PROBLEMS = {
+    CodeUse.USED_BEFORE: "This link was used already. Run chatbridge inbox for a new one.",
+    CodeUse.UNKNOWN: "This code is wrong or too old. Run chatbridge inbox for a new one.",
+    CodeUse.TOO_MANY_TRIES: "Too many wrong codes. Try again in a minute.",
+}
+MAX_CODE = 40
 
 
+@dataclass(frozen=True, slots=True)
 class Pages:
-    def __init__(
-        self,
-        inbox: Inbox,
-        *,
-        templates: Templates,
-        clock: Clock,
-        health: Health,
-        body_seconds: float,
-    ) -> None:
-        self._inbox = inbox
-        self._templates = templates
-        self._clock = clock
-        self._health = health
-        self._body_seconds = body_seconds
+    site: Site
 
     def routes(self) -> list[Route]:
         return [
@@ -63,6 +57,10 @@ class Pages:
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
             Route("/asks/{ask_id}/form", self._form, methods=["POST"]),
+            Route("/login", self._show_login),
+            Route("/login", self._log_in, methods=["POST"]),
+            Route("/login/{code}", self._show_login),
+            Route("/logout", self._log_out, methods=["POST"]),
         ]
 
     async def _list(self, request: Request) -> Response:
@@ -70,10 +68,8 @@ class Pages:
         listed = await self._listed(skip)
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
-        notices = await self._recent()
-        return await self._page(
-            "list.html", notices=notices, listed=listed, skip=skip, current=None
-        )
+        told = await self.site.recent_notices()
+        return await self._page("list.html", notices=told, listed=listed, skip=skip, current=None)
 
     async def _rows(self, request: Request) -> Response:
         skip = _whole(request.query_params.get("from"))
@@ -82,23 +78,20 @@ class Pages:
         return await self._page("_rows.html", listed=listed, skip=skip, current=current)
 
     async def _listed(self, skip: int = 0) -> Rows:
-        return await self._inbox.open_rows(limit=OPEN_PAGE, skip=skip)
+        return await self.site.inbox.open_rows(limit=OPEN_PAGE, skip=skip)
 
     async def _notices(self, _request: Request) -> Response:
-        return await self._page("_notices.html", notices=await self._recent())
-
-    async def _recent(self) -> Sequence[Notice]:
-        return await recent(self._inbox, now=self._clock.time())
+        return await self._page("_notices.html", notices=await self.site.recent_notices())
 
     async def _ask(self, request: Request) -> Response:
-        return await self._ask_page(await self._inbox.ask(request.path_params["ask_id"]))
+        return await self._ask_page(await self.site.inbox.ask(request.path_params["ask_id"]))
 
     async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
         return await self._page(
             "ask.html",
             status=status,
             ask=ask,
-            notices=await self._recent(),
+            notices=await self.site.recent_notices(),
             listed=await self._listed(),
             skip=0,
             current=ask.id,
@@ -106,45 +99,39 @@ class Pages:
         )
 
     async def _card(self, request: Request) -> Response:
-        return await self._card_page(await self._inbox.ask(request.path_params["ask_id"]))
-
-    async def _card_page(self, ask: Ask, *, status: int = 200) -> Response:
-        return await self._page("_card.html", status=status, ask=ask)
+        ask = await self.site.inbox.ask(request.path_params["ask_id"])
+        return await self._page("_card.html", ask=ask)
 
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
         before = _past(request.query_params.get("before"))
-        found = await self._inbox.past_rows(
-            limit=HISTORY_PAGE + 1, before=before, search=search or None
-        )
-        rows, now = found[:HISTORY_PAGE], self._clock.time()
-        days = [
-            (heading, list(group))
-            for heading, group in groupby(rows, key=lambda row: day(_ended_at(row), now))
-        ]
+        limit = HISTORY_PAGE + 1
+        found = await self.site.inbox.past_rows(limit=limit, before=before, search=search or None)
+        rows, now = found[:HISTORY_PAGE], self.site.clock.time()
+        grouped = groupby(rows, key=lambda row: day(_ended_at(row), now))
+        days = [(heading, list(group)) for heading, group in grouped]
         more = f"{_ended_at(rows[-1])}-{rows[-1].seq}" if len(found) > HISTORY_PAGE else None
         return await self._page("history.html", days=days, q=search, more=more)
 
     # ── the form ──────────────────────────────────────────────────────────────────────────────────
 
     async def _form(self, request: Request) -> Response:
-        fields = await read_form(request, seconds=self._body_seconds)
+        fields = await read_form(request, seconds=self.site.body_seconds)
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
-        does = parse_event(fields)
-        status, toast = 200, None
+        action, status, toast = parse_event(fields), 200, None
         try:
-            refused = await self._do(ask_id, does, fields.get("text", ""), person)
+            refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
-            ended = await self._inbox.ask(ask_id)
-            status, toast = 409, ended_sentence(ended, now=self._clock.time())
+            ended = await self.site.inbox.ask(ask_id)
+            status, toast = 409, format_end(ended, now=self.site.clock.time())
         except NotHere as error:
-            status, toast = 403, only_there(error.channels)
+            status, toast = 403, format_only_on(error.channels)
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
-        ask = await self._inbox.ask(ask_id)
+        ask = await self.site.inbox.ask(ask_id)
         if "x-chatbridge" in request.headers:
-            response = await self._card_page(ask, status=status)
+            response = await self._page("_card.html", status=status, ask=ask)
             if toast is not None:
                 response.headers["x-chatbridge-toast"] = quote(toast)
             return response
@@ -153,24 +140,60 @@ class Pages:
         return RedirectResponse(f"/asks/{quote(ask.id)}", status_code=303)
 
     async def _do(
-        self, ask_id: str, does: Event | Act | None, text: str, person: Person
+        self, ask_id: str, action: Event | AskAction | None, text: str, person: Person
     ) -> Refused | None:
-        """Why nothing was done, or None."""
-        match does:
+        match action:
             case None:
-                await self._inbox.ask(ask_id)
+                await self.site.inbox.ask(ask_id)
                 return form.UNFIT
-            case Act.EXTEND:
-                await self._inbox.extend(ask_id, person=person)
+            case AskAction.EXTEND:
+                await self.site.inbox.extend(ask_id, person=person)
                 return None
-            case Act.DISCARD:
-                await self._inbox.discard(ask_id)
+            case AskAction.DISCARD:
+                await self.site.inbox.discard(ask_id)
                 return None
-        events = events_of(await self._inbox.ask(ask_id), does, text)
+        events = events_of(await self.site.inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
             return form.TOO_LONG  # before the first of them has moved on to another screen
-        step_taken = await self._inbox.put(ask_id, *events, person=person)
+        step_taken = await self.site.inbox.put(ask_id, *events, person=person)
         return step_taken if isinstance(step_taken, Refused) else None
+
+    # ── logging in and out ────────────────────────────────────────────────────────────────────────
+
+    async def _show_login(self, request: Request) -> Response:
+        code = request.path_params.get("code", "")[:MAX_CODE]
+        return self.site.templates.page("login.html", code=code, problem=None)
+
+    async def _log_in(self, request: Request) -> Response:
+        code = (await read_form(request, seconds=self.site.body_seconds)).get("code", "")
+        address = request.client.host if request.client else ""
+        use = self.site.codes.use(code, address=address)
+        if use not in ACCEPTED:
+            status = 429 if use is CodeUse.TOO_MANY_TRIES else 401
+            problem = PROBLEMS[use]
+            return self.site.templates.page("login.html", status=status, code="", problem=problem)
+        # The code is used up: nobody may push its cookie out on the way.
+        note_credential(request.scope, BROWSER)
+        cookie = await self.site.sessions.open(by_token=use is CodeUse.ACCEPTED_BY_TOKEN)
+        response = RedirectResponse("/", status_code=303)
+        response.set_cookie(
+            self.site.cookie,
+            cookie,
+            max_age=SESSION_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=request.headers.get("origin", "").startswith("https://"),
+        )
+        return response
+
+    async def _log_out(self, request: Request) -> Response:
+        fields = await read_form(request, seconds=self.site.body_seconds)
+        session = None if "everywhere" in fields else request.scope[SESSION]
+        self.site.events.close(of=session)
+        await self.site.sessions.revoke(session)
+        response = RedirectResponse("/login", status_code=303)
+        response.delete_cookie(self.site.cookie, httponly=True, samesite="strict")
+        return response
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -185,28 +208,26 @@ class Pages:
     ) -> Response:
         """A page with the card of `ask`, if there is one: the only card on it."""
         context |= {
-            "now": self._clock.time(),
-            "agents": self._health.agents(),
-            "remarks": self._health.banners(),
-            "only_on": lambda row: self._inbox.only_on(row, SURFACE),
+            "now": self.site.clock.time(),
+            "agents": self.site.health.agents(),
+            "remarks": self.site.health.banners(),
+            "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
         }
 
         def page() -> Response:
-            context["notices"] = [shown(notice) for notice in notices]
-            drawn = self._drawn(ask) if ask else {}
-            return self._templates.page(name, status=status, **context, **drawn)
+            context["notices"] = [notice_context(notice) for notice in notices]
+            if ask is not None:
+                context["asks_back"] = form.can_ask_back(ask.questions, ask.draft)
+                context["card"] = build_card(
+                    ask,
+                    channel=SURFACE,
+                    latest_deadline=self.site.inbox.latest_deadline(ask),
+                    only_on=self.site.inbox.only_on(ask, SURFACE),
+                )
+            return self.site.templates.page(name, status=status, **context)
 
         weight = sum(len(notice.message) for notice in notices)
         return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
-
-    def _drawn(self, ask: Ask) -> dict[str, object]:
-        card = draw(
-            ask,
-            channel=SURFACE,
-            latest_deadline=self._inbox.latest_deadline(ask),
-            only_on=self._inbox.only_on(ask, SURFACE),
-        )
-        return {"card": card, "asks_back": form.can_ask_back(ask.questions, ask.draft)}
 
 
 def _ended_at(row: Row) -> float:
@@ -214,7 +235,7 @@ def _ended_at(row: Row) -> float:
 
 
 def _whole(given: str | None) -> int:
-    """How many rows to skip; none if that is no number."""
+    """Rows to skip; 0 if that is no number."""
     return int(given) if given and len(given) < 10 and given.isascii() and given.isdecimal() else 0
 
 

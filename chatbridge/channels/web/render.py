@@ -1,4 +1,4 @@
-"""Asks and cards as the inbox writes them: HTML through the templates, JSON for the API.
+"""What the inbox sends: HTML through the templates, static files, JSON for the API.
 
 Every text reaches a page through Jinja's escaping or `_escape`; an agent's markdown only as the
 closed set of tags below, and an address that an agent wrote is never something to click.
@@ -7,45 +7,54 @@ closed set of tags below, and an address that an agent wrote is never something 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+import mimetypes
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
 from threading import Lock
-from typing import assert_never
+from typing import Any, assert_never
+from urllib.parse import quote
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as _escape
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from chatbridge import markdown
-from chatbridge.channels.web import subject
-from chatbridge.channels.web.assets import Assets
-from chatbridge.channels.web.receive import event_fields
-from chatbridge.core.as_json import iso
-from chatbridge.core.draw_approval import MARKED, REALLY
-from chatbridge.core.ends import by_whom, heading
-from chatbridge.core.form import MAX_TEXT
-from chatbridge.core.markup import (
-    Block,
-    Break,
-    Code,
-    CodeBlock,
-    Emphasis,
-    Inline,
-    Items,
-    Link,
-    Paragraph,
-    Plain,
-    Quote,
-    Strong,
-)
-from chatbridge.core.row import Rows
-from chatbridge.core.text import one_line
-from chatbridge.core.timing import MORE_TIME_BEFORE
-from chatbridge.core.words import clock_time, local_time, only_there
+from chatbridge.channels.web.request_parsing import Refusal, event_fields
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
+from chatbridge.core.asks.serialize import iso
+from chatbridge.core.cards import markup as tree
+from chatbridge.core.cards.build import MARKED, REALLY
+from chatbridge.core.cards.operation_summary import summarize_operation
+from chatbridge.core.cards.outcome_text import given_reason, is_forgotten, page_heading, page_remark
+from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
+from chatbridge.core.cards.row import Rows
+from chatbridge.core.forms.form import MAX_TEXT
+from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.text import one_line, prose
 
 TEMPLATES = Path(__file__).parent / "templates"
+STATIC = Path(__file__).parent / "static"
+TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
+SHELLS = frozenset({"bash", "sh", "shell", "zsh"})
+KINDS = {"+": "added", "-": "removed"}
+FIRST, LAST = 14, 8
+"""Lines at both ends of a long diff that are shown at once; the others open on a tap."""
+SPLIT_UP_TO = 20_000
+"""A longer command is shown in one piece: an element for each argument would slow the page."""
+
+_ARGUMENT = re.compile(
+    r"""(?: [^\s'"\\] | \\. | '[^']*' | "(?:\\.|[^"\\])*" | ['"\\] )+""", re.DOTALL | re.VERBOSE
+)
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+WORDS = {Level.INFO: "Info", Level.WARNING: "Warning", Level.ERROR: "Error"}
+FOR_EVER = "public, max-age=31536000, immutable"
 
 
 # ── JSON ──────────────────────────────────────────────────────────────────────────────────────────
@@ -73,13 +82,45 @@ def left(deadline: float, now: float) -> str:
 
 
 def day(at: float, now: float) -> str:
-    """A heading of the history."""
     then, today = local_time(at).date(), local_time(now).date()
     days = (today - then).days
     if days in (0, 1):
         return ("Today", "Yesterday")[days]
     year = f" {then.year}" if then.year != today.year else ""
     return f"{then:%A}, {then.day} {then:%B}{year}"
+
+
+# ── static files ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Assets:
+    """The static files, read once: what is not among them cannot be asked for."""
+
+    def __init__(self) -> None:
+        self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
+        self._marks = {
+            name: hashlib.sha256(content).hexdigest()[:12] for name, content in self._files.items()
+        }
+
+    def address(self, name: str) -> str:
+        """Where a page finds the file; changes with its content."""
+        return f"/static/{name}?v={self._marks[name]}"
+
+    def routes(self) -> list[Route]:
+        return [Route("/static/{name:path}", self._serve)]
+
+    async def _serve(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in self._files:
+            raise Refusal(404, "There is no such file.")
+        mark = self._marks[name]
+        lasting = FOR_EVER if request.query_params.get("v") == mark else "no-cache"
+        headers = {"cache-control": lasting, "etag": f'"{mark}"'}
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        kind = TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0]
+        kind = kind or "application/octet-stream"
+        return Response(self._files[name], media_type=kind, headers=headers)
 
 
 # ── HTML ──────────────────────────────────────────────────────────────────────────────────────────
@@ -105,23 +146,22 @@ class Templates:
             "markup": markup,
             "plain": plain,
             "event_fields": event_fields,
-            "ended_how": heading,
-            "by_whom": by_whom,
-            "only_there": only_there,
-            "subject": subject,
+            "page_heading": page_heading,
+            "page_remark": page_remark,
+            "given_reason": given_reason,
+            "is_forgotten": is_forgotten,
+            "format_only_on": format_only_on,
+            "SHELLS": SHELLS,
+            "command_html": command_html,
+            "diff_html": diff_html,
+            "changes": changes,
             "REALLY": REALLY,
             "MARKED": MARKED,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
-            # For the frame of pages that list none: it counts them.
-            "listed": Rows((), 0),
+            "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
-        self._jinja.filters |= {
-            "iso": iso,
-            "clock": clock_time,
-            "left": left,
-            "one_line": one_line,
-        }
+        self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left, "one_line": one_line}
 
     async def ready(self) -> None:
         """Before `page`. In a thread: the hub's loop must not wait for it."""
@@ -146,58 +186,110 @@ class Templates:
 
 
 def plain(source: str) -> str:
-    """A question's markdown as plain text."""
     return markdown.plain(markdown.parse(source))
 
 
 def markup(source: str) -> Markup:
-    """A question's markdown as HTML."""
-    return _blocks(markdown.parse(source))
+    return _html(markdown.parse(source))
 
 
-def _block(block: Block) -> Markup:
-    match block:
-        case Paragraph(children=children):
-            return Markup("<p>{}</p>").format(_inlines(children))
-        case CodeBlock(text=text):
-            return Markup("<pre><code>{}</code></pre>").format(text)
-        case Quote(children=blocks):
-            return Markup("<blockquote>{}</blockquote>").format(_blocks(blocks))
-        case Items(items=items, start=None):
-            return Markup("<ul>{}</ul>").format(_items(items))
-        case Items(items=items, start=start):
-            return Markup('<ol start="{}">{}</ol>').format(start, _items(items))
-        case _:
-            assert_never(block)
+def _html(nodes: Iterable[tree.Block | tree.Inline]) -> Markup:
+    return Markup("").join(map(_node, nodes))
 
 
-def _blocks(blocks: Sequence[Block]) -> Markup:
-    return Markup("").join(_block(block) for block in blocks)
-
-
-def _items(items: Sequence[Sequence[Block]]) -> Markup:
-    return Markup("").join(Markup("<li>{}</li>").format(_blocks(item)) for item in items)
-
-
-def _inlines(children: Sequence[Inline]) -> Markup:
-    return Markup("").join(_inline(child) for child in children)
-
-
-def _inline(inline: Inline) -> Markup:
-    match inline:
-        case Plain(text=text):
+def _node(node: tree.Block | tree.Inline) -> Markup:
+    match node:
+        case tree.Plain(text=text):
             return _escape(text)
-        case Code(text=text):
+        case tree.Code(text=text):
             return Markup("<code>{}</code>").format(text)
-        case Strong(children=children):
-            return Markup("<strong>{}</strong>").format(_inlines(children))
-        case Emphasis(children=children):
-            return Markup("<em>{}</em>").format(_inlines(children))
-        case Link(children=children, address=address):
+        case tree.Strong(children=inside):
+            return Markup("<strong>{}</strong>").format(_html(inside))
+        case tree.Emphasis(children=inside):
+            return Markup("<em>{}</em>").format(_html(inside))
+        case tree.Link(children=inside, address=address):
             shown = Markup("<code>{}</code>").format(address)
-            bare = children == (Plain(address),)
-            return shown if bare else Markup("{} {}").format(_inlines(children), shown)
-        case Break():
+            bare = inside == (tree.Plain(address),)
+            return shown if bare else Markup("{} {}").format(_html(inside), shown)
+        case tree.Break():
             return Markup("<br>")
+        case tree.Paragraph(children=inside):
+            return Markup("<p>{}</p>").format(_html(inside))
+        case tree.CodeBlock(text=text):
+            return Markup("<pre><code>{}</code></pre>").format(text)
+        case tree.Quote(children=blocks):
+            return Markup("<blockquote>{}</blockquote>").format(_html(blocks))
+        case tree.Items(items=items, start=start):
+            rows = Markup("").join(Markup("<li>{}</li>").format(_html(item)) for item in items)
+            if start is None:
+                return Markup("<ul>{}</ul>").format(rows)
+            return Markup('<ol start="{}">{}</ol>').format(start, rows)
         case _:
-            assert_never(inline)
+            assert_never(node)
+
+
+def output_address(operation_id: str) -> str:
+    return f"/operations/{quote(operation_id, safe='')}/output"
+
+
+def notice_context(notice: Notice) -> dict[str, Any]:
+    """A notice for a template: `message` is markdown, the rest is plain. `ended` says how an
+    operation ended, in place of a title and a message; `output` is where its whole output is."""
+    label, operation = notice.project.label, notice.operation
+    end = summarize_operation(operation) if operation else None
+    return {
+        "id": notice.id,
+        "level": notice.level.value,
+        "word": end.word.capitalize() if end else WORDS[notice.level],
+        "glyph": end.glyph if end else GLYPHS[notice.level],
+        "project": one_line(notice.project.name),
+        "label": one_line(label) if label else None,
+        "agent": one_line(notice.agent.name),
+        "title": one_line(notice.title),
+        "message": prose(notice.message),
+        "at": notice.at,
+        "ended": end,
+        "output": output_address(operation.id) if operation and operation.whole else None,
+    }
+
+
+# ── what an approval is about ─────────────────────────────────────────────────────────────────────
+# To the letter, a command by its arguments, a diff by its lines. Every character of the code is on
+# the page, and nothing is added to it.
+
+
+def command_html(code: str) -> Markup:
+    """Each argument is an element of its own, so that a line never breaks inside one."""
+    if len(code) > SPLIT_UP_TO:
+        return Markup("{}").format(code)
+    parts, end = [], 0
+    for found in _ARGUMENT.finditer(code):
+        parts.append(Markup("{}<span>{}</span>").format(code[end : found.start()], found.group()))
+        end = found.end()
+    return Markup("").join([*parts, Markup("{}").format(code[end:])])
+
+
+def diff_html(about: Subject) -> tuple[Markup, Markup, Markup, int]:
+    """A diff's beginning, middle and end, and how many lines are in the middle: none, unless it is
+    so long that hiding them pays, and may be allowed unread."""
+    lines = [f'<span class="{kind}">{_escape(line)}</span>' for kind, line in _kinds(about.code)]
+    hidden = len(lines) - FIRST - LAST
+    if hidden < FIRST or about.whole_first:
+        first, last, hidden = len(lines), len(lines), 0
+    else:
+        first, last = FIRST, len(lines) - LAST
+    # To format each of many lines as markup would take seconds.
+    parts = ("".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
+    head, middle, tail = map(Markup, parts)
+    return head, middle, tail, hidden
+
+
+def changes(code: str) -> tuple[int, int]:
+    kinds = [kind for kind, _ in _kinds(code)]
+    return kinds.count("added"), kinds.count("removed")
+
+
+def _kinds(code: str) -> Iterator[tuple[str, str]]:
+    """Each line and what it does. No files are named in it: "--- a" is a line that goes."""
+    for line in _LINE.findall(code):
+        yield "place" if line.startswith("@@") else KINDS.get(line[0], "same"), line

@@ -11,8 +11,9 @@ import json
 import secrets
 from dataclasses import dataclass
 
-from chatbridge.core.model import Note, Person
-from chatbridge.core.ports import Clock, Inbox
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.model import ChannelState, Person
+from chatbridge.core.ports import Clock
 
 SESSION_SECONDS = 90 * 24 * 3600
 MOST_SESSIONS = 100
@@ -21,7 +22,7 @@ CHANNEL, KEY = "web", "sessions"
 
 IN_A_BROWSER = Person(name="", channel="web")
 BY_TOKEN = Person(name="", channel="web", place="token")
-"""In a browser that was logged in with a code of the token's: a script can do that."""
+"""In a browser that was logged in with a code made by the token: a script can do that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +37,14 @@ class Session:
 
 
 class Sessions:
-    def __init__(self, token: str, inbox: Inbox, *, clock: Clock) -> None:
+    def __init__(self, token: str, inbox: AskActions, *, clock: Clock) -> None:
         self._key = hmac.digest(token.encode(), b"chatbridge web inbox session 1", "sha256")
         self._inbox = inbox
         self._clock = clock
         self._open: dict[str, Session] = {}
 
     async def load(self) -> None:
-        """What the last hub knew. What is there in another form is nobody's session."""
+        """Load what the last hub stored. Entries of another form are ignored."""
         note = await self._inbox.note(CHANNEL, KEY)
         try:
             found = json.loads(note.value) if note else []
@@ -58,10 +59,11 @@ class Sessions:
     async def open(self, *, by_token: bool) -> str:
         """A new session's cookie. :raises StoreError: there is none then."""
         cookie = secrets.token_urlsafe(24)
-        digest = self._digest(cookie)
-        ends = int(self._clock.time()) + SESSION_SECONDS
-        self._open[digest] = Session(digest=digest, ends=ends, by_token=by_token)
-        self._drop_surplus()
+        digest, now = self._digest(cookie), self._clock.time()
+        opened = Session(digest=digest, ends=int(now) + SESSION_SECONDS, by_token=by_token)
+        live = [each for each in (*self._open.values(), opened) if each.ends > now]
+        live.sort(key=lambda each: (not each.by_token, each.ends))
+        self._open = {each.digest: each for each in live[-MOST_SESSIONS:]}
         try:
             await self._save()
         except BaseException:
@@ -73,14 +75,12 @@ class Sessions:
         session = self._open.get(self._digest(cookie))
         return session if session and self._clock.time() < session.ends else None
 
-    async def revoke(self, session: Session) -> None:
-        """:raises StoreError: it counts no more, but may again with the next hub."""
-        self._open.pop(session.digest, None)
-        await self._save()
-
-    async def revoke_all(self) -> None:
-        """:raises StoreError: the same."""
-        self._open.clear()
+    async def revoke(self, session: Session | None) -> None:
+        """None: all. :raises StoreError: revoked, but perhaps valid again with the next hub."""
+        if session is None:
+            self._open.clear()
+        else:
+            self._open.pop(session.digest, None)
         await self._save()
 
     async def _save(self) -> None:
@@ -88,14 +88,8 @@ class Sessions:
             {"digest": each.digest, "ends": each.ends, "byToken": each.by_token}
             for each in self._open.values()
         ]
-        at = self._clock.time()
-        await self._inbox.remember(Note(channel=CHANNEL, key=KEY, value=json.dumps(listed), at=at))
-
-    def _drop_surplus(self) -> None:
-        now = self._clock.time()
-        live = [each for each in self._open.values() if each.ends > now]
-        live.sort(key=lambda each: (not each.by_token, each.ends))
-        self._open = {each.digest: each for each in live[-MOST_SESSIONS:]}
+        value, at = json.dumps(listed), self._clock.time()
+        await self._inbox.remember(ChannelState(channel=CHANNEL, key=KEY, value=value, at=at))
 
     def _digest(self, cookie: str) -> str:
         return hmac.digest(self._key, cookie.encode(), "sha256").hex()

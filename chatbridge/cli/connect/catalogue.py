@@ -1,19 +1,23 @@
-"""The ten clients: where each keeps its MCP servers, and what an entry looks like there.
+"""The clients: where each keeps its MCP servers, and what an entry looks like there.
 
-Each client's page in `docs/` says how sure its line is.
+Each client's page in `docs/` says how certain this is. Also the folders of this machine and user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+import os
+import pwd
+import shutil
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chatbridge.cli.connect.editing import Keys
-from chatbridge.cli.connect.places import Places
-from chatbridge.cli.connect.program import Program
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line
 from chatbridge.tools.clients import KNOWN
 
 NAME = "chatbridge"
@@ -22,7 +26,73 @@ DAY_AND_MORE = 100_000.0
 TIMER = 2_147_483.0
 """Almost 25 days. JavaScript's timers go off at once if they are given more."""
 
-Shape = Callable[[Program], dict[str, Any]]
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    home: Path
+    environ: Mapping[str, str]
+    mac: bool = sys.platform == "darwin"
+
+    @property
+    def config(self) -> Path:
+        """Where programs keep their configuration. A relative path does not count."""
+        given = Path(self.environ.get("XDG_CONFIG_HOME", ""))
+        return given if given.is_absolute() else self.home / ".config"
+
+    @property
+    def electron(self) -> Path:
+        """The same for programs such as VS Code."""
+        return self.home / "Library/Application Support" if self.mac else self.config
+
+    def moved(self, variable: str) -> Path | None:
+        """The folder that a variable names, if it is set."""
+        given = self.environ.get(variable, "").strip()
+        return Path(os.path.abspath(given)) if given else None
+
+    def shown(self, path: Path) -> str:
+        """A path as people write it, in one visible line: a project can name its folders."""
+        if self.home != Path("/") and path.is_relative_to(self.home):
+            return one_line(f"~/{path.relative_to(self.home)}")
+        return one_line(str(path))
+
+
+def places(environ: Mapping[str, str] | None = None) -> Places:
+    """:raises ChatbridgeError: nobody knows where the home folder is."""
+    known = os.environ if environ is None else environ
+    home = known.get("HOME", "")
+    if not home:
+        try:
+            home = pwd.getpwuid(os.getuid()).pw_dir
+        except KeyError:
+            home = ""
+    if not os.path.isabs(home):
+        raise ChatbridgeError("Your home folder is not known. Set HOME to it, and try again.")
+    return Places(Path(home), known)
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    command: str
+    args: tuple[str, ...]
+
+
+def program(
+    *, called: str | None = None, python: str | None = None, path: str | None = None
+) -> Program:
+    """How this installation is started. A link to it on PATH is better than the file in its own
+    folder, because it outlives upgrades. `called`: as what this process was started."""
+    python = os.path.abspath(python or sys.executable)
+    called = sys.argv[0] if called is None else called
+    given = os.path.abspath(called) if os.path.basename(called) == "chatbridge" else ""
+    beside = os.path.join(os.path.dirname(python), "chatbridge")
+    candidates = (it for it in (beside, given) if os.path.isfile(it) and os.access(it, os.X_OK))
+    ours = next(candidates, None)
+    linked = shutil.which("chatbridge", path=path)
+    if linked and os.path.isabs(linked) and (ours is None or os.path.samefile(linked, ours)):
+        ours = linked
+    if ours is None:
+        return Program(python, ("-m", "chatbridge", "mcp"))
+    return Program(ours, ("mcp",))
 
 
 class UnknownClient(ChatbridgeError):
@@ -33,17 +103,18 @@ class UnknownClient(ChatbridgeError):
 class Client:
     name: str
     shown: str
-    known_as: str
-    """How it is called in `tools/clients.py`."""
-    file: Callable[[Places], Path]
+    known_as: str | None = None
+    """Its name in `tools/clients.py`, where that differs."""
     folder: Callable[[Places], Path]
-    """If this is there, so is the client."""
-    project: tuple[str, ...]
-    """Its file in a project, if it can have one; the first that is there counts."""
-    format: str
-    servers: str
-    """Under which key the file has its MCP servers."""
-    shape: Shape
+    """The client is installed if this folder exists."""
+    place: str | Callable[[Places], Path]
+    """The file with its MCP servers: its name below the folder, or where it is."""
+    project: tuple[str, ...] = ()
+    """Candidates for its file in a project. The first that exists counts."""
+    format: str = "json"
+    servers: str = "mcpServers"
+    """The key of the MCP servers in the file."""
+    shape: Callable[[Program], dict[str, Any]]
     first: dict[str, Any] = field(default_factory=dict)
     """Written with a new entry only: the owner may think differently."""
     on: tuple[str, bool] | None = None
@@ -58,9 +129,12 @@ class Client:
     ceiling: float | None = None
     timeout_of_all: str | None = None
     """What holds for every server without its own."""
-    at_least: dict[str, float] = field(default_factory=dict)
+    at_least: dict[str, int] = field(default_factory=dict)
     """Further numbers, in the entry's own units, that may be larger."""
     restart: str
+
+    def file(self, at: Places) -> Path:
+        return self.folder(at) / self.place if isinstance(self.place, str) else self.place(at)
 
     @property
     def keys(self) -> Keys:
@@ -69,17 +143,29 @@ class Client:
     @property
     def default(self) -> float | None:
         """How long one call may take if nothing is said, in seconds."""
-        return KNOWN[self.known_as].limit
+        return KNOWN[self.known_as or self.name].limit
 
     def numbers(self, wait: float) -> dict[str, int]:
         """The time-outs that an entry needs at least, in its own units."""
-        found = {key: int(value) for key, value in self.at_least.items()}
         if self.timeout is None:
-            return found
-        seconds = max(wait, self.floor)
-        if self.ceiling is not None:
-            seconds = min(seconds, self.ceiling)
-        return {self.timeout: int(seconds * self.unit)} | found
+            return dict(self.at_least)
+        seconds = min(max(wait, self.floor), self.ceiling or math.inf)
+        return {self.timeout: int(seconds * self.unit), **self.at_least}
+
+    def told(self, entry: dict[str, Any]) -> dict[str, Any]:
+        """The entry with its time-out among the link's arguments, so that the hub knows of it."""
+        if self.timeout is None or not self.tells_limit:
+            return entry
+        others = []
+        words = iter(entry["args"])
+        for word in words:
+            if word == "--limit":
+                next(words, None)
+            elif not str(word).startswith("--limit="):
+                others.append(word)
+        after = others.index("mcp") + 1 if "mcp" in others else len(others)
+        seconds = min(entry[self.timeout] / self.unit, self.ceiling or math.inf)
+        return entry | {"args": [*others[:after], "--limit", str(int(seconds)), *others[after:]]}
 
 
 def _stdio(program: Program) -> dict[str, Any]:
@@ -91,30 +177,12 @@ def _plain(program: Program) -> dict[str, Any]:
 
 
 def _opencode(program: Program) -> dict[str, Any]:
-    command = [program.command, *program.args]
-    return {"type": "local", "command": command, "enabled": True}
+    return {"type": "local", "command": [program.command, *program.args], "enabled": True}
 
 
 def _goose(program: Program) -> dict[str, Any]:
-    return {
-        "enabled": True,
-        "type": "stdio",
-        "name": NAME,
-        "cmd": program.command,
-        "args": list(program.args),
-    }
-
-
-def _claude_file(at: Places) -> Path:
-    return (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json"
-
-
-def _codex(at: Places) -> Path:
-    return at.moved("CODEX_HOME") or at.home / ".codex"
-
-
-def _gemini(at: Places) -> Path:
-    return (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini"
+    command = {"cmd": program.command, "args": list(program.args)}
+    return {"enabled": True, "type": "stdio", "name": NAME, **command}
 
 
 def _opencode_folder(at: Places) -> Path:
@@ -134,10 +202,6 @@ def _cline_file(at: Places) -> Path:
     data = at.moved("CLINE_DATA_DIR") or (at.moved("CLINE_DIR") or at.home / ".cline") / "data"
     older = at.electron / "Code/User/globalStorage/saoudrizwan.claude-dev"
     return older / name if older.is_dir() and not data.is_dir() else data / name
-
-
-def _zed(at: Places) -> Path:
-    return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
 
 
 def _goose_folder(at: Places) -> Path:
@@ -160,12 +224,9 @@ _ALL = (
     Client(
         name="claude-code",
         shown="Claude Code",
-        known_as="claude-code",
-        file=_claude_file,
         folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
+        place=lambda at: (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json",
         project=(".mcp.json",),
-        format="json",
-        servers="mcpServers",
         shape=_stdio,
         timeout="timeout",
         unit=1000,
@@ -176,9 +237,8 @@ _ALL = (
     Client(
         name="codex",
         shown="Codex",
-        known_as="codex",
-        file=lambda at: _codex(at) / "config.toml",
-        folder=_codex,
+        folder=lambda at: at.moved("CODEX_HOME") or at.home / ".codex",
+        place="config.toml",
         project=(".codex/config.toml",),
         format="toml",
         servers="mcp_servers",
@@ -193,12 +253,9 @@ _ALL = (
     Client(
         name="cursor",
         shown="Cursor",
-        known_as="cursor",
-        file=lambda at: at.home / ".cursor/mcp.json",
         folder=lambda at: at.home / ".cursor",
+        place="mcp.json",
         project=(".cursor/mcp.json",),
-        format="json",
-        servers="mcpServers",
         shape=_stdio,
         restart="Restart Cursor, and switch chatbridge on in its settings under MCP.",
     ),
@@ -206,10 +263,9 @@ _ALL = (
         name="vscode",
         shown="VS Code",
         known_as="visual-studio-code",
-        file=lambda at: at.electron / "Code/User/mcp.json",
         folder=lambda at: at.electron / "Code",
+        place="User/mcp.json",
         project=(".vscode/mcp.json",),
-        format="json",
         servers="servers",
         shape=_stdio,
         restart="In VS Code run “MCP: List Servers”, choose chatbridge, and start it.",
@@ -218,11 +274,9 @@ _ALL = (
         name="gemini",
         shown="Gemini CLI",
         known_as="gemini-cli",
-        file=lambda at: _gemini(at) / "settings.json",
-        folder=_gemini,
+        folder=lambda at: (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini",
+        place="settings.json",
         project=(".gemini/settings.json",),
-        format="json",
-        servers="mcpServers",
         shape=_plain,
         first={"trust": True},
         timeout="timeout",
@@ -234,11 +288,9 @@ _ALL = (
     Client(
         name="opencode",
         shown="opencode",
-        known_as="opencode",
-        file=_opencode_file,
         folder=_opencode_folder,
+        place=_opencode_file,
         project=("opencode.json", "opencode.jsonc"),
-        format="json",
         servers="mcp",
         shape=_opencode,
         on=("enabled", True),
@@ -250,12 +302,8 @@ _ALL = (
     Client(
         name="cline",
         shown="Cline",
-        known_as="cline",
-        file=_cline_file,
         folder=lambda at: _cline_file(at).parent.parent,
-        project=(),
-        format="json",
-        servers="mcpServers",
+        place=_cline_file,
         shape=_stdio,
         first={"autoApprove": list(ASK_TOOLS)},
         on=("disabled", False),
@@ -267,11 +315,9 @@ _ALL = (
     Client(
         name="zed",
         shown="Zed",
-        known_as="zed",
-        file=lambda at: _zed(at) / "settings.json",
-        folder=_zed,
+        folder=lambda at: (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed",
+        place="settings.json",
         project=(".zed/settings.json",),
-        format="json",
         servers="context_servers",
         shape=_plain,
         on=("enabled", True),
@@ -284,10 +330,8 @@ _ALL = (
     Client(
         name="goose",
         shown="Goose",
-        known_as="goose",
-        file=lambda at: _goose_folder(at) / "config.yaml",
         folder=_goose_folder,
-        project=(),
+        place="config.yaml",
         format="yaml",
         servers="extensions",
         shape=_goose,
@@ -300,12 +344,8 @@ _ALL = (
     Client(
         name="windsurf",
         shown="Windsurf",
-        known_as="windsurf",
-        file=lambda at: at.home / ".codeium/windsurf/mcp_config.json",
         folder=lambda at: at.home / ".codeium/windsurf",
-        project=(),
-        format="json",
-        servers="mcpServers",
+        place="mcp_config.json",
         shape=_plain,
         on=("disabled", False),
         restart="In Windsurf press Refresh in the list of MCP servers.",

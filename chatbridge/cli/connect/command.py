@@ -1,82 +1,263 @@
-"""`chatbridge connect`: writes chatbridge into a client's configuration, after a look at it."""
+"""`chatbridge connect` and `disconnect`: show what would change in a client's configuration, ask,
+and write."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-from collections.abc import Callable
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from chatbridge.cli.running import FAILED, complain, run
+from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of, places
+from chatbridge.cli.connect.document import Document, Entry
+from chatbridge.cli.connect.plans import (
+    Change,
+    Found,
+    Plan,
+    entry_of,
+    file_of,
+    folder_of,
+    found_clients,
+    is_off,
+    plan,
+    plan_folder,
+    wanted_wait,
+    write,
+)
+from chatbridge.cli.ui.running import WrongUsage, argument, colourful, command, flag, say
+from chatbridge.cli.ui.wording import lasted
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import visible
 
-DESCRIPTION = """\
-Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; the rest
-of the file stays as it is, and a copy is kept beside it. Without a client: lists those on this
-computer.
-"""
-USAGE = 2
-EPILOG = "clients: {}. For any other: chatbridge connect --print"
-
-
-def main(argv: list[str]) -> int:
-    given = checked(parser(), argv)
-    from chatbridge.cli.connect.run import connect  # after --help, which needs none of it
-
-    return carried_out(connect, given)
-
-
-def parser() -> argparse.ArgumentParser:
-    found = argument_parser("connect", DESCRIPTION)
-    found.add_argument(
-        "--print", action="store_true", dest="show", help="print the entry, write nothing"
-    )
-    return found
-
-
-def carried_out(work: Callable[[argparse.Namespace], int], given: argparse.Namespace) -> int:
-    """The exit code."""
-    from chatbridge.cli.connect.catalogue import UnknownClient
-    from chatbridge.core.errors import ChatbridgeError
-
-    def carry_out() -> int:
-        try:
-            return work(given)
-        except ChatbridgeError as error:
-            complain(str(error))
-            return USAGE if isinstance(error, UnknownClient) else FAILED
-
-    return run(carry_out)
-
-
-def argument_parser(word: str, description: str) -> argparse.ArgumentParser:
-    from chatbridge.cli.connect.catalogue import CLIENTS
-
-    parser = argparse.ArgumentParser(
-        prog=f"chatbridge {word}",
-        description=description,
-        epilog=EPILOG.format(", ".join(CLIENTS)),
-    )
-    parser.add_argument("client", nargs="?", help="the program, such as codex")
-    parser.add_argument(
-        "--project", action="store_true", help="for this folder's project only, not for all"
-    )
-    parser.add_argument(
+ANY = "cursor"
+"""Most other clients take an entry like this one's."""
+ARGUMENTS = (
+    argument("client", nargs="?", help="the program, such as codex"),
+    flag("--project", help="for this folder's project only, not for all"),
+    argument(
         "--workspace",
         nargs="+",
         metavar="DIR",
         help="claude-code: these folders, with the permission to use the tools",
-    )
-    parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
-    return parser
+    ),
+    flag("--yes", "-y", help="do not ask"),
+)
+EPILOG = f"clients: {', '.join(CLIENTS)}. For any other: chatbridge connect --print"
 
 
-def checked(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
-    """What was asked for. What does not go together ends the program, with a sentence."""
-    given = parser.parse_args(argv)
+class WhichClient(ChatbridgeError):
+    exit_code = 2
+
+
+@command(
+    "connect",
+    "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
+    "the rest of the file stays as it is, and a copy is kept beside it. Without a client: lists "
+    "those on this computer.",
+    *ARGUMENTS,
+    flag("--print", dest="show", help="print the entry, write nothing"),
+    epilog=EPILOG,
+    flowing=True,
+)
+def main(given: argparse.Namespace) -> int:
+    project = _project(given)
+    if given.show:
+        return _print(given.client, project)
+    return _list() if given.client is None else _change(given, project, removal=False)
+
+
+@command(
+    "disconnect",
+    "Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and "
+    "asks; the file is then as it was before.",
+    *ARGUMENTS,
+    epilog=EPILOG,
+    flowing=True,
+)
+def disconnect(given: argparse.Namespace) -> int:
+    project = _project(given)
+    if given.client is None:
+        raise WhichClient(f"Which client? One of: {', '.join(CLIENTS)}.")
+    return _change(given, project, removal=True)
+
+
+def _project(given: argparse.Namespace) -> Path | None:
     if given.workspace and given.client != "claude-code":
-        parser.error("--workspace goes with claude-code")
+        raise WrongUsage("--workspace goes with claude-code")
     if given.workspace and given.project:
-        parser.error("give --project or --workspace")
-    given.folder = Path.cwd() if given.project else None
-    given.again = shlex.join([*parser.prog.split(), *argv, "--yes"])
-    return given
+        raise WrongUsage("give --project or --workspace")
+    try:
+        client_of(given.client or ANY)
+    except UnknownClient as error:
+        raise WhichClient(str(error)) from None
+    return Path.cwd() if given.project else None
+
+
+def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -> int:
+    word = "disconnect" if removal else "connect"
+    again = shlex.join(["chatbridge", word, *given.argv, "--yes"])
+    if given.workspace:
+        return _folders(given, again, removal=removal)
+    planned = plan(given.client, project=project, removal=removal)
+    if not planned.changes:
+        done(f"{planned.shown} is {'not' if removal else 'already'} connected, nothing to change.")
+        return 0
+    here = [it.client.name for it in found_clients()]
+    if not removal and project is None and given.client not in here:
+        print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
+    show_diffs(planned.changes)
+    show_summaries(planned.changes)
+    code = agreed(yes=given.yes, again=again)
+    if code is None:
+        write(planned)
+        done(f"{planned.shown} is {word}ed. {planned.restart}")
+    return code or 0
+
+
+def _print(name: str | None, folder: Path | None) -> int:
+    client = client_of(name or ANY)
+    entry = entry_of(client, wanted_wait())
+    if name is None:
+        entry = Entry(keys=entry.keys, shape=entry.shape)
+        hint = "Most clients take this; look for “MCP servers” in yours. Time-out: an hour or more."
+    else:
+        here = places()
+        hint = f"{client.shown} reads this from {here.shown(file_of(client, here, folder))}:"
+    new = Document(path=Path(), format=client.format, content=None, parts=[entry], way_out="")
+    say(visible(hint))
+    print((new.connected() or b"").decode(), end="")
+    return 0
+
+
+def _list() -> int:
+    here = found_clients()
+    if not here:
+        print(
+            "No client that chatbridge knows was found here. It knows:\n"
+            f"{', '.join(CLIENTS)}.\n"
+            "For any other: chatbridge connect --print"
+        )
+        return 0
+    width = max(len(it.client.shown) for it in here)
+    states = [_state(it) for it in here]
+    state_width = max(map(len, states))
+    room = shutil.get_terminal_size().columns - len("✓ ") if sys.stdout.isatty() else None
+    for it, state in zip(here, states, strict=True):
+        sign = "!" if it.problem else "✓" if it.connected else "–"
+        text = f"{it.client.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"
+        text = visible(text)
+        remark(sign, text if room is None or len(text) <= room else f"{text[: room - 1]}…")
+    free = next((it.client.name for it in here if not it.connected and not it.problem), None)
+    if free is None:
+        print(f"\nTake one out:  chatbridge disconnect {here[0].client.name}")
+    else:
+        print(f"\nConnect one:   chatbridge connect {free}")
+    print("Any other:     chatbridge connect --print")
+    return 0
+
+
+def _state(found: Found) -> str:
+    if found.problem:
+        return "its file cannot be read"
+    if not found.connected:
+        return "not connected"
+    limit = found.gives_up
+    return "connected" if limit is None else f"connected, waits up to {lasted(limit)}"
+
+
+def _folders(given: argparse.Namespace, again: str, *, removal: bool) -> int:
+    """One line for each folder; one that fails does not stop the others."""
+    wait = wanted_wait()
+    lines: dict[str, tuple[str, str]] = dict.fromkeys(given.workspace, ("", ""))
+    plans: dict[str, Plan] = {}
+    for name in lines:
+        try:
+            folder = folder_of(name)
+            if not removal and is_off(folder):
+                lines[name] = ("–", "skipped: its .chatbridge.toml says enabled = false")
+                continue
+            planned = plan_folder(folder, wait=wait, removal=removal)
+        except ChatbridgeError as error:
+            lines[name] = ("✗", str(error))
+            continue
+        if planned.changes:
+            plans[name] = planned
+        else:
+            lines[name] = ("✓", "not connected" if removal else "already connected")
+    if plans:
+        _show_each_once(plans)
+        code = agreed(yes=given.yes, again=again)
+        if code is not None:
+            return code
+    for name, planned in plans.items():
+        try:
+            write(planned)
+            lines[name] = ("✓", "disconnected" if removal else "connected")
+        except ChatbridgeError as error:
+            lines[name] = ("✗", str(error))
+    width = max(map(len, lines))
+    for name, (sign, text) in lines.items():
+        remark(sign, visible(f"{name:<{width}}  {text}"))
+    return 1 if any(sign == "✗" for sign, _ in lines.values()) else 0
+
+
+def _show_each_once(plans: Mapping[str, Plan]) -> None:
+    """Folders in which the same would change share one diff."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, planned in plans.items():
+        alike.setdefault(tuple(it.body() for it in planned.changes), []).append(name)
+    for first, *others in alike.values():
+        show_diffs(plans[first].changes)
+        if others:
+            print(f"Likewise in {len(others)} more: {', '.join(map(visible, others))}\n")
+
+
+_GREEN, _RED, _CYAN, _DIM, _PLAIN = "\x1b[32m", "\x1b[31m", "\x1b[36m", "\x1b[2m", "\x1b[0m"
+_COLOURS = {"+++": _DIM, "---": _DIM, "@@": _CYAN, "+": _GREEN, "-": _RED}
+"""By how a line of a diff begins; the first that fits."""
+
+
+def show_diffs(changes: Iterable[Change]) -> None:
+    for change in changes:
+        for line in change.diff().splitlines():
+            print(
+                _painted(line, next((_COLOURS[it] for it in _COLOURS if line.startswith(it)), ""))
+            )
+        print()
+
+
+def show_summaries(changes: Iterable[Change]) -> None:
+    for change in changes:
+        print(f"  {change.summary()}")
+
+
+def agreed(*, yes: bool, again: str) -> int | None:
+    """Whether to write: None, or the exit code if not."""
+    if yes:
+        return None
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        say(f"Nothing was written: nobody is there to ask. To write it: {again}")
+        return 2
+    try:
+        answer = input("Write these? [Y/n] ").strip().lower()
+    except (EOFError, KeyboardInterrupt):
+        print()
+        answer = "n"
+    if answer in ("", "y", "yes"):
+        return None
+    print("Nothing was written.")
+    return 1
+
+
+def done(text: str) -> None:
+    remark("✓", text)
+
+
+def remark(sign: str, text: str) -> None:
+    print(f"{_painted(sign, {'✗': _RED, '✓': _GREEN}.get(sign, _DIM))} {text}")
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"{colour}{text}{_PLAIN}" if colour and colourful() else text

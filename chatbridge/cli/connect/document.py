@@ -1,17 +1,26 @@
-"""One file's content with our parts in it, or without them. Everything else stays as it is, byte
-for byte, and that is checked before anything is handed on.
+"""The content of a client's file with our entry in it, or without. Everything else stays byte for
+byte, which is checked before the content is returned.
 """
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chatbridge.cli.connect.editing import MISSING, CannotEdit, Editor, Keys, Unparsable, at
+from chatbridge.cli.connect.editing import (
+    MISSING,
+    TOO_DEEP,
+    CannotEdit,
+    Editor,
+    Keys,
+    Unparsable,
+    at,
+)
 from chatbridge.cli.connect.jsonc import Jsonc
-from chatbridge.cli.connect.parts import Part
 from chatbridge.core.errors import ChatbridgeError
 
 
@@ -28,101 +37,113 @@ def editor_of(format_name: str) -> Editor:
 
 
 def loaded(format_name: str, content: bytes | None) -> dict[str, Any]:
-    """What a file says; nothing, if there is none.
-
-    :raises Unparsable:
-    """
+    """What a file says; nothing, if there is none. :raises Unparsable:"""
     return editor_of(format_name).load(_decoded(content or b"")[1])
 
 
-def connected(
-    path: Path, format_name: str, before: bytes | None, parts: Sequence[Part], way_out: str
-) -> bytes | None:
-    """The content with all parts in it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A client's file, and the parts that chatbridge wants in it. Errors name the way to do it by
+    hand, `way_out`."""
 
-    :raises ChatbridgeError:
-    """
-    editor = editor_of(format_name)
+    path: Path
+    format: str
+    content: bytes | None
+    """None: there is no file."""
+    parts: Sequence[Part]
+    way_out: str
 
-    def added(text: str) -> str:
-        for part in parts:
-            text = part.add(editor, text)
-        return text
+    @property
+    def editor(self) -> Editor:
+        return editor_of(self.format)
 
-    return _edited(path, editor, before, parts, added, way_out)
+    def connected(self) -> bytes | None:
+        """The content with all parts in it. :raises ChatbridgeError:"""
+        return self._edited(lambda part, text: part.add(self.editor, text))
 
+    def disconnected(self, copies: Sequence[bytes]) -> bytes | None:
+        """The content without any of the parts; None: the file held nothing else. If one of the
+        copies is what the file was before, that is it, to the byte. :raises ChatbridgeError:"""
+        content = self.content
+        try:
+            if content is None or self._is_without(content):
+                return content
+        except Unparsable as error:
+            raise self._refusal(error) from None
+        earlier = []
+        for copy in copies:
+            with suppress(Unparsable):
+                earlier += [copy] if self._is_without(copy) else []
+        for candidate in (*earlier, b""):
+            if self._with_our_parts(candidate, content) == content:
+                return candidate if candidate or candidate in copies else None
 
-def disconnected(
-    path: Path,
-    format_name: str,
-    before: bytes | None,
-    parts: Sequence[Part],
-    copies: Sequence[bytes],
-    way_out: str,
-) -> bytes | None:
-    """The content without any of the parts; None: the file held nothing else. If one of the copies
-    is what it was before, that is it, to the byte.
+        def kept(keys: Keys) -> bool:
+            return any(at(loaded(self.format, it), keys) is not MISSING for it in earlier[:1])
 
-    :raises ChatbridgeError:
-    """
-    editor = editor_of(format_name)
-    if before is None or not _any_there(editor, parts, before, path, way_out):
-        return before
-    earlier = [it for it in copies if _is_without(editor, parts, it)]
-    for candidate in (*earlier, b""):
-        if _with_parts_of(editor, candidate, before, parts) == before:
-            return candidate if candidate or candidate in copies else None
+        return self._edited(lambda part, text: part.take(self.editor, text, kept))
 
-    def kept(keys: Keys) -> bool:
-        return any(at(editor.load(_decoded(it)[1]), keys) is not MISSING for it in earlier[:1])
+    def _edited(self, edit: Callable[[Part, str], str]) -> bytes | None:
+        try:
+            mark, text = _decoded(self.content or b"")
+            new = text
+            for part in self.parts:
+                new = edit(part, new)
+            if new == text:
+                return self.content
+            if not self._says_the_same(text, new):
+                raise CannotEdit("it cannot be changed without changing more than that")
+        except Unparsable as error:
+            raise self._refusal(error) from None
+        except RecursionError:
+            raise self._refusal(Unparsable(TOO_DEEP)) from None
+        except CannotEdit as error:
+            raise ChatbridgeError(
+                f"{self.path}: {error}. Nothing was written. To add it by hand: {self.way_out}"
+            ) from None
+        return mark + new.encode()
 
-    def taken(text: str) -> str:
-        for part in parts:
-            text = part.take(editor, text, kept)
-        return text
+    def _refusal(self, error: Unparsable) -> ChatbridgeError:
+        return ChatbridgeError(
+            f"{error.sentence(self.path)}. Nothing was written. "
+            f"Put it right, or add the entry by hand: {self.way_out}"
+        )
 
-    return _edited(path, editor, before, parts, taken, way_out)
+    def _is_without(self, content: bytes) -> bool:
+        """:raises Unparsable:"""
+        tree = loaded(self.format, content)
+        return not any(part.there(tree) for part in self.parts)
 
+    def _with_our_parts(self, content: bytes, source: bytes) -> bytes | None:
+        """`content` with our parts as `source` has them; None: they cannot be put there."""
+        mark, text = _decoded(content)
+        tree = loaded(self.format, source)
+        try:
+            for part in self.parts:
+                if part.there(tree):
+                    text = part.again(self.editor, text, tree)
+        except CannotEdit:
+            return None
+        return mark + text.encode()
 
-def _edited(
-    path: Path,
-    editor: Editor,
-    before: bytes | None,
-    parts: Sequence[Part],
-    edit: Callable[[str], str],
-    way_out: str,
-) -> bytes | None:
-    try:
-        mark, text = _decoded(before or b"")
-        new = edit(text)
-        if new == text:
-            return before
-        if not _says_the_same(editor, text, new, parts):
-            raise CannotEdit("it cannot be changed without changing more than that")
-    except Unparsable as error:
-        raise _refusal(path, error, way_out) from None
-    except RecursionError:
-        raise _refusal(path, Unparsable("it is nested too deeply"), way_out) from None
-    except CannotEdit as error:
-        raise ChatbridgeError(
-            f"{path}: {error}. Nothing was written. To add it by hand: {way_out}"
-        ) from None
-    return mark + new.encode()
+    def _says_the_same(self, text: str, new: str) -> bool:
+        """Beside our parts. A new text that cannot be read is our mistake, not its owner's."""
+        before = self._others(text)
+        try:
+            return before == self._others(new)
+        except Unparsable:
+            return False
 
-
-def _refusal(path: Path, error: Unparsable, way_out: str) -> ChatbridgeError:
-    where = f", line {error.line}" if error.line else ""
-    return ChatbridgeError(
-        f"{path}{where} cannot be understood: {error.reason}. Nothing was written. "
-        f"Put it right, or add the entry by hand: {way_out}"
-    )
+    def _others(self, text: str) -> dict[str, Any]:
+        """What the text says beside our parts; empty objects and lists say nothing."""
+        tree = self.editor.load(text)
+        for part in self.parts:
+            tree = part.beside(tree)
+        return tree
 
 
 def _decoded(content: bytes) -> tuple[bytes, str]:
-    """The byte order mark, if there is one, and the text.
-
-    :raises Unparsable:
-    """
+    """The byte order mark, if there is one, and the text. :raises Unparsable:"""
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
         return mark, content[len(mark) :].decode()
@@ -130,51 +151,144 @@ def _decoded(content: bytes) -> tuple[bytes, str]:
         raise Unparsable("it is not UTF-8", content.count(b"\n", 0, error.start) + 1) from None
 
 
-def _any_there(
-    editor: Editor, parts: Sequence[Part], content: bytes, path: Path, way_out: str
-) -> bool:
-    try:
-        tree = editor.load(_decoded(content)[1])
-    except Unparsable as error:
-        raise _refusal(path, error, way_out) from None
-    return any(part.there(tree) for part in parts)
+Kept = Callable[[Keys], bool]
+"""Whether an object was there before us, and stays though it is empty."""
+
+_REMOTE = ("url", "serverUrl", "httpUrl", "uri")
 
 
-def _is_without(editor: Editor, parts: Sequence[Part], content: bytes) -> bool:
-    try:
-        tree = editor.load(_decoded(content)[1])
-    except Unparsable:
-        return False
-    return not any(part.there(tree) for part in parts)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    keys: Keys
+    shape: dict[str, Any]
+    """Has to be like this."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Have to be at least this."""
+    first: dict[str, Any] = field(default_factory=dict)
+    """Only for a new entry."""
+    on: tuple[str, bool] | None = None
+    told: Callable[[dict[str, Any]], dict[str, Any]] = lambda entry: entry
+    """The entry with what the link is to be told of it."""
+
+    def add(self, editor: Editor, text: str) -> str:
+        """:raises CannotEdit:"""
+        found = at(editor.load(text), self.keys)
+        if found is MISSING or found is None:
+            whole = self.shape | self.numbers | self.first
+            return editor.put(text, self.keys, self.told(whole))
+        name = f"“{'.'.join(self.keys)}”"
+        if not isinstance(found, dict):
+            raise CannotEdit(f"{name} is not an object")
+        if remote := next((key for key in _REMOTE if key in found), None):
+            raise CannotEdit(f"{name} leads elsewhere, by “{remote}”")
+        for key, value in self._changes(found).items():
+            text = editor.put(text, (*self.keys, key), value)
+        return text
+
+    def _changes(self, found: dict[str, Any]) -> dict[str, Any]:
+        """What has to be different. Further arguments, longer times and other keys are kept."""
+        wanted = {key: _kept_tail(value, found.get(key)) for key, value in self.shape.items()}
+        for key, number in self.numbers.items():
+            there: Any = found.get(key)
+            is_number = isinstance(there, int | float) and not isinstance(there, bool)
+            wanted |= {} if is_number and there >= number else {key: number}
+        if self.on is not None and self.on[0] in found:
+            wanted[self.on[0]] = self.on[1]
+        wanted = self.told(found | wanted)
+        return {key: value for key, value in wanted.items() if found.get(key) != value}
+
+    def there(self, tree: dict[str, Any]) -> bool:
+        return at(tree, self.keys) is not MISSING
+
+    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+        """`text` with this part as `tree` has it."""
+        return editor.put(text, self.keys, at(tree, self.keys))
+
+    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """Everything but this part."""
+        return _beside(tree, self.keys, lambda _: None)
+
+    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+        return _without_empty(editor, editor.remove(text, self.keys), self.keys[:-1], kept)
 
 
-def _with_parts_of(
-    editor: Editor, content: bytes, source: bytes, parts: Sequence[Part]
-) -> bytes | None:
-    """`content` with our parts as `source` has them; None: they cannot be put there."""
-    mark, text = _decoded(content)
-    tree = editor.load(_decoded(source)[1])
-    try:
-        for part in parts:
-            if part.there(tree):
-                text = part.again(editor, text, tree)
-    except CannotEdit:
-        return None
-    return mark + text.encode()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """Strings in a list, in JSON."""
+
+    keys: Keys
+    words: Sequence[str]
+    covered_by: frozenset[str] = frozenset()
+    """One of these says the same as all of ours."""
+
+    def add(self, editor: Editor, text: str) -> str:
+        """:raises CannotEdit:"""
+        found = self._found(editor.load(text))
+        if not self.covered_by.isdisjoint(found):
+            return text
+        return self._with(editor, text, [word for word in self.words if word not in found])
+
+    def there(self, tree: dict[str, Any]) -> bool:
+        return not set(self.words).isdisjoint(self._found(tree))
+
+    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+        return self._with(editor, text, [it for it in self._found(tree) if it in self.words])
+
+    def _found(self, tree: dict[str, Any]) -> list[str]:
+        found = at(tree, self.keys)
+        return [it for it in found if isinstance(it, str)] if isinstance(found, list) else []
+
+    def _with(self, editor: Editor, text: str, words: list[str]) -> str:
+        assert isinstance(editor, Jsonc)
+        if at(editor.load(text), self.keys) is MISSING and words:
+            return editor.put(text, self.keys, words)
+        for word in words:
+            text = editor.append(text, self.keys, word)
+        return text
+
+    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+        def others(found: Any) -> Any:
+            is_list = isinstance(found, list)
+            return [it for it in found if it not in self.words] if is_list else found
+
+        return _beside(tree, self.keys, others)
+
+    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+        assert isinstance(editor, Jsonc)
+        for word in self.words:
+            text = editor.discard(text, self.keys, word)
+        return _without_empty(editor, text, self.keys, kept)
 
 
-def _says_the_same(editor: Editor, text: str, new: str, parts: Sequence[Part]) -> bool:
-    """Beside our parts. A new text that cannot be read says nothing, and that is not its owner's
-    mistake."""
-    before = _others(editor.load(text), parts)
-    try:
-        return before == _others(editor.load(new), parts)
-    except Unparsable:
-        return False
+Part = Entry | Words
 
 
-def _others(tree: dict[str, Any], parts: Sequence[Part]) -> dict[str, Any]:
-    """What a document says beside our parts; objects and lists that are empty say nothing."""
-    for part in parts:
-        tree = part.beside(tree)
-    return tree
+def _kept_tail(value: Any, found: Any) -> Any:
+    """A list that goes on after ours is the owner's; the first word of a command is always ours."""
+    if isinstance(value, list) and isinstance(found, list):
+        if found[: len(value)] == value:
+            return found
+        if len(value) > 1 and found[1 : len(value)] == value[1:]:
+            return [value[0], *found[1:]]
+    return value
+
+
+def _beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
+    """A tree with another value under these keys; what is empty then is left out."""
+    if keys[0] not in tree:
+        return tree
+    value = tree[keys[0]]
+    if len(keys) == 1:
+        value = change(value)
+    elif isinstance(value, dict):
+        value = _beside(value, keys[1:], change)
+    if value is None or value == {} or value == []:
+        return {key: tree[key] for key in tree if key != keys[0]}
+    return tree | {keys[0]: value}
+
+
+def _without_empty(editor: Editor, text: str, keys: Keys, kept: Kept) -> str:
+    while keys and not kept(keys) and editor.bare(text, keys):
+        text = editor.remove(text, keys)
+        keys = keys[:-1]
+    return text

@@ -1,7 +1,7 @@
-"""What the three editors of configuration files have in common: a path of keys, and two refusals.
+"""The interface of the editors of JSON, TOML and YAML, and what they have in common.
 
-An editor changes text where it has to and nowhere else. Files, encodings and what is wanted of an
-entry belong to others.
+An editor changes a text in one place and leaves everything else as it is. tomlkit and ruamel.yaml
+do not: with an entry they remove the owner's comments behind it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 Keys = tuple[str, ...]
+TOO_DEEP = "it is nested too deeply"
 
 
 class Unparsable(Exception):
@@ -19,45 +20,33 @@ class Unparsable(Exception):
         super().__init__(reason)
         self.reason, self.line = reason, line
 
+    def sentence(self, path: object) -> str:
+        where = f", line {self.line}" if self.line else ""
+        return f"{path}{where} cannot be understood: {self.reason}"
+
 
 class CannotEdit(Exception):
     """The text is sound, but written in a way that cannot be changed without rewriting it."""
 
 
 class Editor(Protocol):
-    def load(self, text: str) -> dict[str, Any]:
-        """What the text says.
+    """All raise Unparsable; `put` and `remove` also CannotEdit."""
 
-        :raises Unparsable:
-        """
-        ...
+    def load(self, text: str) -> dict[str, Any]:
+        """What the text says."""
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
-        """With this value under these keys: in place of another, or as the last of its object.
-
-        :raises Unparsable:
-        :raises CannotEdit:
-        """
-        ...
+        """With this value under these keys: in place of another, or as the last of its object."""
 
     def remove(self, text: str, keys: Keys) -> str:
-        """Without what is under these keys. An object that is empty then stays.
-
-        :raises Unparsable:
-        :raises CannotEdit:
-        """
-        ...
+        """Without what is under these keys. An object that is empty then stays."""
 
     def bare(self, text: str, keys: Keys) -> bool:
         """Whether what is under these keys is empty, without even a comment in it."""
-        ...
 
 
-class Missing:
-    """Stands for a value that is not there; None may be one that is."""
-
-
-MISSING = Missing()
+MISSING = object()
+"""Stands for a value that is not there; None may be one that is."""
 
 
 def at(tree: Any, keys: Keys) -> Any:
@@ -81,5 +70,7 @@ def newline_of(text: str) -> str:
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
-def line_of(text: str, position: int) -> int:
-    return text.count("\n", 0, position) + 1
+def line_end(text: str, position: int) -> int:
+    """Behind the line of this place."""
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1

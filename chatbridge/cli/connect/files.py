@@ -1,17 +1,18 @@
 """A client's file on the disk: read whole, replaced in one step, with a copy beside it.
 
-Knows nothing of formats. A link is followed to its file; what was changed by others since it was
-read, is read-only, or belongs to somebody else is left alone.
+A link is followed to its file. A file that has changed since it was read, that is read-only, or
+that belongs to somebody else is left alone.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-import tempfile
-from collections.abc import Callable
+from itertools import chain, count
 from pathlib import Path
 
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import ChatbridgeError
 
 LARGEST = 100 * 1024 * 1024
@@ -19,68 +20,52 @@ PRIVATE, SHARED = 0o600, 0o644
 
 
 def read(path: Path) -> bytes | None:
-    """What is in the file; None if there is none.
-
-    :raises ChatbridgeError:
-    """
+    """What is in the file; None if there is none. :raises ChatbridgeError:"""
     try:
         # Without O_NONBLOCK a named pipe would never open.
-        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with open(path, "rb", opener=lambda it, how: os.open(it, how | os.O_NONBLOCK)) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise ChatbridgeError(f"{path} is not a file.")
+            if status.st_size > LARGEST:
+                raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
+            return file.read()
     except FileNotFoundError:
         return None
+    except IsADirectoryError:
+        raise ChatbridgeError(f"{path} is not a file.") from None
     except OSError as error:
         raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
-    try:
-        status = os.fstat(number)
-        if not stat.S_ISREG(status.st_mode):
-            raise ChatbridgeError(f"{path} is not a file.")
-        if status.st_size > LARGEST:
-            raise ChatbridgeError(f"{path} is larger than {LARGEST // 1024 // 1024} MB.")
-        with open(number, "rb", closefd=False) as file:
-            return file.read()
-    except OSError as error:
-        raise ChatbridgeError(f"{path} cannot be read: {error.strerror}.") from None
-    finally:
-        os.close(number)
 
 
 def check_inside(path: Path, folder: Path) -> None:
     """A project's file must not be a link to somewhere else: what is there may be none of its
-    agents' business, and the copy would lie in the project.
-
-    :raises ChatbridgeError:
-    """
+    agents' business, and the copy would lie in the project. :raises ChatbridgeError:"""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise ChatbridgeError(f"{path} leads out of its project. Nothing was written.")
 
 
 def backups(path: Path) -> list[Path]:
     """The copies beside a file, the newest first."""
-    numbered = [it for it in path.parent.glob(f"{_escaped(path.name)}.bak.*") if _number(it) > 0]
+    escaped = re.sub(r"([*?[])", r"[\1]", path.name)
+    numbered = [it for it in path.parent.glob(f"{escaped}.bak.*") if _number(it) > 0]
     plain = path.with_name(f"{path.name}.bak")
     return sorted([it for it in (plain, *numbered) if it.is_file()], key=_number, reverse=True)
 
 
 def next_backup(path: Path, content: bytes) -> Path:
     """Where a copy of this content is, or would go. An older copy that differs is kept."""
-    copies = backups(path)
-    for copy in copies:
+    for copy in backups(path):
         if copy.stat().st_size == len(content) and read(copy) == content:
             return copy
-    plain = path.with_name(f"{path.name}.bak")
-    if not os.path.lexists(plain):
-        return plain
-    number = 1
-    while os.path.lexists(candidate := path.with_name(f"{path.name}.bak.{number}")):
-        number += 1
-    return candidate
+    endings = chain([""], (f".{number}" for number in count(1)))
+    candidates = (path.with_name(f"{path.name}.bak{ending}") for ending in endings)
+    return next(it for it in candidates if not os.path.lexists(it))
 
 
 def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> None:
     """Give the file its new content, with a copy of the old one beside it; or remove it.
-
-    :raises ChatbridgeError: nothing was changed.
-    """
+    :raises ChatbridgeError: nothing was changed."""
     real = Path(os.path.realpath(path))
 
     def check() -> None:
@@ -94,18 +79,24 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
     try:
         if before is None:
             assert after is not None
-            _make_folders(real.parent, private=private)
-            _write(real, after, None, PRIVATE if private else SHARED & ~_umask(), check)
+            for folder in (real.parent, *real.parent.parents)[::-1]:
+                if not folder.exists():
+                    folder.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
+            mask = os.umask(0o077)  # it can be learnt only by setting it
+            os.umask(mask)
+            mode = PRIVATE if private else SHARED & ~mask
+            write_atomically(real, after, mode=mode, check=check)
             return
         status = _allowed(real)
         if after is None:
             real.unlink()
             return
-        copy = next_backup(path, before)
         mode = stat.S_IMODE(status.st_mode)
+        owner = (status.st_uid, status.st_gid) if os.geteuid() == 0 else None
+        copy = next_backup(path, before)
         if not copy.exists():
-            _write(copy, before, status, mode)
-        _write(real, after, status, mode, check)
+            write_atomically(copy, before, mode=mode, owner=owner, overwrite=False)
+        write_atomically(real, after, mode=mode, owner=owner, check=check)
     except OSError as error:
         raise ChatbridgeError(
             f"{path} cannot be written: {error.strerror}. Nothing was changed there."
@@ -122,56 +113,6 @@ def _allowed(real: Path) -> os.stat_result:
     return status
 
 
-def _make_folders(folder: Path, *, private: bool) -> None:
-    missing = [it for it in (folder, *folder.parents) if not it.exists()]
-    for it in reversed(missing):
-        it.mkdir(mode=0o700 if private else 0o755, exist_ok=True)
-
-
-def _write(
-    path: Path,
-    content: bytes,
-    like: os.stat_result | None,
-    mode: int,
-    check: Callable[[], None] | None = None,
-) -> None:
-    """In one step: whoever reads meanwhile sees the old content or the new. Without a check at the
-    last moment there must be nothing in its place yet."""
-    number, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-            file.flush()
-            if like is not None and os.geteuid() == 0:
-                os.fchown(number, like.st_uid, like.st_gid)
-            os.fchmod(number, mode)
-            os.fsync(number)
-        if check is None:
-            os.link(name, path)
-            os.unlink(name)
-        else:
-            check()
-            os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)  # it can be learnt only by setting it
-    os.umask(mask)
-    return mask
-
-
 def _number(path: Path) -> int:
     ending = path.name.rpartition(".bak.")[2]
     return int(ending) if ".bak." in path.name and ending.isascii() and ending.isdigit() else 0
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{char}]" if char in "*?[" else char for char in name)

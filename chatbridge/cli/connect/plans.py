@@ -1,22 +1,122 @@
-"""What would be written where, and then the writing. Until `write` nothing is touched."""
+"""The clients on this machine, and what connecting one would write where: as a diff, and the
+writing. Nothing is touched before `write`."""
 
 from __future__ import annotations
 
+import difflib
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from chatbridge.cli.connect import files
-from chatbridge.cli.connect.catalogue import Client, client_of
-from chatbridge.cli.connect.change import Change
-from chatbridge.cli.connect.document import connected, disconnected
-from chatbridge.cli.connect.parts import Entry, Limit, Part
-from chatbridge.cli.connect.places import Places, places
-from chatbridge.cli.connect.program import Program, program
+from chatbridge.cli.connect.catalogue import (
+    ASK_TOOLS,
+    CATALOGUE,
+    NAME,
+    Client,
+    Places,
+    Program,
+    client_of,
+    places,
+    program,
+)
+from chatbridge.cli.connect.document import Document, Entry, Part, Words, loaded
+from chatbridge.cli.connect.editing import Unparsable, at
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import visible
+from chatbridge.link.root import find_root
 
 LEAST = 3600.0
 """A phone is not looked at every five minutes: no client should give up within the hour."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    client: Client
+    file: Path
+    """Where its MCP servers are. It need not exist."""
+    connected: bool
+    timeout: float | None
+    """Seconds that one call may take, as the file says; None: it does not say."""
+    problem: str | None = None
+    """Why the file cannot be read, a sentence."""
+    project: bool = False
+    """Whether the file is that of one project."""
+
+    @property
+    def gives_up(self) -> float | None:
+        """After how many seconds it gives a call up; None: never, as far as is known."""
+        return self.client.default if self.timeout is None else self.timeout
+
+
+def found_clients(environ: Mapping[str, str] | None = None) -> list[Found]:
+    """Those whose folder or file exists. Without a home folder: none."""
+
+    def is_here(client: Client) -> bool:
+        try:
+            return client.folder(here).exists() or client.file(here).exists()
+        except OSError:
+            return False
+
+    try:
+        here = places(environ)
+    except ChatbridgeError:
+        return []
+    return [_found(it, here, it.file(here)) for it in CATALOGUE.values() if is_here(it)]
+
+
+def connected_in(project: Path, environ: Mapping[str, str] | None = None) -> list[Found]:
+    """Those that are connected for this project alone. In the home folder some clients' file is
+    the one for every project."""
+    try:
+        here = places(environ)
+    except ChatbridgeError:
+        return []
+    found = [
+        _found(client, here, path, project=True)
+        for client in CATALOGUE.values()
+        for path in (project / name for name in client.project)
+        if path.is_file() and os.path.realpath(path) != os.path.realpath(client.file(here))
+    ]
+    return [it for it in found if it.connected]
+
+
+def _found(client: Client, here: Places, path: Path, *, project: bool = False) -> Found:
+    problem = None
+    tree: dict[str, Any] = {}
+    try:
+        tree = loaded(client.format, files.read(path))
+    except ChatbridgeError as error:
+        problem = str(error)
+    except Unparsable as error:
+        problem = f"{error.sentence(here.shown(path))}."
+    entry = at(tree, client.keys)
+    there = isinstance(entry, dict)
+    if there and client.on is not None:
+        there = entry.get(client.on[0], client.on[1]) is client.on[1]
+    return Found(
+        client=client,
+        file=path,
+        connected=there,
+        timeout=_timeout(client, tree, entry) if there else None,
+        problem=problem,
+        project=project,
+    )
+
+
+def _timeout(client: Client, tree: dict[str, Any], entry: dict[str, Any]) -> float | None:
+    if client.timeout is None:
+        return None
+    said = entry.get(client.timeout)
+    if said is None and client.timeout_of_all is not None:
+        said = tree.get(client.timeout_of_all)
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        return None
+    seconds = said / client.unit
+    return seconds if client.ceiling is None else min(seconds, client.ceiling)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,61 +136,46 @@ def plan(
     wait: float | None = None,
     start: Program | None = None,
     environ: Mapping[str, str] | None = None,
+    removal: bool = False,
 ) -> Plan:
     """What connecting a client would write.
 
     :param project: a folder, for this project alone; None: for all
     :param wait: how many seconds a call should be able to take; None: as the owner's settings say
     :param start: what the client is to start; None: this chatbridge
+    :param removal: what disconnecting it would write
     :raises ChatbridgeError:
     """
-    found, at = client_of(client), places(environ)
-    path = file_of(found, at, project)
-    part = entry_of(found, wanted_wait() if wait is None else wait, start)
-    change = change_in(path, found, at, [part], project=project)
-    return Plan(
-        shown=found.shown,
-        changes=(change,) if change else (),
-        restart=found.restart,
-    )
-
-
-def plan_removal(
-    client: str, *, project: Path | None = None, environ: Mapping[str, str] | None = None
-) -> Plan:
-    """What disconnecting a client would write.
-
-    :raises ChatbridgeError:
-    """
-    found, at = client_of(client), places(environ)
-    path = file_of(found, at, project)
-    parts = [entry_of(found, LEAST)]
-    change = change_in(path, found, at, parts, project=project, removal=True)
-    return Plan(
-        shown=found.shown,
-        changes=(change,) if change else (),
-        restart="Running agents keep it until their next start.",
-    )
+    known, here = client_of(client), places(environ)
+    path = file_of(known, here, project)
+    if wait is None:
+        wait = LEAST if removal else wanted_wait()
+    part = entry_of(known, wait, start)
+    change = _change_in(path, known, here, [part], project=project, removal=removal)
+    restart = "Running agents keep it until their next start." if removal else known.restart
+    return Plan(shown=known.shown, changes=(change,) if change else (), restart=restart)
 
 
 def write(planned: Plan) -> None:
     """Write it, file by file, each with a copy of the old one beside it.
-
-    :raises ChatbridgeError: this file and those after it were left alone.
-    """
+    :raises ChatbridgeError: this file and those after it were left alone."""
     for change in planned.changes:
         if not change.private:
             files.check_inside(change.path, change.base)
         files.replace(change.path, before=change.before, after=change.after, private=change.private)
-        if change.after is None:
-            _remove_empty(change.path.parent, change.base)
+        folder = change.path.parent
+        # Folders that held nothing but the file go, too. A client's own stays.
+        while change.after is None and folder != change.base and folder.is_relative_to(change.base):
+            try:
+                folder.rmdir()
+            except OSError:
+                break
+            folder = folder.parent
 
 
 def wanted_wait() -> float:
     """How long a client should let a call wait: as long as a question may, at least an hour.
-
-    :raises ChatbridgeError: the settings cannot be used.
-    """
+    :raises ChatbridgeError: the settings cannot be used."""
     from chatbridge import settings
 
     return max(settings.load().max_timeout, LEAST)
@@ -118,34 +203,32 @@ def entry_of(client: Client, wait: float, start: Program | None = None) -> Entry
         numbers=client.numbers(wait),
         first=client.first,
         on=client.on,
-        limit=Limit(key=client.timeout, unit=client.unit, ceiling=client.ceiling)
-        if client.timeout and client.tells_limit
-        else None,
+        told=client.told,
     )
 
 
-def change_in(
+def _change_in(
     path: Path,
     client: Client,
     at: Places,
     parts: Sequence[Part],
     *,
-    project: Path | None = None,
-    removal: bool = False,
+    project: Path | None,
+    removal: bool,
 ) -> Change | None:
-    """What has to change in one file; None: nothing.
-
-    :raises ChatbridgeError:
-    """
+    """What has to change in one file; None: nothing. :raises ChatbridgeError:"""
     if project is not None:
         files.check_inside(path, project)
     before = files.read(path)
     way_out = f"chatbridge connect {client.name} --print"
+    document = Document(
+        path=path, format=client.format, content=before, parts=parts, way_out=way_out
+    )
     if removal:
         copies = [copy for it in files.backups(path) if (copy := files.read(it)) is not None]
-        after = disconnected(path, client.format, before, parts, copies, way_out)
+        after = document.disconnected(copies)
     else:
-        after = connected(path, client.format, before, parts, way_out)
+        after = document.connected()
     if after == before:
         return None
     return Change(
@@ -158,11 +241,111 @@ def change_in(
     )
 
 
-def _remove_empty(folder: Path, base: Path) -> None:
-    """The folders that held nothing but the file. A client's own folder stays."""
-    while folder != base and folder.is_relative_to(base):
-        try:
-            folder.rmdir()
-        except OSError:
-            return
-        folder = folder.parent
+WIDEST = 160
+_SECRET = re.compile(
+    r"""(?ix)
+    (?P<name> (?:token|secret|passw|api_?key|authorization|credential) [\w-]* ["']? \s*[:=]\s* )
+    (?P<value> "(?:[^"\\]|\\.)*" | '[^']*' | [^\s"'\#,}\]]+ )"""
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """`before` None: the file is not there yet; `after` None: it goes."""
+
+    path: Path
+    shown: str
+    """The path as people write it."""
+    before: bytes | None
+    after: bytes | None
+    private: bool
+    """Whether it is the person's own; else it is a project's."""
+    base: Path
+    """The client's folder, or the project's: it stays, even if it is empty then."""
+
+    def diff(self) -> str:
+        """A unified diff for the terminal: other servers' secrets hidden, long lines cut short."""
+        before = "/dev/null" if self.before is None else self.shown
+        after = "/dev/null" if self.after is None else self.shown
+        contents = _lines(self.before), _lines(self.after)
+        return "\n".join(difflib.unified_diff(*contents, before, after, n=2, lineterm=""))
+
+    def body(self) -> str:
+        """The diff without its folder."""
+        return f"{self.path.name}{self.diff().partition('@@')[2]}"
+
+    def summary(self) -> str:
+        """`~/.codex/config.toml   + 4 lines   backup: config.toml.bak`."""
+        if self.after is None:
+            return f"{self.shown:<30}  removed: it held nothing else"
+        signs = [line[:1] for line in self.diff().splitlines()[2:] if line[:1] in "+-"]
+        parts = [f"{sign} {n}" for sign in "+-" if (n := signs.count(sign))]
+        count = f"{' '.join(parts)} line{'' if len(signs) == 1 else 's'}"
+        note = "new file"
+        if self.before is not None:
+            note = f"backup: {files.next_backup(self.path, self.before).name}"
+        return f"{self.shown:<30}  {count:<14}  {note}"
+
+
+def _lines(content: bytes | None) -> list[str]:
+    text = (content or b"").decode(errors="replace").removeprefix("\ufeff")
+    lines = [_SECRET.sub(r"\g<name>…", line.rstrip("\r")) for line in text.split("\n")]
+    shown = [visible(it if len(it) <= WIDEST else f"{it[:WIDEST]}…") for it in lines]
+    return shown[:-1] if text.endswith("\n") or not text else shown
+
+
+CLIENT = "claude-code"
+WHOLE = f"mcp__{NAME}"
+PERMISSIONS = Words(
+    keys=("permissions", "allow"),
+    words=[f"{WHOLE}__{tool}" for tool in ASK_TOOLS],
+    covered_by=frozenset({WHOLE, f"{WHOLE}__*"}),
+)
+ENABLED = Words(keys=("enabledMcpjsonServers",), words=[NAME])
+
+
+def folder_of(given: str) -> Path:
+    """:raises ChatbridgeError: there is no such folder."""
+    folder = Path(os.path.abspath(given))
+    if not folder.is_dir():
+        raise ChatbridgeError("there is no such folder")
+    return folder
+
+
+def is_off(folder: Path) -> bool:
+    """Whether the project says that its agents are not to ask."""
+    from chatbridge import projects  # which imports pydantic
+
+    return not projects.settings_of(find_root(str(folder)) or str(folder)).enabled
+
+
+def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
+    """What has to be written in one folder of Claude Code, for launchers that run agents in folders
+    of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
+    unless the folder's local settings allow it. :raises ChatbridgeError:"""
+    client, here = client_of(CLIENT), places()
+    servers, settings = folder / ".mcp.json", folder / ".claude/settings.local.json"
+    if not removal:
+        files.check_inside(settings, folder)
+        _check_not_refused(settings)
+    wanted: dict[Path, list[Part]] = {
+        servers: [entry_of(client, wait)],
+        settings: [PERMISSIONS, ENABLED],
+    }
+    changes = [
+        _change_in(path, client, here, parts, project=folder, removal=removal)
+        for path, parts in wanted.items()
+    ]
+    made = tuple(change for change in changes if change is not None)
+    return Plan(shown=client.shown, changes=made, restart=client.restart)
+
+
+def _check_not_refused(settings: Path) -> None:
+    try:
+        refused = at(loaded("json", files.read(settings)), ("disabledMcpjsonServers",))
+    except Unparsable:
+        return  # which is said where it is to be changed
+    if isinstance(refused, list) and NAME in refused:
+        raise ChatbridgeError(
+            f"{settings} refuses {NAME} (disabledMcpjsonServers). Take it out there first."
+        )

@@ -1,6 +1,6 @@
-"""Changes TOML as text: only the table in question is touched, comments and order stay.
+"""Edits TOML as text: only the table in question changes.
 
-A table may be written under a header, with dotted keys, or inline. What lies inside another inline
+A table may be written under a header, with dotted keys, or inline. A table inside another inline
 table is left alone.
 """
 
@@ -11,19 +11,21 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from chatbridge.cli.connect.editing import (
     MISSING,
+    TOO_DEEP,
     CannotEdit,
     Keys,
     Unparsable,
     at,
+    line_end,
     newline_of,
 )
-from chatbridge.nesting import is_deep
+from chatbridge.safe_json import is_deep
 
-_TOO_DEEP = "it is nested too deeply"
 _STRING = r'"""(?:\\.|[^\\])*?"""(?!")' r"|'''.*?'''(?!')" r'|"(?:\\.|[^"\\\n])*+"' r"|'[^'\n]*+'"
 _KEY = re.compile(rf"[ \t]*(?P<key>[A-Za-z0-9_-]++|{_STRING})[ \t]*(?P<dot>\.?)", re.DOTALL)
 _VALUE = re.compile(rf"{_STRING}|#[^\n]*+|\n|[\[{{]|[\]}}]|[^\"'#\n\[\]{{}}]++", re.DOTALL)
@@ -57,11 +59,11 @@ class Toml:
             last = len(text.splitlines())
             raise Unparsable(reason, int(place[1] or last) if place else None) from None
         except RecursionError:
-            raise Unparsable(_TOO_DEEP) from None
+            raise Unparsable(TOO_DEEP) from None
         except ValueError:
             raise Unparsable("a number in it is too long") from None
         if is_deep(found):
-            raise Unparsable(_TOO_DEEP)
+            raise Unparsable(TOO_DEEP)
         return found
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
@@ -72,9 +74,13 @@ class Toml:
             return text[: own.value[0]] + _inline(value) + text[own.value[1] :]
         if found is not MISSING:
             raise CannotEdit(f"“{_dotted(keys)}” is written in a way of its own")
-        if isinstance(value, dict):
-            return _appended(text, keys, value)
-        return _with_pair(text, statements, keys, value)
+        if not isinstance(value, dict):
+            return _with_pair(text, statements, keys, value)
+        newline = newline_of(text)
+        lines = [f"[{_dotted(keys)}]", *(f"{_key(key)} = {_inline(value[key])}" for key in value)]
+        text += newline if text and not text.endswith("\n") else ""
+        gap = newline if text.strip() else ""
+        return text + gap + newline.join(lines) + newline
 
     def remove(self, text: str, keys: Keys) -> str:
         statements = list(_statements(text))
@@ -106,14 +112,14 @@ def _statements(text: str) -> Iterator[_Statement]:
         if header:
             end = _value_end(text, text.index("]", position) + brackets)
             table = keys
-            yield _Statement(start, _line_end(text, end), keys, True, table)
+            yield _Statement(start, line_end(text, end), keys, True, table)
         else:
             position += 1  # the equals sign
             while text[position] in " \t":
                 position += 1
             end = _value_end(text, position)
             value = (position, position + len(text[position:end].rstrip()))
-            yield _Statement(start, _line_end(text, end), table + keys, False, table, value)
+            yield _Statement(start, line_end(text, end), table + keys, False, table, value)
         position = _past_blanks(text, end)
 
 
@@ -145,20 +151,6 @@ def _past_blanks(text: str, position: int) -> int:
     return found.end() if found else position
 
 
-def _line_end(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end + 1
-
-
-def _appended(text: str, keys: Keys, value: dict[str, Any]) -> str:
-    newline = newline_of(text)
-    lines = [f"[{_dotted(keys)}]", *(f"{_key(key)} = {_inline(value[key])}" for key in value)]
-    if text and not text.endswith("\n"):
-        text += newline
-    gap = newline if text.strip() else ""
-    return text + gap + newline.join(lines) + newline
-
-
 def _with_pair(text: str, statements: list[_Statement], keys: Keys, value: Any) -> str:
     """With one more key in a table that is there."""
     table = keys[:-1]
@@ -180,16 +172,11 @@ def _with_pair(text: str, statements: list[_Statement], keys: Keys, value: Any) 
 
 def _runs(statements: list[_Statement], gone: list[_Statement]) -> list[tuple[int, int]]:
     """The lines to cut out, neighbours together: a comment between two of them goes, too."""
-    runs: list[tuple[int, int]] = []
-    previous = -2
-    for index, statement in enumerate(statements):
-        if statement not in gone:
-            continue
-        if index == previous + 1:
-            runs[-1] = (runs[-1][0], statement.end)
-        else:
-            runs.append((statement.start, statement.end))
-        previous = index
+    runs = []
+    for going, group in groupby(statements, key=lambda it: it in gone):
+        if going:
+            first, *others = group
+            runs.append((first.start, (others or [first])[-1].end))
     return runs
 
 

@@ -1,6 +1,6 @@
-"""Changes YAML as text: only the entry in question is touched, comments and order stay.
+"""Edits YAML as text: only the entry in question changes.
 
-Block style only. What is written in braces is left alone, unless the braces are empty.
+Only block style is edited. What is written in braces is left alone, unless the braces are empty.
 """
 
 from __future__ import annotations
@@ -10,8 +10,17 @@ import re
 from typing import Any
 
 import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
 
-from chatbridge.cli.connect.editing import CannotEdit, Keys, Unparsable, at, nested, newline_of
+from chatbridge.cli.connect.editing import (
+    CannotEdit,
+    Keys,
+    Unparsable,
+    at,
+    line_end,
+    nested,
+    newline_of,
+)
 
 _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"})
@@ -19,7 +28,7 @@ _WORDS = frozenset({"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 MOST = 100_000
 """Values, with what is repeated counted each time."""
 
-_Pair = tuple[yaml.nodes.Node, yaml.nodes.Node]
+_Pair = tuple[Node, Node]
 
 
 class Yaml:
@@ -39,12 +48,11 @@ class Yaml:
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
         newline = newline_of(text)
-        node: yaml.nodes.Node | None = _composed(text)
+        node: Node | None = _composed(text)
         if node is None:
             return _ended(text, newline) + _block(nested(keys, value), "", newline)
         for depth, key in enumerate(keys):
-            pairs = _pairs(node, keys[:depth])
-            pair = _pair(pairs, key)
+            pairs, pair = _find(node, keys[:depth], key)
             if pair is None:
                 below = nested(keys[depth:], value)
                 indent = " " * (pairs[0][0].start_mark.column if pairs else 0)
@@ -54,19 +62,17 @@ class Yaml:
             node = pair[1]
             if depth + 1 < len(keys) and _empty(node):
                 indent = " " * (pair[0].start_mark.column + 2)
-                return _filled(
-                    text, pair, _block(nested(keys[depth + 1 :], value), indent, newline)
-                )
+                block = _block(nested(keys[depth + 1 :], value), indent, newline)
+                return _filled(text, pair, block)
         return text[: node.start_mark.index] + _flow(value) + text[_end(node) :]
 
     def remove(self, text: str, keys: Keys) -> str:
-        node: yaml.nodes.Node | None = _composed(text)
+        node: Node | None = _composed(text)
         above: _Pair | None = None
         for depth, key in enumerate(keys):
             if node is None or _empty(node):
                 return text
-            pairs = _pairs(node, keys[:depth])
-            pair = _pair(pairs, key)
+            pairs, pair = _find(node, keys[:depth], key)
             if pair is None:
                 return text
             if depth + 1 == len(keys):
@@ -83,21 +89,21 @@ class Yaml:
         return bool(at(self.load(text), keys) == {})
 
 
-def _composed(text: str) -> yaml.nodes.Node | None:
+def _composed(text: str) -> Node | None:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise _unparsable(error) from None
-    if node is not None and not isinstance(node, yaml.nodes.MappingNode):
+    if node is not None and not isinstance(node, MappingNode):
         raise Unparsable("it is not a mapping", 1)
     return node
 
 
-def _written_out(node: yaml.nodes.Node, known: dict[int, int]) -> int:
+def _written_out(node: Node, known: dict[int, int]) -> int:
     """How many values there are without `&` and `*`. One that is inside itself has no end."""
     if id(node) not in known:
         known[id(node)] = MOST
-        inner = node.value if isinstance(node, yaml.nodes.CollectionNode) else ()
+        inner = node.value if isinstance(node, CollectionNode) else ()
         parts = (part for it in inner for part in (it if isinstance(it, tuple) else (it,)))
         known[id(node)] = 1 + sum(_written_out(part, known) for part in parts)
     return known[id(node)]
@@ -110,32 +116,28 @@ def _unparsable(error: Exception) -> Unparsable:
     return Unparsable(error.problem or "it is not YAML", mark.line + 1 if mark else None)
 
 
-def _pairs(node: yaml.nodes.Node, keys: Keys) -> list[_Pair]:
+def _find(node: Node, keys: Keys, key: str) -> tuple[list[_Pair], _Pair | None]:
+    """The pairs of the mapping under these keys, and that of the key. :raises CannotEdit:"""
     name = f"“{'.'.join(keys)}”" if keys else "the document"
-    if not isinstance(node, yaml.nodes.MappingNode):
+    if not isinstance(node, MappingNode):
         raise CannotEdit(f"{name} is not a mapping")
     if node.flow_style:
         raise CannotEdit(f"{name} is written in braces")
-    pairs: list[_Pair] = node.value
-    return pairs
-
-
-def _pair(pairs: list[_Pair], key: str) -> _Pair | None:
-    found = [it for it in pairs if it[0].value == key]
+    found = [it for it in node.value if it[0].value == key]
     if len(found) > 1:
         raise CannotEdit(f"“{key}” is there twice")
-    return found[0] if found else None
+    return node.value, found[0] if found else None
 
 
-def _empty(node: yaml.nodes.Node) -> bool:
-    if isinstance(node, yaml.nodes.MappingNode):
+def _empty(node: Node) -> bool:
+    if isinstance(node, MappingNode):
         return not node.value
-    return isinstance(node, yaml.nodes.ScalarNode) and node.tag == "tag:yaml.org,2002:null"
+    return isinstance(node, ScalarNode) and node.tag == "tag:yaml.org,2002:null"
 
 
-def _end(node: yaml.nodes.Node) -> int:
+def _end(node: Node) -> int:
     """Where a value's last character is; a block's own mark lies behind the blanks after it."""
-    if isinstance(node, yaml.nodes.CollectionNode) and not node.flow_style and node.value:
+    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
         last = node.value[-1]
         return _end(last[1] if isinstance(last, tuple) else last)
     index: int = node.end_mark.index
@@ -144,26 +146,19 @@ def _end(node: yaml.nodes.Node) -> int:
 
 def _line_end(text: str, position: int) -> int:
     """Behind the line of this place; a block of text ends where a line begins."""
-    if position and text[position - 1] == "\n":
-        return position
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end + 1
+    return position if text[:position].endswith("\n") else line_end(text, position)
 
 
-def _colon(text: str, key: yaml.nodes.Node) -> int:
+def _colon(text: str, key: Node) -> int:
     """Behind the colon of a key."""
     return text.index(":", key.end_mark.index) + 1
 
 
 def _filled(text: str, pair: _Pair, block: str) -> str:
     """With a block in place of `{}`, `null` or nothing."""
-    label, end = _colon(text, pair[0]), pair[1].end_mark.index
-    rest = text[max(label, end) :]
-    line = rest.split("\n", 1)
-    newline = newline_of(text)
-    if len(line) == 1:
-        return text[:label] + line[0] + newline + block
-    return text[:label] + line[0] + "\n" + block + line[1]
+    label = _colon(text, pair[0])
+    line, newline, rest = text[max(label, pair[1].end_mark.index) :].partition("\n")
+    return text[:label] + line + (newline or newline_of(text)) + block + rest
 
 
 def _ended(text: str, newline: str) -> str:
@@ -171,13 +166,12 @@ def _ended(text: str, newline: str) -> str:
 
 
 def _block(value: dict[str, Any], indent: str, newline: str) -> str:
-    lines = []
+    text = ""
     for key, inner in value.items():
-        if isinstance(inner, dict) and inner:
-            lines.append(f"{indent}{_flow(key)}:{newline}{_block(inner, indent + '  ', newline)}")
-        else:
-            lines.append(f"{indent}{_flow(key)}: {_flow(inner)}{newline}")
-    return "".join(lines)
+        deep = isinstance(inner, dict) and inner
+        below = f"{newline}{_block(inner, indent + '  ', newline)}" if deep else ""
+        text += f"{indent}{_flow(key)}:{below or f' {_flow(inner)}{newline}'}"
+    return text
 
 
 def _flow(value: Any) -> str:

@@ -1,1 +1,13 @@
-"""`chatbridge doctor`: looks at everything, changes nothing, and says what to do."""
+"""`chatbridge doctor`: looks at everything, changes nothing, and says what to do.
+
+    command: the command line, and findings on a terminal
+    run: all checks in their order, and their results
+    context: what all checks look at
+    files: checks of the configuration and of other files
+    database: the check of the database
+    hub: the check of the hub and its links
+    clients: checks of MCP clients and commands
+    computer: checks of the systemd user service and of the clock
+
+Channels have their checks in their own folders.
+"""

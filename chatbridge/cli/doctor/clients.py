@@ -1,62 +1,77 @@
-"""The MCP clients on this machine: whether they have chatbridge, and how long they wait."""
+"""The MCP clients on this machine: whether they have chatbridge, and how long they wait. And the
+commands that agents may run."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
-from chatbridge.cli.connect import Found, found_clients
-from chatbridge.cli.connect.catalogue import CATALOGUE
-from chatbridge.cli.connect.found import connected_in
-from chatbridge.cli.doctor.finding import Finding, fine, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.times import HOUR, duration
-from chatbridge.cli.wording import shown
+from chatbridge.channels.checks import Finding, fine, problem, remark
+from chatbridge.cli.agents.definition_files import library_of, program_findings, told
+from chatbridge.cli.connect.plans import Found, connected_in, found_clients
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
 
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
+NAME = "commands"
+SHOWN_AT_MOST = 5
 
 
-async def clients(situation: Situation) -> Sequence[Finding]:
-    found = await asyncio.to_thread(found_clients)
+def clients(context: DoctorContext) -> list[Finding]:
+    found = found_clients()
     connected = [client for client in found if client.connected or client.problem]
-    connected += await asyncio.to_thread(_in_this_folder)
-    if not connected:
-        names = ", ".join(client.shown for client in found)
-        what = f"none is connected, but here: {names}" if names else "none is connected"
-        example = found[0].client if found else "claude-code"
-        return [remark("agents", what, f"chatbridge connect {example}")]
-    return [_client(client, situation.settings.max_timeout) for client in connected]
-
-
-def _in_this_folder() -> list[Found]:
     try:
-        return connected_in(Path.cwd())
-    except OSError:  # it has gone, or is closed to us
-        return []
+        connected += connected_in(Path.cwd())
+    except OSError:
+        pass  # the folder has gone, or is closed to us
+    if not connected:
+        names = ", ".join(it.client.shown for it in found)
+        what = f"none is connected, but here: {names}" if names else "none is connected"
+        example = found[0].client.name if found else "claude-code"
+        return [remark("agents", what, f"chatbridge connect {example}")]
+    return [_client(client, context.settings.max_timeout) for client in connected]
 
 
-def _client(client: Found, longest: float) -> Finding:
-    name, limit = client.client, client.gives_up
-    details = {"file": str(client.file), "givesUpAfter": limit, "questionsMayWait": longest}
-    if client.problem is not None:
-        return remark(name, client.problem, **details)
-    possible = _possible(name, max(longest, HOUR))
+def _client(found: Found, longest: float) -> Finding:
+    client, limit = found.client, found.gives_up
+    name = client.name
+    details = {"file": str(found.file), "givesUpAfter": limit, "questionsMayWait": longest}
+    if found.problem is not None:
+        return remark(name, found.problem, **details)
+    possible = None  # what connecting would set, in seconds
+    if client.timeout is not None:
+        possible = client.numbers(max(longest, HOUR))[client.timeout] / client.unit
     if limit is None or limit >= min(longest, possible or limit) or name in WAIT_WITH_PROGRESS:
-        return fine(name, f"connected in {shown(client.file)}", **details)
-    again = f"chatbridge connect {name}{' --project' if client.project else ''}"
-    return remark(
-        name,
-        f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}",
-        f"{again}    (sets it to {possible:.0f})",
-        **details,
-    )
+        return fine(name, f"connected in {shown(found.file)}", **details)
+    what = f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}"
+    again = f"chatbridge connect {name}{' --project' if found.project else ''}"
+    return remark(name, what, f"{again}    (sets it to {possible:.0f})", **details)
 
 
-def _possible(name: str, wait: float) -> float | None:
-    """What connecting would set, in seconds; None where there is nothing to set."""
-    client = CATALOGUE[name]
-    if client.timeout is None:
-        return None
-    return client.numbers(wait)[client.timeout] / client.unit
+def commands(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
+    if not settings.commands.enabled:
+        return [fine(NAME, "off")]
+    library = library_of(settings)
+    library.load()
+    found = [
+        problem(NAME, f"{shown(each.file)}: {told(each)}", each.mend, **each.as_json())
+        for each in library.problems[:SHOWN_AT_MOST]
+    ]
+    if more := len(library.problems) - len(found):
+        found.append(problem(NAME, counted(more, "more problem"), "chatbridge tools check"))
+    found += program_findings(NAME, library.commands.values(), settings)
+    if found:
+        return found
+    dirs = settings.commands.dirs
+    folders = ", ".join(map(shown, dirs)) or "no folder (commands.dirs is empty)"
+    details = {
+        "folders": [str(folder) for folder in dirs],
+        "files": [str(file.file) for file in library.files],
+        "tools": list(library.commands),
+    }
+    what = f"none defined in {folders}"
+    if library.commands:
+        files = counted(sum(bool(file.commands) for file in library.files), "file")
+        what = f"{counted(len(library.commands), 'tool')} in {files}: {folders}"
+    return [fine(NAME, what, **details)]

@@ -9,26 +9,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import counted, shown
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.ui.wording import counted, first_of, shown
 from chatbridge.core.errors import StoreError
 
-LOOKING_MAY_TAKE = 8.0
+LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 GONE = "the database "
 """How a hub begins that has lost its file."""
-PROBLEMS_AT_MOST = 3
-DAMAGED = "put back a copy, or save what can be read with sqlite.org's: sqlite3 {path} .recover"
 
 
-async def database(situation: Situation) -> Sequence[Finding]:
+async def database(context: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store import migrate  # slow to import, and `notes` does without
 
-    name, path = "database", situation.database
+    name, path = "database", context.database
     if not path.exists():
-        if any(said.startswith(GONE) for said in (await situation.hub()).faults):
+        if any(said.startswith(GONE) for said in (await context.hub()).faults):
             return []  # the check of the hub says so
         return [fine(name, "none yet: it is made with the first hub", file=str(path))]
     try:
@@ -39,8 +37,7 @@ async def database(situation: Situation) -> Sequence[Finding]:
 
 
 def notes(path: Path, channel: str) -> dict[str, str]:
-    """What a channel remembers, such as where a chat has moved to; nothing if that cannot be
-    read."""
+    """What a channel remembers, such as where a chat has moved to, if that can be read."""
     try:
         with _opened(path) as file:
             file.text_factory = lambda stored: stored.decode(errors="replace")
@@ -51,54 +48,43 @@ def notes(path: Path, channel: str) -> dict[str, str]:
 
 
 def _looked_at(path: Path) -> list[Finding]:
+    from chatbridge.store import migrate
+
     name = "database"
-    fix = f"chatbridge stop, then {DAMAGED.format(path=shown(path))}"
+    fix = (
+        "chatbridge stop, then put back a copy, or save what can be read with sqlite.org's: "
+        f"sqlite3 {shown(path)} .recover"
+    )
+    until = time.monotonic() + LOOK_SECONDS
     try:
-        said, questions, schema, unreadable = _look(path)
+        with _opened(path) as file:
+            file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
+            rows = file.execute("PRAGMA integrity_check(10)")
+            said = [line for (row,) in rows for line in str(row).splitlines()]
+            ((questions,),) = file.execute("SELECT count(*) FROM asks")
+            ((schema,),) = file.execute("PRAGMA user_version")
+            unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return [remark(name, f"too large to be looked through in {LOOKING_MAY_TAKE:g} s")]
+            return [remark(name, f"too large to be looked through in {LOOK_SECONDS:g} s")]
         return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
     except sqlite3.DatabaseError as error:
         return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
     if said != ["ok"]:
-        what = f"{shown(path)} is damaged: {'; '.join(said[:PROBLEMS_AT_MOST])}"
+        what = f"{shown(path)} is damaged: {'; '.join(said[:3])}"
         return [problem(name, what, fix, file=str(path), found=said)]
-    number = counted(questions, "question")
     details = {"file": str(path), "questions": questions, "schema": schema}
     if unreadable:
-        listed = ", ".join(unreadable[:PROBLEMS_AT_MOST])
-        more = len(unreadable) - PROBLEMS_AT_MOST
-        what = f"this version cannot read {listed}" + (f" and {more} more" if more > 0 else "")
+        what = f"this version cannot read {first_of(unreadable)}"
         fix = "install the version again that wrote it: all else works, and it is left as it is"
         return [problem(name, what, fix, unreadable=unreadable, **details)]
-    return [fine(name, f"{number}, integrity ok", **details)]
-
-
-def _look(path: Path) -> tuple[list[str], int, int, list[str]]:
-    """What SQLite says of the file, the number of questions in it, its schema's version, and which
-    of its rows this version cannot read."""
-    from chatbridge.store import migrate
-
-    until = time.monotonic() + LOOKING_MAY_TAKE
-    with _opened(path) as file:
-        file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
-        said = [
-            line
-            for (row,) in file.execute("PRAGMA integrity_check(10)")
-            for line in str(row).splitlines()
-        ]
-        ((questions,),) = file.execute("SELECT count(*) FROM asks")
-        ((schema,),) = file.execute("PRAGMA user_version")
-        unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
-    return said, questions, schema, unreadable
+    return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
     from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.operations import operation_of
-    from chatbridge.store.rows import ask_of, call_of, notice_of
-    from chatbridge.store.set_aside import UNREADABLE, name_of
+    from chatbridge.store.rows import UNREADABLE, ask_of, call_of, notice_of, row_name
 
     kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
         ("question", "SELECT * FROM asks", ask_of),
@@ -114,7 +100,7 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
             try:
                 make(row)
             except UNREADABLE:
-                found.append(f"{kind} {name_of(kind, row)}")
+                found.append(f"{kind} {row_name(kind, row)}")
     return found
 
 

@@ -2,78 +2,58 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from chatbridge import rendezvous
-from chatbridge.cli.doctor.finding import Finding, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import Situation
-from chatbridge.cli.wording import shown
+from chatbridge import lock_file
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.ui.wording import first_of, shown
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import read
 
 OTHERS = 0o077
-NAMED_AT_MOST = 3
 LOOKED_AT = 10_000
 SHARED = "/run/chatbridge"
 """Where a system service has its socket, for a group."""
 
 
-async def configuration(situation: Situation) -> Sequence[Finding]:
-    return await asyncio.to_thread(_configuration, situation)
-
-
-async def files(situation: Situation) -> Sequence[Finding]:
-    return await asyncio.to_thread(_files, situation)
-
-
-# ── the configuration ─────────────────────────────────────────────────────────────────────────────
-
-
-def _configuration(situation: Situation) -> list[Finding]:
-    name, path = "configuration", situation.config
-    found = list(_about(path, has_secrets=_has_secrets(path)))
-    if situation.unusable is not None:
-        wrong = from_error(name, situation.unusable, file=str(path))
-        rest = remark(name, "everything below was looked at with the default settings")
-        return [wrong, rest, *found]
-    found += [from_error(name, said) for said in situation.settings.remarks()]
-    if found:
-        return found
+def configuration(context: DoctorContext) -> list[Finding]:
+    name, path = "configuration", context.config
+    mode, found = None, []
     try:
         mode = _mode(path)
+        found = _about(path, mode)
     except FileNotFoundError:
+        pass
+    except OSError as error:
+        found = [problem(name, f"{shown(path)} cannot be looked at ({error.strerror})")]
+    if context.unusable is not None:
+        wrong = from_error(name, context.unusable, file=str(path))
+        rest = remark(name, "everything below was looked at with the default settings")
+        return [wrong, rest, *found]
+    found += [from_error(name, said) for said in context.settings.remarks()]
+    if found:
+        return found
+    if mode is None:
         return [fine(name, f"no {shown(path)}: the defaults count", file=str(path))]
     return [fine(name, f"{shown(path)}, mode {mode:04o}", file=str(path), mode=f"{mode:04o}")]
 
 
-def _about(path: Path, *, has_secrets: bool) -> Iterator[Finding]:
-    name, quoted = "configuration", shlex.quote(str(path))
-    try:
-        mode = _mode(path)
-    except FileNotFoundError:
-        mode = 0
-    except OSError as error:
-        yield problem(name, f"{shown(path)} cannot be looked at ({error.strerror})")
-        return
+def _about(path: Path, mode: int) -> list[Finding]:
+    name, bits, fix = shown(path), f"{mode:04o}", f"chmod 600 {shlex.quote(str(path))}"
     if mode & 0o022:
-        yield problem(
-            name, f"others can write to {shown(path)} (mode {mode:04o})", f"chmod 600 {quoted}"
-        )
-    elif mode & OTHERS and has_secrets:
-        yield problem(
-            name,
-            f"others can read {shown(path)} (mode {mode:04o}), and a secret is in it",
-            f"chmod 600 {quoted}",
-        )
-    elif mode & OTHERS:
-        yield remark(
-            name, f"others can read {shown(path)} (mode {mode:04o})", f"chmod 600 {quoted}"
-        )
+        return [problem("configuration", f"others can write to {name} (mode {bits})", fix)]
+    if not mode & OTHERS:
+        return []
+    if _has_secrets(path):
+        what = f"others can read {name} (mode {bits}), and a secret is in it"
+        return [problem("configuration", what, fix)]
+    return [remark("configuration", f"others can read {name} (mode {bits})", fix)]
 
 
 def _has_secrets(path: Path) -> bool:
@@ -83,52 +63,45 @@ def _has_secrets(path: Path) -> bool:
         found = read(path)
     except SettingsError:
         return True
-    tables = {"web": ("token",), "telegram": ("token",), "matrix": ("access_token", "password")}
     return any(
-        isinstance(found.get(table), dict) and any(key in found[table] for key in keys)
-        for table, keys in tables.items()
+        isinstance(table := found.get(spec.name), dict)
+        and any(key in table for key in spec.secrets())
+        for spec in channel_specs()
     )
 
 
-# ── the hub's files and its socket ────────────────────────────────────────────────────────────────
-
-
-def _files(situation: Situation) -> list[Finding]:
-    state, name = situation.state, "files"
-    quoted = shlex.quote(str(state))
+def files(context: DoctorContext) -> list[Finding]:
+    """The hub's, and its socket."""
+    state, name = context.state, "files"
+    quoted, which = shlex.quote(str(state)), shown(state)
     try:
         own = os.stat(state)
     except FileNotFoundError:
-        return [fine(name, f"{shown(state)} is made with the first hub", folder=str(state))]
+        return [fine(name, f"{which} is made with the first hub", folder=str(state))]
     except OSError as error:
-        return [problem(name, f"{shown(state)} cannot be looked at ({error.strerror})")]
+        return [problem(name, f"{which} cannot be looked at ({error.strerror})")]
     found = []
     mode = own.st_mode & 0o777
     if own.st_uid != os.getuid():
-        found.append(problem(name, f"{shown(state)} belongs to another user (uid {own.st_uid})"))
+        found.append(problem(name, f"{which} belongs to another user (uid {own.st_uid})"))
     elif mode & OTHERS:
-        found.append(
-            problem(
-                name,
-                f"others can get at {shown(state)} (mode {mode:04o})",
-                f"chmod 700 {quoted}",
-            )
-        )
+        what = f"others can get at {which} (mode {mode:04o})"
+        found.append(problem(name, what, f"chmod 700 {quoted}"))
     if not os.access(state, os.W_OK):
-        found.append(problem(name, f"{shown(state)} cannot be written, so no hub can start"))
-    inside = [path for path, each in _tree(state) if path != state and each & OTHERS]
+        found.append(problem(name, f"{which} cannot be written, so no hub can start"))
+    inside = [shown(path) for path, each in _tree(state) if path != state and each & OTHERS]
     if inside:
         say = problem if mode & OTHERS else remark
         what = "others can read" if mode & OTHERS else "only the folder keeps others from"
-        found.append(say(name, f"{what} {_named(inside)}", f"chmod -R go-rwx {quoted}"))
-    found += _socket(situation)
+        found.append(say(name, f"{what} {first_of(inside)}", f"chmod -R go-rwx {quoted}"))
+    found += _socket(context)
     if found:
         return found
-    return [fine(name, f"only you can read {shown(state)}", folder=str(state), mode=f"{mode:04o}")]
+    return [fine(name, f"only you can read {which}", folder=str(state), mode=f"{mode:04o}")]
 
 
-def _socket(situation: Situation) -> Iterator[Finding]:
-    info = rendezvous.lock_holder(str(situation.state))
+def _socket(context: DoctorContext) -> Iterator[Finding]:
+    info = lock_file.find_holder(str(context.state))
     if info is None or info.socket is None:
         return
     path = Path(info.socket)
@@ -140,11 +113,8 @@ def _socket(situation: Situation) -> Iterator[Finding]:
             yield problem("files", f"the socket {shown(path)} is not there ({error.strerror})")
             return
         if mode & forbidden:
-            yield problem(
-                "files",
-                f"others can get at {shown(each)} (mode {mode:04o})",
-                f"chmod {who}-rwx {shlex.quote(str(each))}",
-            )
+            what = f"others can get at {shown(each)} (mode {mode:04o})"
+            yield problem("files", what, f"chmod {who}-rwx {shlex.quote(str(each))}")
 
 
 def _tree(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -167,9 +137,3 @@ def _tree(folder: Path) -> Iterator[tuple[Path, int]]:
 
 def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-def _named(paths: Sequence[Path]) -> str:
-    names = [shown(path) for path in paths[:NAMED_AT_MOST]]
-    more = len(paths) - len(names)
-    return ", ".join(names) + (f" and {more} more" if more else "")

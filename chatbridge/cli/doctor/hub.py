@@ -8,45 +8,35 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from chatbridge import __version__, rendezvous
+from chatbridge import __version__, runtime_paths
+from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error, problem, remark
+from chatbridge.channels.registry import channel_specs
+from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.doctor.finding import Finding, Mark, fine, from_error, problem, remark
-from chatbridge.cli.doctor.situation import HubState, Json, Situation
-from chatbridge.cli.status import restart_of
-from chatbridge.cli.times import lasted
-from chatbridge.cli.wording import shown
+from chatbridge.cli.hub.control import restart_of
+from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
-from chatbridge.hub.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
+from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
 
-NAMED_AT_MOST = 3
 LONGEST_PROJECT = 18
-OF_CHANNELS = ("Strangers are in the Matrix room", "Matrix marks")
-"""What the check of that channel says itself."""
 
 
-async def hub(situation: Situation) -> Sequence[Finding]:
-    found = await situation.hub()
+async def hub(context: DoctorContext) -> Sequence[Finding]:
+    found = await context.hub()
     if found.status is not None:
-        changed = await asyncio.to_thread(_changed_at, situation)
-        return list(_running(situation, found.status, found.faults, changed=changed))
-    log = shown(rendezvous.log_path(str(situation.state)))
+        changed = await asyncio.to_thread(_changed_at, context)
+        return list(_running(context, found.status, found.faults, changed=changed))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
             holder += f" (version {found.version}, and {__version__} is installed)"
-        return [
-            problem(
-                "hub",
-                f"{holder} does not work as it should: {found.trouble}",
-                f"chatbridge stop    (its log: {log})",
-                pid=found.pid,
-            )
-        ]
+        what = f"{holder} does not work as it should: {found.trouble}"
+        log = shown(runtime_paths.log_path(str(context.state)))
+        return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
-        failed = from_error("hub", f"the last one could not start: {found.failure}")
-        return [failed]
+        return [from_error("hub", f"the last one could not start: {found.failure}")]
     return [from_error("hub", str(HubUnreachable()), mark=Mark.REMARK)]
 
 
@@ -55,8 +45,7 @@ def channel_of(found: HubState, name: str) -> list[Finding]:
     systemd's credentials."""
     if not found.has(name):
         return []
-    trouble = found.trouble_of(name)
-    if trouble:
+    if trouble := found.trouble_of(name):
         return [from_error(name, trouble)]
     return [fine(name, "works, as the hub says; its settings are not seen from here")]
 
@@ -68,11 +57,15 @@ def order_of(version: str) -> list[tuple[int, int, str]]:
     return [*found, (1, -1, "")]  # the end comes after a word, and before another number
 
 
+def _is_older(version: str) -> bool:
+    return order_of(version) < order_of(__version__)
+
+
 def _running(
-    situation: Situation, status: Json, faults: Sequence[str], *, changed: float
+    context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
-    version, since = str(status["version"]), float(status["since"])
-    restart = restart_of(status["startedBy"])
+    version, since, links = str(status["version"]), float(status["since"]), status["links"]
+    restart = f"{restart_of(status['startedBy'])}    (agents that wait notice nothing)"
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,
@@ -80,47 +73,40 @@ def _running(
         "since": since,
         "startedBy": status["startedBy"],
         "state": status["state"],
-        "links": len(status["links"]),
+        "links": len(links),
     }
     if version != __version__:
         what = f"runs version {version}, and {__version__} is installed"
-        if order_of(version) < order_of(__version__):
+        if _is_older(version):
             what = f"runs version {version}, older than what is installed ({__version__})"
-        yield remark(
-            "hub",
-            what,
-            f"{restart}    (agents that wait notice nothing)",
-            **details,
-        )
-    elif changed > since and situation.unusable is None:
-        yield remark(
-            "hub",
-            f"started before {shown(situation.config)} was changed",
-            f"{restart}    (agents that wait notice nothing)",
-            **details,
-        )
+        yield remark("hub", what, restart, **details)
+    elif changed > since and context.unusable is None:
+        what = f"started before {shown(context.config)} was changed"
+        yield remark("hub", what, restart, **details)
     else:
-        running = lasted(max(situation.clock.time() - since, 0.0))
-        links = len(status["links"])
+        running = lasted(max(context.clock.time() - since, 0.0))
         where = str(status["state"])
-        of = "" if where in ("", str(situation.state)) else f", the system's ({where})"
-        yield fine("hub", f"running for {running}, version {version}, links {links}{of}", **details)
+        of = "" if where in ("", str(context.state)) else f", the system's ({where})"
+        what = f"running for {running}, version {version}, links {len(links)}{of}"
+        yield fine("hub", what, **details)
     for said in faults:
         yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
-    yield from _links(status["links"])
-    own = {*situation.settings.remarks()}
+    yield from _links(links)
+    own = {*context.settings.remarks()}
+    of_channels = tuple(start for spec in channel_specs() for start in spec.own_remarks)
     for said in status["remarks"]:
         if said.startswith(SANDBOXED):
             yield from_error("hub", said)
-        elif said not in own and not said.startswith(OF_CHANNELS):
+        elif said not in own and not said.startswith(of_channels):
             yield from_error("settings", said, mark=Mark.REMARK)
 
 
 def _elsewhere(status: Json) -> Iterator[Finding]:
     """A hub that has another network than this terminal. It may not be able to tell that itself."""
     said = any(remark.startswith(SANDBOXED) for remark in status["remarks"])
-    works = all(c["trouble"] is None for c in status["channels"] if c["name"] != "web")
+    pages = {spec.name for spec in channel_specs() if not spec.is_chat}
+    works = all(c["trouble"] is None for c in status["channels"] if c["name"] not in pages)
     if not said and not works and same_network(status["pid"]) is False:
         yield problem("hub", f"{SANDBOXED}: {ANOTHER}", OUTSIDE, pid=status["pid"])
 
@@ -134,25 +120,22 @@ def _links(links: Sequence[Json]) -> Iterator[Finding]:
             project = shortened(one_line(str(link["project"])), LONGEST_PROJECT)
             by_version.setdefault(version, []).append(project)
     for version, projects in sorted(by_version.items()):
-        kind = "older" if order_of(version) < order_of(__version__) else "newer"
-        names = sorted(set(projects))
-        more = f" and {len(names) - NAMED_AT_MOST} more" if len(names) > NAMED_AT_MOST else ""
-        where = ", ".join(names[:NAMED_AT_MOST]) + more
-        count, what = len(projects), shortened(one_line(version), LONGEST_PROJECT)
+        kind = "older" if _is_older(version) else "newer"
+        names, count = sorted(set(projects)), len(projects)
+        which, where = shortened(one_line(version), LONGEST_PROJECT), first_of(names)
+        said = f"{count} {kind} links ({which}) in {where}: restart these agents"
         if count == 1:
-            said = f"one {kind} link ({what}) in {where}: restart that agent"
-        else:
-            said = f"{count} {kind} links ({what}) in {where}: restart these agents"
+            said = f"one {kind} link ({which}) in {where}: restart that agent"
         yield remark("link", said, version=version, projects=names)
 
 
-def _changed_at(situation: Situation) -> float:
+def _changed_at(context: DoctorContext) -> float:
     """When the settings in files were last changed."""
-    return max(map(_written_at, [situation.config, *folder_of(situation.config).glob("*")]))
 
+    def written_at(path: Path) -> float:
+        try:
+            return path.stat().st_mtime
+        except OSError:
+            return 0.0
 
-def _written_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
+    return max(map(written_at, [context.config, *folder_of(context.config).glob("*")]))

@@ -3,75 +3,142 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
 
-from chatbridge import __version__
-from chatbridge.cli.doctor.clients import clients
-from chatbridge.cli.doctor.clock import clock
-from chatbridge.cli.doctor.commands import commands
+from chatbridge import __version__, extras
+from chatbridge.channels.checks import Finding, Mark, from_error, problem
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import ChannelSpec, load_reference
+from chatbridge.cli.doctor.clients import clients, commands
+from chatbridge.cli.doctor.command import Screen
+from chatbridge.cli.doctor.computer import clock, service
+from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import database
-from chatbridge.cli.doctor.examination import Check, examine
 from chatbridge.cli.doctor.files import configuration, files
-from chatbridge.cli.doctor.finding import Finding, Mark
-from chatbridge.cli.doctor.hub import hub
-from chatbridge.cli.doctor.matrix import matrix
-from chatbridge.cli.doctor.screen import Screen
-from chatbridge.cli.doctor.service import service
-from chatbridge.cli.doctor.situation import Json, Situation
-from chatbridge.cli.doctor.telegram import telegram
-from chatbridge.cli.doctor.web import web
+from chatbridge.cli.doctor.hub import channel_of, hub
+from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
-CHECKS = (
-    Check("configuration", configuration),
-    Check("files", files),
-    Check("database", database),
-    Check("hub", hub),
-    Check("telegram", telegram),
-    Check("matrix", matrix),
-    Check("web inbox", web),
-    Check("agents", clients),
-    Check("commands", commands),
-    Check("service", service),
-    Check("clock", clock),
-)
+log = logging.getLogger(__name__)
+
+CHECK_SECONDS = 10.0
 
 
-def run(situation: Situation, *, as_json: bool, checks: Sequence[Check] = CHECKS) -> int:
-    """Print what the checks find; the exit code."""
-    if as_json:
-        found = _looped(situation, checks, show=lambda finding: None, waiting=lambda name: None)
-        print(json.dumps(report(found), indent=2))
-    else:
-        screen = Screen()
-        found = _looped(situation, checks, show=screen.show, waiting=screen.waiting)
-        screen.end(found)
-    return 1 if any(finding.mark is Mark.PROBLEM for finding in found) else 0
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    look: (
+        Callable[[DoctorContext], Sequence[Finding]]
+        | Callable[[DoctorContext], Coroutine[Any, Any, Sequence[Finding]]]
+    )
+    """A function that is not a coroutine runs in a thread."""
 
 
-def report(found: Sequence[Finding]) -> Json:
-    """What `--json` prints."""
-    return {
-        "version": __version__,
-        "ok": not any(finding.mark is Mark.PROBLEM for finding in found),
-        "problems": sum(finding.mark is Mark.PROBLEM for finding in found),
-        "remarks": sum(finding.mark is Mark.REMARK for finding in found),
-        "checks": [finding.json() for finding in found],
-    }
-
-
-def _looped(
-    situation: Situation,
+async def run_checks(
+    context: DoctorContext,
     checks: Sequence[Check],
     *,
-    show: Callable[[Finding], None],
-    waiting: Callable[[str], None],
-) -> list[Finding]:
+    within: float = CHECK_SECONDS,
+    waiting: Callable[[str], None] = lambda name: None,
+) -> AsyncIterator[Finding]:
+    """`waiting` is told which check is waited for."""
+    tasks = [asyncio.ensure_future(_bounded(check, context, within)) for check in checks]
+    try:
+        for check, task in zip(checks, tasks, strict=True):
+            if not task.done():
+                waiting(check.name)
+            for finding in await task:
+                yield finding
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _bounded(check: Check, context: DoctorContext, within: float) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(within):
+            if inspect.iscoroutinefunction(check.look):
+                found = await check.look(context)
+            else:
+                found = await asyncio.to_thread(check.look, context)
+            return cast("Sequence[Finding]", found)
+    except TimeoutError:
+        return [problem(check.name, f"no answer within {within:g} s")]
+    except ChatbridgeError as error:
+        return [problem(check.name, str(error))]
+    except Exception as error:
+        # One check must not hide what the others find.
+        log.debug("the check %s failed", check.name, exc_info=error)
+        return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
+
+
+def all_checks() -> list[Check]:
+    """In the order in which their findings are shown: chats before pages."""
+    specs = sorted(channel_specs(), key=lambda spec: not spec.is_chat)
+    return [
+        Check("configuration", configuration),
+        Check("files", files),
+        Check("database", database),
+        Check("hub", hub),
+        *map(channel_check, specs),
+        Check("agents", clients),
+        Check("commands", commands),
+        Check("service", service),
+        Check("clock", clock),
+    ]
+
+
+def channel_check(spec: ChannelSpec[Any]) -> Check:
+    async def look(context: DoctorContext) -> Sequence[Finding]:
+        table = context.settings.table(spec)
+        if spec.is_chat and not spec.is_on(table):
+            return channel_of(await context.hub(), spec.name)
+        try:
+            if spec.extra is not None:
+                extras.need(spec.extra)
+        except ExtraMissing as error:
+            return [from_error(spec.name, str(error))]
+        check = await asyncio.to_thread(load_reference, spec.check)
+        found: Sequence[Finding] = await check(table, context)
+        return found
+
+    return Check(spec.title.lower(), look)
+
+
+def run(context: DoctorContext, *, as_json: bool) -> int:
+    """Print what the checks find; the exit code."""
+    screen = None if as_json else Screen()
+    found = _looped(context, screen)
+    problems = sum(finding.mark is Mark.PROBLEM for finding in found)
+    if screen is not None:
+        screen.end(found)
+    else:
+        report = {
+            "version": __version__,
+            "ok": not problems,
+            "problems": problems,
+            "remarks": sum(finding.mark is Mark.REMARK for finding in found),
+            "checks": [finding.json() for finding in found],
+        }
+        print(json.dumps(report, indent=2))
+    return 1 if problems else 0
+
+
+def _looped(context: DoctorContext, screen: Screen | None) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
-        async for finding in examine(situation, checks, waiting=waiting):
-            show(finding)
+        waiting = screen.waiting if screen else lambda name: None
+        async for finding in run_checks(context, all_checks(), waiting=waiting):
             found.append(finding)
+            if screen:
+                screen.show(finding)
         return found
 
     # asyncio.run would wait for threads that cannot be stopped.

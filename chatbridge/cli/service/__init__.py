@@ -1,11 +1,6 @@
-"""The systemd user service: put in place, looked at, taken away. Nothing else assumes systemd.
+"""The systemd user service. Nothing else assumes systemd.
 
-What the wizard uses of it is named here; `command` is `chatbridge service`.
+command: `chatbridge service`, which writes and removes the units
+unit_files: the units as this installation needs them
+manager: talks to systemd through its own commands
 """
-
-from __future__ import annotations
-
-from chatbridge.cli.service.install import install
-from chatbridge.cli.service.manager import available, is_running
-
-__all__ = ["available", "install", "is_running"]

@@ -1,4 +1,5 @@
-"""`chatbridge service`: keep the hub running as a systemd user service."""
+"""`chatbridge service`: keep the hub running as a systemd user service. Writes and removes its
+units."""
 
 from __future__ import annotations
 
@@ -6,12 +7,16 @@ import argparse
 import os
 import shutil
 import sys
+from collections.abc import Callable
 
-from chatbridge import __version__, rendezvous
-from chatbridge.cli.running import FAILED, new_parser, printable, run
-from chatbridge.cli.service import manager
-from chatbridge.cli.service.install import install, uninstall
-from chatbridge.core.errors import ServiceFailed
+from chatbridge import __version__, lock_file, runtime_paths
+from chatbridge.atomic_write import write_atomically
+from chatbridge.cli.service import manager, unit_files
+from chatbridge.cli.service.manager import SERVICE, SOCKET
+from chatbridge.cli.ui.running import FAILED, new_parser, printable, run
+from chatbridge.cli.ui.wording import shown
+from chatbridge.core.errors import ChatbridgeError, ServiceFailed
+from chatbridge.link import search
 
 ABOUT = """\
 Keeps the hub running as a systemd user service: it starts with this computer
@@ -26,18 +31,26 @@ or when you log in, and comes back by itself.
   start      start it after a stop
   stop       stop it until the next log-in, or until: chatbridge service start
 """
+Say = Callable[[str], None]
 
 
 def main(argv: list[str]) -> int:
     options, rest = parser().parse_known_args(argv)
-    if options.what != "logs" and rest:
+    if options.what == "logs":
+        return run(lambda: _logs(rest))
+    if rest:
         parser().error(f"unknown: {' '.join(rest)}")
-    return run(lambda: WORK[options.what](options, rest))
+    if options.what == "install":
+        return run(lambda: 0 if install(linger=options.linger, say=print) else FAILED)
+    if options.what in ("uninstall", "status"):
+        return run(_uninstall if options.what == "uninstall" else _status)
+    return run(lambda: _control(options.what))
 
 
 def parser() -> argparse.ArgumentParser:
     found = new_parser("service", ABOUT, usage="chatbridge service WHAT [--linger | --no-linger]")
-    found.add_argument("what", choices=tuple(WORK), metavar="WHAT", help="one of these")
+    words = ("install", "uninstall", "status", "logs", "restart", "start", "stop")
+    found.add_argument("what", choices=words, metavar="WHAT", help="one of these")
     found.add_argument(
         "--linger",
         action=argparse.BooleanOptionalAction,
@@ -46,16 +59,99 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def _install(options: argparse.Namespace, _rest: list[str]) -> int:
-    return 0 if install(linger=options.linger, say=print) else FAILED
+def install(*, linger: bool | None, say: Say) -> bool:
+    """Write the units and start them; whether the service runs now. Once is as good as twice.
+    `linger` None: explain it, and ask where there is somebody to ask.
+    :raises ServiceFailed: it does not start; the units stay in place."""
+    why_not = manager.available()
+    if why_not is not None:
+        say(why_not)
+        return False
+    changed = _write(say)
+    if names := unit_files.left_out():
+        say(f"The service does not see what is set in this terminal: {', '.join(names)}.")
+        say(f"Put it into {runtime_paths.config_path()}.")
+    if changed:
+        manager.systemctl("daemon-reload")
+    if changed and manager.is_running():
+        manager.stop()  # a socket can have another path only when nobody uses it
+    manager.systemctl("--quiet", "enable", SERVICE, SOCKET)
+    manager.start()
+    _linger(linger, say)
+    try:
+        search.connect_machine_hub().close()
+        if search.is_machine_hub_wanted():
+            say("! this machine has a hub for all its users, and your agents use that one")
+    except (OSError, ChatbridgeError):
+        pass  # there is none
+    return True
 
 
-def _uninstall(_options: argparse.Namespace, _rest: list[str]) -> int:
-    uninstall(say=print)
+def _write(say: Say) -> bool:
+    """Whether anything is new."""
+    folder = unit_files.folder()
+    changed = False
+    try:
+        os.makedirs(folder, exist_ok=True)
+        for name, content in unit_files.contents().items():
+            path = os.path.join(folder, name)
+            new = not unit_files.has(path, content)
+            if new:
+                # A link to somebody's own files stays one.
+                write_atomically(os.path.realpath(path), content.encode(), mode=0o644)
+            changed = changed or new
+            say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
+            for line in content.splitlines():
+                if line.startswith(("ExecStart=", "Environment=", "ListenStream=")):
+                    say(f"      {line}")
+    except OSError as error:
+        raise ServiceFailed(
+            f"the units cannot be written into {folder} ({error.strerror}). Make it a folder that "
+            "you can write to"
+        ) from error
+    return changed
+
+
+def _linger(wanted: bool | None, say: Say) -> None:
+    if manager.lingers():
+        say("✓ running, starts with this computer")
+        return
+    say("✓ running, starts when you log in")
+    if wanted is None:
+        say("  When you log out it ends, and questions wait. Lingering keeps it running, and")
+        say("  starts it with this computer.")
+        try:
+            asked = sys.stdin.isatty() and sys.stdout.isatty()
+            answer = input("? Turn lingering on? [Y/n] ") if asked else "n"
+        except EOFError:
+            answer = "n"
+        wanted = answer.strip().lower() in ("", "y", "yes")
+    if not wanted:
+        say("  To turn it on later: chatbridge service install --linger")
+    elif needed := manager.enable_linger():
+        say(f"! lingering needs root on this computer. Run: {needed}")
+    else:
+        say("✓ lingering is on: it goes on when you log out")
+
+
+def _uninstall() -> int:
+    """Stop the service and remove its units. Settings and questions stay."""
+    why_not = manager.available()
+    paths = [os.path.join(unit_files.folder(), name) for name in (SERVICE, SOCKET)]
+    found = [path for path in paths if os.path.lexists(path)]
+    if why_not is None and found:
+        manager.systemctl("--quiet", "disable", "--now", SERVICE, SOCKET)
+    for path in found:
+        os.unlink(path)
+        print(f"  {shown(path)}  removed")
+    if why_not is None and found:
+        manager.systemctl("daemon-reload")
+    kept = f"The service is gone. {manager.WITHOUT} Your settings and questions are kept."
+    print(kept if found else f"The service is not installed. {manager.WITHOUT}")
     return 0
 
 
-def _status(_options: argparse.Namespace, _rest: list[str]) -> int:
+def _status() -> int:
     if why_not := manager.available():
         print(why_not)
         return FAILED
@@ -71,77 +167,49 @@ def _status(_options: argparse.Namespace, _rest: list[str]) -> int:
     print(f"{'✓' if running else '✗'} service    {'running' if running else active}, {enabled}")
     if not running and (text := known.get("StatusText")):
         print(f"             {printable(text)}")
-    for line in _hub_lines():
-        print(printable(line))
+    if holder := lock_file.find_holder(runtime_paths.state_dir()):
+        version = printable(holder.version)
+        if version == __version__:
+            print(f"✓ hub        version {version}, pid {holder.pid}")
+        else:
+            print(f"! hub        version {version} runs, {__version__} is installed")
+            print("             → chatbridge service restart")
+        if holder.started_by != "service":
+            who = printable(holder.started_by)
+            print(f"!            it was started by a {who}, not by the service")
     linger = {True: "on", False: "off: it ends when you log out", None: "unknown"}
     print(f"{'✓' if manager.lingers() else '!'} lingering  {linger[manager.lingers()]}")
     return 0 if running else FAILED
 
 
-def _hub_lines() -> list[str]:
-    """What runs, against what is installed."""
-    holder = rendezvous.lock_holder(rendezvous.state_dir())
-    if holder is None:
-        return []
-    lines = [f"✓ hub        version {holder.version}, pid {holder.pid}"]
-    if holder.version != __version__:
-        lines = [
-            f"! hub        version {holder.version} runs, {__version__} is installed",
-            "             → chatbridge service restart",
-        ]
-    if holder.started_by != "service":
-        lines.append(f"!            it was started by a {holder.started_by}, not by the service")
-    return lines
-
-
-def _logs(_options: argparse.Namespace, rest: list[str]) -> int:
-    words = manager.journal_command(rest)
+def _logs(rest: list[str]) -> int:
+    # Not `--user`, which looks at a journal of one's own: not every system keeps one.
+    words = ["journalctl", "--quiet", f"--user-unit={SERVICE}"]
+    words += rest or ["--lines=100", "--no-pager"]
     if not manager.has_systemd() or shutil.which(words[0]) is None:
         raise ServiceFailed(
             "there is no journal on this computer. A hub that an agent started writes to "
-            f"{rendezvous.log_path(rendezvous.state_dir())}"
+            f"{runtime_paths.log_path(runtime_paths.state_dir())}"
         )
     sys.stdout.flush()
     os.execvp(words[0], words)
 
 
-def _restart(_options: argparse.Namespace, _rest: list[str]) -> int:
-    _check_installed()
-    before = rendezvous.lock_holder(rendezvous.state_dir())
-    manager.restart()
-    was = f" (it was {before.version})" if before and before.version != __version__ else ""
-    print(f"✓ the hub runs again, version {__version__}{was}")
-    return 0
-
-
-def _start(_options: argparse.Namespace, _rest: list[str]) -> int:
-    _check_installed()
-    manager.start()
-    print("✓ the hub runs")
-    return 0
-
-
-def _stop(_options: argparse.Namespace, _rest: list[str]) -> int:
-    _check_installed()
-    manager.stop()
-    print("✓ the service has stopped. An agent that asks starts a hub of its own.")
-    return 0
-
-
-def _check_installed() -> None:
+def _control(what: str) -> int:
     """:raises ServiceFailed:"""
     if why_not := manager.available():
         raise ServiceFailed(why_not)
-    if not manager.is_installed():
+    if manager.properties().get("LoadState") != "loaded":
         raise ServiceFailed("the service is not installed. Run: chatbridge service install")
-
-
-WORK = {
-    "install": _install,
-    "uninstall": _uninstall,
-    "status": _status,
-    "logs": _logs,
-    "restart": _restart,
-    "start": _start,
-    "stop": _stop,
-}
+    if what == "restart":
+        before = lock_file.find_holder(runtime_paths.state_dir())
+        manager.restart()
+        was = f" (it was {before.version})" if before and before.version != __version__ else ""
+        print(f"✓ the hub runs again, version {__version__}{was}")
+    elif what == "start":
+        manager.start()
+        print("✓ the hub runs")
+    else:
+        manager.stop()
+        print("✓ the service has stopped. An agent that asks starts a hub of its own.")
+    return 0

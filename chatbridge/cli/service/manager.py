@@ -1,4 +1,4 @@
-"""systemd's manager of this user, asked and told through its own commands."""
+"""Talks to the user's systemd through systemctl, loginctl and journalctl."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def available() -> str | None:
         return f"There is no systemd on this computer. {WITHOUT}"
     if _run("systemctl", "--user", "show", "--property=Version").returncode != 0:
         return (
-            f"systemd does not serve {_user()} here, as it would after a real log-in (ssh, or the "
-            f"screen; not su or sudo). {WITHOUT}"
+            f"systemd does not serve {getpass.getuser()} here, as it would after a real log-in "
+            f"(ssh, or the screen; not su or sudo). {WITHOUT}"
         )
     return None
 
@@ -51,10 +51,6 @@ def runs(pid: int) -> bool:
     return properties().get("MainPID") == str(pid)
 
 
-def is_installed() -> bool:
-    return properties().get("LoadState") == "loaded"
-
-
 def start() -> None:
     """Returns when the hub is ready. :raises ServiceFailed:"""
     # Both of them forget an earlier series of failures: a person has looked at it now.
@@ -71,9 +67,7 @@ def restart() -> None:
 
 def stop() -> None:
     """Also the socket: an agent that looks for a hub would start the service again.
-
-    :raises ServiceFailed:
-    """
+    :raises ServiceFailed:"""
     systemctl("stop", SOCKET, SERVICE)
 
 
@@ -91,36 +85,26 @@ def systemctl(*words: str) -> None:
 
 def lingers() -> bool | None:
     """Whether the service goes on after a log-out and starts with the computer. None: unknown."""
-    said = _run("loginctl", "show-user", _user(), "--property=Linger", "--value").stdout.strip()
+    said = _run(
+        "loginctl", "show-user", getpass.getuser(), "--property=Linger", "--value"
+    ).stdout.strip()
     if said in ("yes", "no"):
         return said == "yes"
-    return os.path.exists(f"/var/lib/systemd/linger/{_user()}") or None
+    return os.path.exists(f"/var/lib/systemd/linger/{getpass.getuser()}") or None
 
 
-def enable_linger() -> bool:
-    """Whether it could be done: some systems keep it to root."""
-    return _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
-
-
-def linger_command() -> str:
-    return f"sudo loginctl enable-linger {_user()}"
-
-
-def journal_command(words: list[str]) -> list[str]:
-    """Not `--user`, which looks at a journal of one's own: not every system keeps one."""
-    return [
-        "journalctl",
-        "--quiet",
-        f"--user-unit={SERVICE}",
-        *(words or ["--lines=100", "--no-pager"]),
-    ]
-
-
-def _user() -> str:
-    return getpass.getuser()
+def enable_linger() -> str | None:
+    """None: it could be done; else the command, as some systems keep it to root."""
+    done = _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
+    return None if done else f"sudo loginctl enable-linger {getpass.getuser()}"
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    # A terminal in a container or after `su` may not name the folder where the manager is.
+    mine = f"/run/user/{os.getuid()}"
+    environment = {**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
+    if not environment.get("XDG_RUNTIME_DIR") and os.path.isdir(mine):
+        environment["XDG_RUNTIME_DIR"] = mine
     try:
         return subprocess.run(
             words,
@@ -129,17 +113,8 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
             errors="replace",
             stdin=subprocess.DEVNULL,
             timeout=PATIENCE,
-            env=_environment(),
+            env=environment,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(words, 1, stdout="", stderr=str(error))
-
-
-def _environment() -> dict[str, str]:
-    """A terminal in a container or after `su` may not name the folder where the manager is."""
-    mine = f"/run/user/{os.getuid()}"
-    found = {**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
-    if not found.get("XDG_RUNTIME_DIR") and os.path.isdir(mine):
-        found["XDG_RUNTIME_DIR"] = mine
-    return found

@@ -1,7 +1,7 @@
 """The unit files of the user service, as this installation needs them.
 
-They are those of `systemd/`, with the path of this very chatbridge, and with the folders that the
-environment names. Tokens that the environment may name as well are never written down.
+They are those of `systemd/`, with the path of this chatbridge and the folders that the environment
+names. Tokens from the environment are never written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-from chatbridge import rendezvous
+from chatbridge import runtime_paths
 from chatbridge.cli.service.manager import SERVICE, SOCKET
 
 NOTE = (
@@ -35,6 +35,15 @@ def contents() -> dict[str, str]:
     return {SERVICE: _service(), SOCKET: _socket()}
 
 
+def has(path: str, content: str) -> bool:
+    """Whether the file is as it has to be."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == content
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def left_out() -> list[str]:
     """Variables of this terminal that the service will not have."""
     return sorted(n for n in os.environ if n.startswith("CHATBRIDGE_") and n not in FOLDERS)
@@ -55,7 +64,7 @@ def _socket() -> str:
     unit = _template(SOCKET)
     if not _folders():
         return unit
-    path = rendezvous.service_socket_path(rendezvous.state_dir()).replace("%", "%%")
+    path = runtime_paths.service_socket_path(runtime_paths.state_dir()).replace("%", "%%")
     return re.sub(r"^ListenStream=.*$", lambda _: f"ListenStream={path}", unit, flags=re.MULTILINE)
 
 
@@ -77,8 +86,8 @@ def _folders() -> dict[str, str]:
     """Those that are not where a service would look by itself."""
     home = os.path.expanduser("~")
     given = {
-        "CHATBRIDGE_CONFIG": rendezvous.config_path(),
-        "CHATBRIDGE_STATE_DIR": rendezvous.state_dir(),
+        "CHATBRIDGE_CONFIG": runtime_paths.config_path(),
+        "CHATBRIDGE_STATE_DIR": runtime_paths.state_dir(),
     }
     usual = {
         "CHATBRIDGE_CONFIG": os.path.join(home, ".config/chatbridge/config.toml"),
@@ -86,7 +95,7 @@ def _folders() -> dict[str, str]:
     }
     found = {name: path for name, path in given.items() if path != usual[name]}
     if runtime := os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
-        found["CHATBRIDGE_RUNTIME_DIR"] = rendezvous.absolute(runtime)
+        found["CHATBRIDGE_RUNTIME_DIR"] = runtime_paths.absolute(runtime)
     return found
 
 

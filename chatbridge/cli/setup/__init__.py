@@ -1,1 +1,9 @@
-"""`chatbridge setup`: from nothing to an answered question, at a terminal or by a script."""
+"""`chatbridge setup`: from nothing to an answered question, at a terminal or by a script.
+
+    command: the command line
+    wizard: one question after the other
+    scripted: what the flags say
+    state: what the steps share, such as the test question
+
+Channels have their steps in their own folders.
+"""

@@ -5,42 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 
-from chatbridge.cli.running import new_parser
-from chatbridge.cli.running import run as as_command
+from chatbridge.cli.ui.running import WrongUsage, command, flag
 from chatbridge.core.errors import NoTerminal
 
-USAGE = 2
-ABOUT = """\
-Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again
-at any time; what is there is kept."""
 SCRIPTS = """\
 Secrets are read from files, - is standard input: what stands on a command
 line can be seen by every user of the computer. Everything is checked before
 anything is written."""
 
 
-def parser() -> argparse.ArgumentParser:
-    found = new_parser("setup", ABOUT, usage="chatbridge setup [--non-interactive FLAGS]")
-    found.add_argument(
-        "--non-interactive", action="store_true", help="for scripts: only what these flags say"
-    )
-    flags = found.add_argument_group("with --non-interactive", SCRIPTS)
-    flags.add_argument("--telegram-token-file", metavar="FILE", help="the bot's token")
-    flags.add_argument(
-        "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
-    flags.add_argument(
-        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
-    )
-    flags.add_argument("--matrix-homeserver", metavar="URL", help="if its domain does not say")
-    flags.add_argument("--matrix-user", metavar="ID", help="the bot's account, @bot:example.org")
-    secret = flags.add_mutually_exclusive_group()
-    secret.add_argument("--matrix-token-file", metavar="FILE", help="the account's access token")
-    secret.add_argument("--matrix-password-file", metavar="FILE", help="used once, not kept")
-    flags.add_argument("--matrix-room", metavar="ID", nargs="+", default=[], help="rooms")
-    flags.add_argument(
-        "--matrix-allow", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
+def _flags(parser: argparse.ArgumentParser) -> None:
+    from chatbridge.channels.registry import channel_specs
+
+    flags = parser.add_argument_group("with --non-interactive", SCRIPTS)
+    for spec in channel_specs():
+        if spec.setup is not None:
+            spec.setup.add_flags(flags)
     flags.add_argument("--web-only", action="store_true", help="no chat: the inbox alone")
     flags.add_argument("--wait", metavar="TIME", help="how long agents wait, as in 30m, 1h or 8h")
     flags.add_argument(
@@ -51,23 +31,24 @@ def parser() -> argparse.ArgumentParser:
     flags.add_argument(
         "--connect", metavar="CLIENT", nargs="+", default=[], help="agents that use it"
     )
-    return found
 
 
-def main(argv: list[str]) -> int:
-    command = parser()
-    given = command.parse_args(argv)
+@command(
+    "setup",
+    "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
+    "at any time; what is there is kept.",
+    flag("--non-interactive", help="for scripts: only what these flags say"),
+    extend=_flags,
+    usage="chatbridge setup [--non-interactive FLAGS]",
+)
+def main(given: argparse.Namespace) -> int:
     if given.non_interactive:
         from chatbridge.cli.setup import scripted
 
-        return as_command(lambda: scripted.run(given))
-    if argv:
-        command.error("these flags are for --non-interactive")
-    return as_command(_wizard)
-
-
-def _wizard() -> int:
-    from chatbridge.cli import prompts
+        return scripted.run(given)
+    if given.argv:
+        raise WrongUsage("these flags are for --non-interactive")
+    from chatbridge.cli.ui import prompts
 
     try:
         prompts.take_terminal("setup")
@@ -77,7 +58,7 @@ def _wizard() -> int:
             "--telegram-token-file FILE --telegram-user ID, or --web-only. All of them:\n"
             "chatbridge setup --help\n"
         )
-        return USAGE
+        return 2
     from chatbridge.cli.setup import wizard
 
     with prompts.unechoed():

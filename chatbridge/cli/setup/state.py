@@ -1,11 +1,39 @@
-"""One run of the wizard: where it writes, what was there before, and what it has kept so far."""
+"""What the steps of a set-up share: where it writes, what it has kept, secrets from files, and the
+test question: a real ask, through a link as an agent's, answered on the phone."""
 
 from __future__ import annotations
 
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from chatbridge.settings import Settings
+from pydantic import ValidationError
+
+from chatbridge import runtime_paths
+from chatbridge.channels.spec import ChannelSpec, SetupSpec
+from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.hub.hub_client import ask_hub
+from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.cli.ui import prompts
+from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.durations import seconds
+from chatbridge.settings import Settings, load
+
+Work = Callable[[], None]
+LARGEST_SECRET = 4096
+TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{30,}")
+CLIENT = "setup"
+QUESTION: dict[str, Any] = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
+QUESTION_SECONDS = 600.0
+LOOK_EVERY_SECONDS = 0.3
+HINT_AFTER_SECONDS = 15.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,6 +43,12 @@ class Setup:
     """As they were at the start."""
     kept: list[str] = field(default_factory=list)
 
+    @classmethod
+    def here(cls) -> Setup:
+        """:raises ChatbridgeError: the settings that are there cannot be used."""
+        path = config_file()
+        return cls(path=path, settings=load(path))
+
     def keeps(self, what: str) -> None:
         """Something is written, and counts whatever happens next."""
         self.kept.append(what)
@@ -22,3 +56,96 @@ class Setup:
     @property
     def summary(self) -> str:
         return f"Kept: {', '.join(self.kept)}." if self.kept else "Nothing was changed."
+
+    def save_wait(self, wait: str) -> None:
+        """How long an agent waits if it does not say. Twice that at most: there must be room for
+        "+15 min" on a card."""
+        longest = 2 * float(str(seconds(wait)))
+        units = (("h", 3600), ("m", 60), ("s", 1))
+        unit, length = next(it for it in units if it[1] == 1 or longest % it[1] == 0)
+        most = f"{longest / length:.0f}{unit}"
+        change(self.path, {("default_timeout",): wait, ("max_timeout",): most})
+        self.keeps("how long agents wait")
+        restart_hub(start=False)
+
+
+def first_problem(error: ValidationError) -> str:
+    """Without the value: it may be a token in the wrong place."""
+    return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
+
+
+def read_secret(file: str) -> str:
+    """The secret in this file; `-` is standard input.
+    :raises SettingsError: without what is in it."""
+    try:
+        if file == "-":
+            found = sys.stdin.read(LARGEST_SECRET)
+        else:
+            with Path(file).open(encoding="utf-8") as opened:
+                found = opened.read(LARGEST_SECRET)
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is no text"
+        raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
+    if not found.strip():
+        raise SettingsError(f"{name_of(file)} is empty")
+    return found.rstrip("\r\n")
+
+
+def name_of(file: str) -> str:
+    """Not what somebody may have given instead of a file's name: a token."""
+    if file == "-":
+        return "standard input"
+    return "what was given as a file" if TOKEN.search("".join(file.split())) else file
+
+
+def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
+    """Whether it was answered. Esc leaves it."""
+    # The name of the folder is on the card: ours says what the question is about.
+    folder = os.path.dirname(runtime_paths.config_path())
+    try:
+        with own_link(CLIENT, folder=folder, quiet=True) as calls:
+            arguments = {
+                "questions": [QUESTION],
+                "timeout": int(QUESTION_SECONDS * 1000),
+                "wait": False,
+            }
+            ticket = calls.content("ask_user", arguments)
+            asked_at = time.monotonic()
+            prompts.say()
+            assert channel.setup is not None
+            if not _answered(str(ticket["askId"]), channel.setup, asked_at):
+                return False
+            took = time.monotonic() - asked_at
+            outcome = calls.content("wait_for_answer", {"askId": ticket["askId"]})
+    except (NoAnswer, ChatbridgeError) as error:
+        prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
+        return False
+    if not outcome.get("answered"):
+        prompts.say("  The test question was not answered. Again: chatbridge setup")
+        return False
+    (value,) = outcome["answers"][0]["values"]
+    prompts.good(f'You answered "{str(value).capitalize()}", {took:.0f} s after it was sent')
+    return True
+
+
+def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
+    """Once it has ended; False: the person does not want to wait. The question goes then, too."""
+    ended = hinted = False
+    try:
+        with prompts.keys() as keys:
+            prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
+            while not ended and keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+                found = ask_hub("ask", id=ask_id, start=True)
+                ended = found["ended"] is not None
+                if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:
+                    hinted = True
+                    prompts.say(f"  {setup.test_hint}")
+                    for name, why in found["troubles"].items():
+                        prompts.remark(f"{name}: {prompts.shown(why)}")
+    finally:
+        if not ended:
+            with suppress(ChatbridgeError):
+                ask_hub("cancel", id=ask_id, reason="setup was left")
+    if not ended:
+        prompts.say("  Left. The question is taken back.")
+    return ended

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import os
 
-from chatbridge import settings
-from chatbridge.cli import prompts
-from chatbridge.cli.config_file import config_file
-from chatbridge.cli.prompts import Choice
-from chatbridge.cli.running import INTERRUPTED
-from chatbridge.cli.setup import agents, matrix, telegram
+from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.spec import load_reference
+from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.hub.control import inbox
+from chatbridge.cli.service.command import install
+from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.prompts import Choice
+from chatbridge.cli.ui.running import INTERRUPTED
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import title_of
+from chatbridge.durations import seconds
+from chatbridge.settings import Settings
+from chatbridge.settings.authority import variable_of
 
 WELCOME = """
 chatbridge brings your agents' questions to your phone. About three minutes.
 You can run this again at any time; nothing is lost.
 """
-PLACES = (
-    Choice(value="telegram", title="Telegram        free, needs the app"),
-    Choice(value="matrix", title="Matrix          your own server works"),
-    Choice(value="web", title="Browser only    nothing to install, this computer only"),
-)
+BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
-COUNT_OVER = ("TELEGRAM__", "MATRIX__", "DEFAULT_TIMEOUT", "MAX_TIMEOUT")
-HARMLESS = ("TELEGRAM__API_BASE",)
+WAITS = {"1h": "1 hour", "8h": "8 hours", "30m": "30 minutes"}
+WAIT_VARIABLES = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
 
 
 def run() -> int:
     """:raises ChatbridgeError: the settings that are there cannot be used."""
     prompts.explain(WELCOME)
-    path = config_file()
-    setup = Setup(path=path, settings=settings.load(path))
+    setup = Setup.here()
     _warn_of_variables()
     try:
         restart = _set_up(setup)
@@ -55,47 +57,44 @@ def _set_up(setup: Setup) -> bool:
     there = _there(setup.settings)
     for line in there:
         prompts.say(f"  {line}")
-    place = prompts.pick(
-        "Where do you want to answer?", [*([KEEP] if there else []), *PLACES], default=None
-    )
+    steps = {spec.name: spec.setup for spec in channel_specs() if spec.setup}
+    choices = [
+        *([KEEP] if there else []),
+        *(Choice(value=it, title=f"{title_of(it):<15} {steps[it].choice}") for it in steps),
+        BROWSER,
+    ]
+    place = prompts.pick("Where do you want to answer?", choices, default=None)
     prompts.say()
-    if place == "telegram":
-        telegram.set_up(setup)
-    elif place == "matrix":
-        matrix.set_up(setup)
-    elif place == "web":
-        _show_inbox()
+    if place in steps:
+        load_reference(steps[place].ask)(setup)
+    elif place == BROWSER.value and inbox([]) != 0:
+        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
     prompts.say()
-    agents.set_wait(setup)
-    agents.set_service(setup)
+    _set_wait(setup)
+    _set_service(setup)
     prompts.say()
-    return agents.connect_agents(setup)
+    return _connect_agents(setup)
 
 
-def _there(now: settings.Settings) -> list[str]:
+def _there(now: Settings) -> list[str]:
     """What is set up, in a line each."""
     lines = []
-    if now.telegram.token is not None:
-        bot = now.telegram.token.get_secret_value().partition(":")[0]
-        lines.append(f"Telegram   bot {bot}, {_people(now.telegram.allowed_users)}")
-    if now.matrix.on:
-        lines.append(f"Matrix     {now.matrix.user_id}, {_people(now.matrix.allowed_users)}")
-    return lines and ["Set up now:", *(f"  {line}" for line in lines), ""]
-
-
-def _people(listed: tuple[object, ...]) -> str:
-    return f"paired: {', '.join(map(str, listed))}" if listed else "nobody is paired"
+    for spec in now.active_channels():
+        if spec.is_chat:
+            table = now.table(spec)
+            people = ", ".join(map(str, spec.people_in(table)))
+            paired = f"paired: {people}" if people else "nobody is paired"
+            lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
+    return lines and ["Set up now:", *lines, ""]
 
 
 def _warn_of_variables() -> None:
     """A hub that starts from here would not use what is about to be written."""
-    names = [
-        name
-        for name in sorted(os.environ)
-        if name.removeprefix("CHATBRIDGE_").startswith(COUNT_OVER)
-        and name.startswith("CHATBRIDGE_")
-        and name.removeprefix("CHATBRIDGE_") not in HARMLESS
-    ]
+    chats = [spec for spec in channel_specs() if spec.is_chat]
+    tables = tuple(variable_of((spec.name, "")) for spec in chats)
+    harmless = {variable_of((spec.name, key)) for spec in chats for key in spec.file_default}
+    names = [it for it in sorted(os.environ) if it.startswith((*WAIT_VARIABLES, *tables))]
+    names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
             f"Set in this terminal, and counting over what is written here: {', '.join(names)}"
@@ -103,8 +102,76 @@ def _warn_of_variables() -> None:
         prompts.say()
 
 
-def _show_inbox() -> None:
-    from chatbridge.cli import inbox
+def _set_wait(setup: Setup) -> None:
+    """How long an agent waits if it does not say, and at most."""
+    now = setup.settings.default_timeout
+    choices = [Choice(value=value, title=title) for value, title in WAITS.items()]
+    current = next((value for value in WAITS if float(str(seconds(value))) == now), None)
+    if current is None and "default_timeout" in setup.settings.model_fields_set:
+        words = f"{now / 3600:g} h" if now >= 3600 else f"{now / 60:g} min"
+        choices.insert(0, Choice(value="", title=f"{words}, as it is"))
+        current = ""
+    picked = prompts.pick("How long may an agent wait for you?", choices, default=current)
+    if picked and float(str(seconds(picked))) != now:
+        setup.save_wait(picked)
 
-    if inbox.main([]) != 0:
-        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
+
+def _set_service(setup: Setup) -> None:
+    why_not = available()
+    if why_not is not None:
+        prompts.wrapped(f"  {why_not}")
+        return
+    if is_running():
+        prompts.good("the service runs")
+        return
+    question = "Start chatbridge with this computer (systemd user service)?"
+    if not prompts.confirm(question, default=True):
+        prompts.say("  Later, then: chatbridge service install")
+        return
+    try:
+        if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
+            setup.keeps("the service")
+    except ChatbridgeError as error:
+        prompts.bad(str(error))
+
+
+def _connect_agents(setup: Setup) -> bool:
+    """Whether one was connected that was not before."""
+    found = found_clients()
+    if not found:
+        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
+        return False
+    choices = [
+        Choice(
+            value=it.client.name,
+            title=f"{it.client.shown}{', connected' if it.connected else ''}",
+            picked=it.problem is None,
+        )
+        for it in found
+    ]
+    plans: list[Plan] = []
+    for client in prompts.pick_several("Which agents use it?", choices):
+        try:
+            plans.append(plan(client))
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+    plans = [it for it in plans if it.changes]
+    if not plans:
+        return False
+    prompts.say()
+    for it in plans:
+        for file in it.changes:
+            prompts.say(f"  {file.summary()}")
+    if not prompts.confirm("Write these?", default=True):
+        prompts.say("  Later, then: chatbridge connect")
+        return False
+    connected = False
+    for it in plans:
+        try:
+            write(it)
+        except ChatbridgeError as error:
+            prompts.bad(prompts.shown(str(error)))
+        else:
+            setup.keeps(it.shown)
+            connected = True
+    return connected

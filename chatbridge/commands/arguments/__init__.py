@@ -1,1 +1,5 @@
-"""From what an agent gives to what is run: arguments, a program, a folder, an environment."""
+"""An agent's arguments for a command, checked, and what the command is started with.
+
+argv: values and paths, checked against the definition, and the list of arguments made of them
+executable: the program's file, the environment of commands, and which folders are trusted
+"""

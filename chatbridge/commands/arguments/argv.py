@@ -1,37 +1,44 @@
-"""What an agent gives a command becomes its list of arguments, which no shell ever sees.
+"""Checks the values that an agent gives for options, and builds the list of arguments of a command.
 
-Owns where each text goes, so that none is taken for another option or argument:
+No shell ever sees it. A path is resolved first, through every link and `..`; the command gets the
+resolved one. A program that runs as the owner can still change folders in between.
+
+No text can be taken for another option or argument:
 
 - A value stays in one argument with its flag (`--flag=value`, `-fvalue`). As an argument of its own
   it must not begin with a dash. `-f` alone would swallow the next argument, so an empty value is
-  refused there; and a long flag is not joined to a value, which could make it another flag.
+  refused there. A long flag is not joined to a value, which could make it another flag.
 - Positional values come last, after the separator. Without one they must not begin with a dash.
-  Each is where the program expects it: none is given without the one before it.
+  None is accepted without the one before it.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+import errno
+import json
+import math
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
-from chatbridge.commands.arguments.executable import called
-from chatbridge.commands.arguments.values import (
-    KINDS,
-    LONGEST,
-    Place,
-    Text,
-    invalid,
-    items_of,
-    mistyped,
-    texts_of,
-    too_long,
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    PROJECT,
+    WORKING_DIRECTORY,
+    Command,
+    Items,
+    Option,
+    Value,
+    matcher,
 )
-from chatbridge.commands.definitions.command import ARGUMENT, WORKING_DIRECTORY, Command
-from chatbridge.commands.definitions.definition import Option
 from chatbridge.core.errors import CommandUnusable, ToolInputError
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.refusal import refused
+from chatbridge.tools.definition import refused, too_long
 
 LONGEST_IN_ALL = 1_000_000
 """Bytes, with what Linux needs for each."""
@@ -43,10 +50,8 @@ def argv_of(
     command: Command, given: Mapping[str, object], *, project: Path, folder: Path | None = None
 ) -> tuple[str, ...]:
     """The whole list, the program first. `folder` is where it runs, if that is not the project.
-
-    :raises ToolInputError: the command does not take this.
-    :raises CommandUnusable: its definition would let an argument become an option.
-    """
+    :raises ToolInputError: the command does not take this. :raises CommandUnusable: its definition
+    would let an argument become an option."""
     _check_names(command, given)
     place = Place(project=project, folder=folder or project)
     flagged: list[str] = []
@@ -56,18 +61,28 @@ def argv_of(
         if option.name not in given:
             missing = missing or (option.name if option.positional else None)
         elif option.type == "boolean":
-            flagged += _switched(option, given[option.name])
+            if not isinstance(given[option.name], bool):
+                raise mistyped(option.name, given[option.name], "boolean")
+            flagged += [flag_of(option)] if given[option.name] else []
         elif option.positional:
             texts = texts_of(option, given[option.name], place)
             if texts and missing:
-                raise _needs(option.name, missing)
+                raise ToolInputError(
+                    f"Validation error: {option.name} needs {missing} as well",
+                    path=missing,
+                    given="nothing",
+                    accepted=f"a value, because it comes before {option.name}",
+                )
             positional += [_positional(option, each, command.separator) for each in texts]
         else:
             texts = texts_of(option, given[option.name], place)
             flagged += [part for each in texts for part in _with_flag(option, each)]
     separator = [command.separator] if positional and command.separator is not None else []
     program, *always = command.argv
-    argv = (called(program), *always, *flagged, *separator, *positional)
+    if program.startswith("~/"):
+        # Its own name: some look for their files beside it, and none knows whose home `~` is.
+        program = os.path.expanduser(program)
+    argv = (program, *always, *flagged, *separator, *positional)
     _check_size(argv)
     return argv
 
@@ -78,18 +93,13 @@ def flag_of(option: Option) -> str:
 
 def style_of(option: Option) -> str:
     """`joined` only where the flag is one letter, unless the definition says otherwise."""
-    return option.style or ("joined" if _one_letter(flag_of(option)) else "equals")
+    return option.style or ("joined" if len(flag_of(option)) == 2 else "equals")
 
 
 def empty_taken(option: Option) -> bool:
-    """Whether an empty text can be given at all."""
     if option.positional:
         return (items_of(option) if option.type == "array" else option).min_length == 0
     return style_of(option) != "joined"
-
-
-def _one_letter(flag: str) -> bool:
-    return len(flag) == 2
 
 
 def _check_names(command: Command, given: Mapping[str, object]) -> None:
@@ -97,39 +107,16 @@ def _check_names(command: Command, given: Mapping[str, object]) -> None:
     names += [WORKING_DIRECTORY] if command.working_directory == ARGUMENT else []
     for name in given:
         if name not in names:
-            raise _unknown(name, names)
+            near = difflib.get_close_matches(name[:100], names, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            shown = shortened(one_line(name), 60)
+            sentence = f"Validation error: there is no argument {shown}{hint}"
+            raise refused(sentence, shown, name, ", ".join(names) or "no argument at all")
     for option in command.options:
         if option.required and option.name not in given:
             sentence = f"Validation error: {option.name} is required"
             accepted = one_line(option.description) or KINDS[option.type]
             raise refused(sentence, option.name, None, accepted)
-
-
-def _unknown(name: str, names: Sequence[str]) -> ToolInputError:
-    near = difflib.get_close_matches(name[:100], names, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    shown = shortened(one_line(name), 60)
-    return refused(
-        f"Validation error: there is no argument {shown}{hint}",
-        shown,
-        name,
-        ", ".join(names) or "no argument at all",
-    )
-
-
-def _needs(name: str, before: str) -> ToolInputError:
-    return ToolInputError(
-        f"Validation error: {name} needs {before} as well",
-        path=before,
-        given="nothing",
-        accepted=f"a value, because it comes before {name}",
-    )
-
-
-def _switched(option: Option, value: object) -> list[str]:
-    if not isinstance(value, bool):
-        raise mistyped(option.name, value, "boolean")
-    return [flag_of(option)] if value else []
 
 
 def _with_flag(option: Option, given: Text) -> list[str]:
@@ -141,7 +128,7 @@ def _with_flag(option: Option, given: Text) -> list[str]:
         if text.startswith("-"):
             raise invalid(path, text, "a value that does not begin with -")
         return [flag, text]
-    if not _one_letter(flag):
+    if len(flag) != 2:
         raise CommandUnusable(
             f"the option {option.name} of this command cannot be used: a value joined to {flag} "
             "could become another option. Set its style to equals or separate in the definition"
@@ -162,8 +149,302 @@ def _positional(option: Option, given: Text, separator: str | None) -> str:
 
 def _check_size(argv: Sequence[str]) -> None:
     sizes = [len(each.encode()) for each in argv]
-    if max(sizes) > LONGEST:
-        raise too_long("one argument", max(sizes), f"at most {LONGEST:,} bytes")
     total = sum(sizes) + _OVERHEAD * len(sizes)
-    if total > LONGEST_IN_ALL:
-        raise too_long("the whole command", total, f"at most {LONGEST_IN_ALL:,} bytes in all")
+    for name, size, limit, unit in (
+        ("one argument", max(sizes), LONGEST_ARGUMENT_BYTES, "bytes"),
+        ("the whole command", total, LONGEST_IN_ALL, "bytes in all"),
+    ):
+        if size > limit:
+            raise too_long(name, name, f"{size:,} bytes", f"at most {limit:,} {unit}")
+
+
+LONGEST_ARGUMENT_BYTES = 100_000
+"""Bytes of one argument. Linux takes 128 KiB."""
+_WIDEST = 1024
+"""Bits of a number, which is what a fraction can have."""
+
+Scalar = str | int | float
+
+KINDS = {
+    "boolean": "true or false",
+    "string": "a string",
+    "integer": "a whole number",
+    "number": "a number",
+    "array": "an array",
+    "object": "an object with strings, numbers, true or false as values",
+}
+
+
+class Text(NamedTuple):
+    path: str
+    """Where it was given: `files[2]`."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    project: Path
+    folder: Path
+
+    def roots(self, within: Iterable[str]) -> list[Path]:
+        named = (self.project if each == PROJECT else owners(each) for each in within)
+        return [root for root in named if root is not None]
+
+
+def invalid(path: str, given: object, accepted: str) -> ToolInputError:
+    name = shortened(one_line(path), 120)
+    sentence = f"Validation error: {name} is not valid"
+    try:
+        return refused(sentence, name, given, accepted)
+    except (ValueError, RecursionError):  # a number or a nesting that Python writes no text of
+        return ToolInputError(sentence, path=name, given="what is too large", accepted=accepted)
+
+
+def mistyped(path: str, given: object, kind: str) -> ToolInputError:
+    instead = ", or nothing: leave its name out" if given is None else ""
+    return invalid(path, given, f"{KINDS[kind]}{instead}")
+
+
+def items_of(option: Option) -> Items:
+    """What each item must be like: what is said of the array counts unless items say otherwise."""
+    own = option.items or Items()
+    unsaid = [name for name in Value.model_fields if getattr(own, name) is None]
+    return own.model_copy(update={name: getattr(option, name) for name in unsaid})
+
+
+def texts_of(option: Option, value: object, place: Place) -> list[Text]:
+    """The texts that a value becomes; none for an empty array or object. :raises ToolInputError:"""
+    if option.type == "array":
+        return _of_array(option, value, place)
+    if option.type == "object":
+        return _of_object(option, value, place)
+    return [Text(option.name, _written(_scalar(value, option.type, option, option.name, place)))]
+
+
+def _of_array(option: Option, value: object, place: Place) -> list[Text]:
+    name, items = option.name, items_of(option)
+    if not isinstance(value, list):
+        raise mistyped(name, value, "array")
+    _bounded(len(value), option.min_items, option.max_items, name, value, "items")
+    texts = []
+    for i, item in enumerate(value):
+        path = f"{name}[{i}]"
+        text = _written(_scalar(item, items.type, items, path, place))
+        if option.join is not None and option.join in text:
+            raise invalid(path, text, f"a value without {option.join!r}, which parts the items")
+        texts.append(Text(path, text))
+    if option.join is None or not texts:
+        return texts
+    return [Text(name, option.join.join(text for _, text in texts))]
+
+
+def _of_object(option: Option, value: object, place: Place) -> list[Text]:
+    name, pairs = option.name, option.encode == "pairs"
+    if not isinstance(value, dict):
+        raise mistyped(name, value, "object")
+    _bounded(len(value), option.min_items, option.max_items, name, value, "members")
+    members: dict[str, Scalar] = {}
+    for key, member in value.items():
+        path = f"{name}.{key}"
+        _carried(key, path)
+        if pairs and (not key or "=" in key):
+            raise invalid(path, key, "a key that is not empty and has no = in it")
+        members[key] = _member(member, option, path, place)
+    if not members:
+        return []
+    if pairs:
+        return [Text(f"{name}.{key}", f"{key}={_written(each)}") for key, each in members.items()]
+    return [Text(name, json.dumps(members, ensure_ascii=False, separators=(",", ":")))]
+
+
+def _member(value: object, option: Option, path: str, place: Place) -> Scalar:
+    if isinstance(value, bool):
+        return value
+    if not isinstance(value, str | int | float):
+        raise invalid(path, value, "a string, a number, true or false")
+    kind = "string" if isinstance(value, str) else "number"
+    return _scalar(value, kind, option, path, place)
+
+
+def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> Scalar:
+    """The value if the rule takes it; a path as the one that is meant."""
+    typed = plain_text(value, path) if kind == "string" else _number(value, kind, path)
+    if rule.enum is not None and typed not in rule.enum:
+        raise invalid(path, typed, f"one of {', '.join(map(repr, rule.enum))}")
+    if not isinstance(typed, str):
+        low, high = rule.minimum, rule.maximum
+        if not _in_range(typed, low, high):
+            raise invalid(path, typed, _span(low, high, "a number"))
+        return typed
+    _bounded(len(typed), rule.min_length, rule.max_length, path, typed, "characters")
+    if rule.pattern is not None and not _matcher(rule.pattern)(typed):
+        raise invalid(path, typed, f"text of which the whole matches {rule.pattern}")
+    return _confined(typed, rule.within, path, place) if rule.within else typed
+
+
+def plain_text(value: object, path: str) -> str:
+    if not isinstance(value, str):
+        raise mistyped(path, value, "string")
+    _carried(value, path)
+    return value
+
+
+def _number(value: object, kind: str, path: str) -> int | float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise mistyped(path, value, kind)
+    if isinstance(value, int):
+        if value.bit_length() > _WIDEST:
+            raise invalid(path, value, "a number of at most 300 digits")
+        return value
+    if not math.isfinite(value) or (kind == "integer" and not value.is_integer()):
+        raise mistyped(path, value, kind)
+    return int(value) if kind == "integer" else value
+
+
+def _carried(text: str, path: str) -> None:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise invalid(path, text, "text without lone surrogates") from None
+    if size > LONGEST_ARGUMENT_BYTES:
+        name = shortened(one_line(path), 120)
+        raise too_long(name, name, f"{size:,} bytes", f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
+    if "\0" in text:
+        raise invalid(path, text, "text without NUL characters")
+
+
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    try:
+        return matcher(pattern)
+    except ValueError as error:
+        raise CommandUnusable(
+            f"the pattern {pattern!r} of this command cannot be used: {error}. Mend it in the "
+            "command's definition; chatbridge tools check says where"
+        ) from None
+
+
+def _in_range(value: float, low: float | None, high: float | None) -> bool:
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def _bounded(
+    size: int, low: int | None, high: int | None, path: str, value: object, what: str
+) -> None:
+    if not _in_range(size, low, high):
+        raise invalid(path, value, f"{_span(low, high, what)}; it has {size}")
+
+
+def _span(low: float | None, high: float | None, what: str) -> str:
+    bounds = [f"at least {plain(low)}"] if low is not None else []
+    bounds += [f"at most {plain(high)}"] if high is not None else []
+    return f"{what}: {' and '.join(bounds)}"
+
+
+def plain(number: float) -> int | float:
+    """A bound as people write it: definitions are read with 1 as 1.0."""
+    return int(number) if float(number).is_integer() else number
+
+
+def _confined(text: str, within: Sequence[str], path: str, place: Place) -> str:
+    found = inside(text, base=place.folder, roots=place.roots(within)) if text else None
+    if found is None:
+        where = " or ".join("the project" if each == PROJECT else each for each in within)
+        raise invalid(path, text, f"a path in {where}, after all links are followed")
+    return str(found)
+
+
+def _written(value: Scalar) -> str:
+    """Numbers in plain decimal: not every program reads 1e-07."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return format(Decimal(repr(value)), "f")
+    return str(value)
+
+
+LONGEST_PATH_BYTES = 4095
+"""Bytes. Linux opens no longer one."""
+
+
+def owners(text: str) -> Path | None:
+    """A whole path that the owner wrote, where `~` is their home; None if it is none."""
+    path = os.path.expanduser(text)
+    return Path(path) if os.path.isabs(path) else None
+
+
+def inside(text: str, *, base: Path, roots: Sequence[Path]) -> Path | None:
+    """The whole path that `text` means in the folder `base`, if it lies in one of `roots`. What
+    does not exist yet lies where its nearest ancestor does. `~` is a name like any other."""
+    real = _real(os.path.join(base, text))
+    inner = real and any(real.is_relative_to(os.path.realpath(root)) for root in roots)
+    return real if inner else None
+
+
+def _real(text: str) -> Path | None:
+    if len(os.fsencode(text)) > LONGEST_PATH_BYTES:
+        return None
+    try:
+        os.stat(text)
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # more links than the system follows, unlike Python
+            return None
+    try:
+        real = Path(os.path.realpath(text))
+    except (RecursionError, RuntimeError, OSError):
+        return None
+    return None if any(_doubtful(part) for part in (real, *real.parents)) else real
+
+
+def _doubtful(part: Path) -> bool:
+    """A link that could not be followed, such as one to itself, or what may not be looked at."""
+    try:
+        return stat.S_ISLNK(os.lstat(part).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+
+
+def project_folder(*, project_key: str, started_in: str | None) -> Path:
+    """The agent's project, or where it was started. :raises CommandUnusable: there is neither."""
+    where = project_key if os.path.isabs(project_key) else started_in
+    if where is None or not os.path.isabs(where):
+        raise CommandUnusable(
+            "this command runs in the agent's project, and it is not known where that is. Nothing "
+            "was started. Start the agent in a folder of this machine"
+        )
+    return _existing(Path(where), "the agent's folder")
+
+
+def folder_of(
+    command: Command, given: Mapping[str, object], *, project_key: str, started_in: str | None
+) -> Path:
+    """The folder that a command runs in; it exists. :raises ToolInputError: the agent named one
+    that cannot be. :raises CommandUnusable:"""
+    rule = command.working_directory
+    if rule not in (PROJECT, ARGUMENT):
+        chosen = owners(rule)
+        if chosen is None:
+            raise CommandUnusable(
+                f"the working directory {rule} of this command is no whole path. Nothing was "
+                "started. Mend workingDirectory in its definition"
+            )
+        return _existing(chosen, "this command's working directory")
+    project = project_folder(project_key=project_key, started_in=started_in)
+    if rule == PROJECT or WORKING_DIRECTORY not in given:
+        return project
+    text = plain_text(given[WORKING_DIRECTORY], WORKING_DIRECTORY)
+    found = inside(text, base=project, roots=[project]) if text else None
+    if found is None:
+        raise invalid(
+            WORKING_DIRECTORY, text, "a folder in the project, after all links are followed"
+        )
+    if not os.path.isdir(found):
+        raise invalid(WORKING_DIRECTORY, text, f"a folder that exists; there is no folder {found}")
+    return found
+
+
+def _existing(folder: Path, what: str) -> Path:
+    if not os.path.isdir(folder):
+        raise CommandUnusable(f"{what} {folder} is not there. Nothing was started")
+    return folder

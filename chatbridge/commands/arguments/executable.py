@@ -1,21 +1,28 @@
-"""Which file a command's program is, and the PATH that it gets.
+"""Finds the file of a command's program and the folders of its PATH, and builds its environment.
 
-Both come from the owner's settings and a fixed list of the system's folders, never from the
-environment of the hub: that may be the one of an agent's client, with a virtual environment or
-`node_modules/.bin` of a repository in front. Folders and programs that an agent or another user
-could have written are refused (see `trust`).
+Program and PATH come from the owner's settings and a fixed list of system folders, never from the
+hub's environment: that may be a client's, with a repository's `node_modules/.bin` in front.
+
+Agents run as the owner, so file modes alone do not tell what an agent could have written. Files and
+folders are refused if they lie in a folder where agents work, or if another user could have written
+them. Every step of a path counts, symbolic links included.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+import pwd
+import re
+import shlex
+import stat
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
-from chatbridge.commands.arguments import trust
-from chatbridge.commands.arguments.paths import owners
-from chatbridge.commands.arguments.trust import Refusal
+from chatbridge.commands.arguments.argv import owners
 from chatbridge.core.errors import CommandUnusable
+from chatbridge.link.root import is_root
 
 SYSTEM = (
     "/usr/local/bin",
@@ -32,7 +39,7 @@ them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybod
 USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin")
 """Where a program that was not found may be. Nothing is run from there unless the owner says so."""
 _DEEPEST = 5
-"""Interpreters of interpreters. Linux follows no more."""
+"""The most interpreters of interpreters that Linux follows."""
 
 
 class Programs:
@@ -50,33 +57,30 @@ class Programs:
         self._system = system
 
     def path(self) -> list[str]:
-        """The folders of a command's PATH, as they can be trusted now."""
         wanted = dict.fromkeys([*self._own, *self._system])
         return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
 
-    def refused(self) -> dict[str, Refusal]:
-        """The owner's folders that are not used, and why."""
-        return self._refused(self._own)
+    def refused(self, *others: str) -> dict[str, Refusal]:
+        """The owner's folders, and others, that are not used, and why."""
+        folders = filter(os.path.isdir, [*self._own, *others])
+        return {folder: why for folder in folders if (why := self._refusal(folder))}
 
     def find(self, program: str, *, project: Path | None = None) -> str:
-        """The whole path of the file that `program` is, without links. `project` is the agent's
-        folder, from which nothing is run.
-
-        :raises CommandUnusable:
-        """
+        """The whole path of the file that `program` is, without links. Nothing is run from
+        `project`, the agent's folder. :raises CommandUnusable:"""
         own = [os.path.realpath(project)] if project else []
         return self._find(program, {*self._projects(), *own}, depth=0)
 
     def _find(self, program: str, projects: Collection[str], *, depth: int) -> str:
         file = _named(program) if "/" in program or program.startswith("~") else self._look(program)
         try:
-            refused = trust.refusal(file, projects=projects)
+            refused = refusal(file, projects=projects)
         except OSError as error:
             refused = Refusal(f"its path cannot be followed ({error})", "mend its path")
         if refused:
-            why, mend = refused.why, refused.mend
             raise CommandUnusable(
-                f"the program {file} is not run: {why}. Nothing was started. To mend it: {mend}"
+                f"the program {file} is not run: {refused.why}. Nothing was started. To mend it: "
+                f"{refused.mend}"
             )
         real = os.path.realpath(file)
         for interpreter in _interpreters(real) if depth < _DEEPEST else ():
@@ -99,7 +103,7 @@ class Programs:
         )
 
     def _hint(self, program: str) -> str:
-        for folder, refused in self._refused([*self._own, *self._system]).items():
+        for folder, refused in self.refused(*self._system).items():
             if _runs(os.path.join(folder, program)):
                 why, mend = refused.why, refused.mend
                 return f"It is in {folder}, which is not used: {why}. To mend it: {mend}"
@@ -116,23 +120,13 @@ class Programs:
             "commands.path in config.toml"
         )
 
-    def _refused(self, folders: Sequence[str]) -> dict[str, Refusal]:
-        found = {each: self._refusal(each) for each in folders if os.path.isdir(each)}
-        return {folder: refusal for folder, refusal in found.items() if refusal}
-
     def _refusal(self, folder: str) -> Refusal | None:
         if os.pathsep in folder:
             return Refusal("a name in PATH can have no colon", "rename it")
         try:
-            return trust.refusal(folder, projects=self._projects())
+            return refusal(folder, projects=self._projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
-
-
-def called(program: str) -> str:
-    """What a program is told that its name is. Some look for their own files beside it, such as
-    the Python of a virtual environment, and none knows whose home `~` is."""
-    return os.path.expanduser(program) if program.startswith("~/") else program
 
 
 def _named(program: str) -> str:
@@ -185,3 +179,150 @@ def _looked_up(words: list[str]) -> list[str]:
 
 def _runs(file: str) -> bool:
     return os.path.isfile(file) and os.access(file, os.X_OK)
+
+
+_OTHERS_CAN_WRITE = 0o022
+_MOST_LINKS = 40
+"""As many as Linux follows."""
+_OWN = "use a file of yours or of root's, in a folder of yours or of root's"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    why: str
+    mend: str
+
+
+def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
+    """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
+    folders where agents are known to work; a repository counts even if none is known there. :raises
+    OSError: it is not there, or cannot be looked at."""
+    steps = list(_steps(path))
+    for place, about in steps:
+        if _is_project(place, about, projects):
+            return Refusal(
+                f"it lies in the project {place}, where agents can write",
+                "install or copy it to a folder outside of every project",
+            )
+        if about.st_uid not in (0, os.geteuid()):
+            return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _OWN)
+        if _is_open(about) and not (about.st_mode & stat.S_ISVTX and place != steps[-1][0]):
+            mode = f"{stat.S_IMODE(about.st_mode):04o}"
+            return Refusal(
+                f"others can write to {place} (mode {mode})", f"chmod go-w {shlex.quote(place)}"
+            )
+    return None
+
+
+def _steps(path: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Every folder, link and file that the system passes on its way, the target last."""
+    here, links = "/", 0
+    left = [part for part in reversed(path.split("/")) if part]
+    yield here, os.lstat(here)
+    while left:
+        part = left.pop()
+        place = os.path.normpath(os.path.join(here, part))  # `here` has no links: `..` is above it
+        about = os.lstat(place)
+        yield place, about
+        if not stat.S_ISLNK(about.st_mode):
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(f"too many links on the way to {path}")
+        target = os.readlink(place)
+        here = "/" if target.startswith("/") else here
+        left += [each for each in reversed(target.split("/")) if each]
+
+
+def _is_open(about: os.stat_result) -> bool:
+    """Whether others can write to it. The mode of a link says nothing. In a folder such as /tmp
+    (sticky) they can add files, but replace none of the owner's: so the steps below it decide."""
+    return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & _OTHERS_CAN_WRITE)
+
+
+def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bool:
+    """A folder where agents are known to work, or a repository of the owner's. The home and what is
+    above it are none: everything would lie in there. A hidden folder in the home is one only if it
+    is known: version managers (~/.nvm, ~/.pyenv) are repositories, too."""
+    own = os.path.realpath(home() or "/")
+    if not stat.S_ISDIR(about.st_mode) or os.path.commonpath([own, place]) == place:
+        return False
+    if place in known:
+        return True
+    above, name = os.path.split(place)
+    hidden = above == own and name.startswith(".")
+    return not hidden and about.st_uid == os.geteuid() and is_root(place)
+
+
+def home() -> str | None:
+    """As the system knows it: HOME may be what an agent's client says. None: a user of a container,
+    without a name."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir or None
+    except KeyError:
+        return None
+
+
+_USUAL = re.compile("HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
+"""What runs a project's code, such as `npm install`, must not get the owner's keys: a definition
+has to name SSH_AUTH_SOCK or DBUS_SESSION_BUS_ADDRESS."""
+_NEVER = re.compile(
+    "CHATBRIDGE_.*|CREDENTIALS_DIRECTORY|NOTIFY_SOCKET|LISTEN_.*|WATCHDOG_.*|INVOCATION_ID",
+    re.DOTALL,
+)
+"""What a process would take for its own, or that leads to secrets."""
+_SET = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    # Messages that are there are kept; a commit without one still ends with an error.
+    "GIT_EDITOR": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+    "PIP_NO_INPUT": "1",
+}
+"""Nobody is there to be asked, and nothing is seen in colour. The definition's names come first.
+CI is not set: some programs would behave differently, and take warnings for errors."""
+
+NOWHERE = "/nonexistent"
+"""An empty PATH would mean the folder that a command runs in."""
+
+
+def environment_of(
+    names: Iterable[str],
+    *,
+    secrets: Iterable[str],
+    path: Sequence[str],
+    own: Mapping[str, str] = MappingProxyType({}),
+    base: Mapping[str, str] = os.environ,
+) -> dict[str, str]:
+    """The usual variables of `base`, and those of the definition's `names` from `own` (the owner's
+    `commands.environment`) or else from `base`. `path` are the folders of PATH."""
+    hidden = [secret for secret in secrets if secret]
+    wanted = {*names} - {"PATH"}
+    hubs = {name: value for name, value in base.items() if not _leads_astray(name, value)}
+    if own_home := home():
+        hubs["HOME"] = own_home
+    usual = {name: value for name, value in hubs.items() if _USUAL.fullmatch(name)}
+    named = {name: value for name, value in {**hubs, **own}.items() if name in wanted}
+    found = {
+        name: value
+        for name, value in {**usual, **named}.items()
+        if not never(name) and not any(secret in value for secret in hidden)
+    }
+    return {**_SET, **found, "PATH": os.pathsep.join(path) or NOWHERE}
+
+
+def _leads_astray(name: str, value: str) -> bool:
+    if name == "XDG_RUNTIME_DIR":  # must be where systemd makes it
+        return not os.path.realpath(value).startswith("/run/")
+    # In a folder of a repository, git would find hooks and aliases.
+    return re.fullmatch("XDG_[A-Z]+_HOME", name) is not None
+
+
+def never(name: str) -> bool:
+    """Whether no command gets this variable, whatever its definition says."""
+    return _NEVER.fullmatch(name) is not None

@@ -1,25 +1,31 @@
-"""Whether a definition file can be used, and everything that is wrong with it at once.
+"""Checks the text of a definition file and reports all of its problems at once.
 
-The one validator: of the hub, of `chatbridge tools check` and of `doctor`. It reads no files.
+The hub, `chatbridge tools check` and `doctor` use this one validator. It reads no files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from chatbridge.commands.definitions.definition import SCHEMA, Definition
-from chatbridge.commands.definitions.option_rules import parts
-from chatbridge.commands.definitions.positions import Lines, NotJson, Places, oversized, read
-from chatbridge.commands.definitions.problems import Finding, Problem, Where, path_text, safe, shown
-from chatbridge.commands.definitions.rules import named_tool, rules
-from chatbridge.commands.definitions.shape import shaped
+from chatbridge.commands.definitions.problems import (
+    Finding,
+    Problem,
+    Unusable,
+    Where,
+    shaped,
+    shown,
+)
+from chatbridge.commands.definitions.rules import named_tool, parts, rules
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable
-
-__all__ = ["Checked", "Problem", "check", "collision"]
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -30,7 +36,6 @@ class Checked:
     """None: it has problems."""
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
 
 
 def check(text: str, *, file: Path) -> Checked:
@@ -38,25 +43,34 @@ def check(text: str, *, file: Path) -> Checked:
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         raw = read(text)
-    except NotJson as error:
-        return Checked(None, (_unreadable(text, error, file),))
+    except Unusable as error:
+        line, column = Lines(text).at(error.position)
+        return Checked(None, (error.finding.in_file(file, line, column),))
     places = Places(text)
     if not isinstance(raw, dict):
         accepted, mend = "one object in {…}", 'begin with { "schema": 2, … }'
         whole = Finding((), "wrong_type", shown(raw), accepted, mend)
         return Checked(None, _placed([whole], places, file))
-    if _newer(raw):
-        return Checked(None, _placed([_update(raw)], places, file))
+    version = raw.get("schema")
+    if isinstance(version, int) and version > SCHEMA:
+        accepted = f"versions up to {SCHEMA}, which is what this chatbridge knows"
+        found = f"version {shown(version)}"
+        newer = Finding(("schema",), "newer_schema", found, accepted, "update chatbridge")
+        return Checked(None, _placed([newer], places, file))
     bad: list[Finding] = []
     made = _newest(_clean(raw, (), bad))
     definition, misshapen = shaped(made.raw)
     spoilt = {finding.where for finding in bad}
     later = [_returned(each, made) for each in (*misshapen, *rules(made.raw))]
     told = [*bad, *made.problems, *(each for each in later if each.where not in spoilt)]
-    problems = (*_twice(places, file), *_placed(told, places, file))
+    problems = list(_placed(told, places, file))
+    for where, line, before in places.twice:
+        found = f"{shown(where[-1])} again, after line {before}"
+        accepted, mend = "each key once in its object", "take one of them out"
+        problems.append(Finding(where, "duplicate", found, accepted, mend).in_file(file, line))
+    problems.sort(key=lambda each: (each.line or 0, each.column or 0))
     remarks = _placed(made.remarks, places, file)
-    ordered = sorted(problems, key=lambda each: (each.line or 0, each.column or 0))
-    return Checked(None if ordered else definition, tuple(ordered), remarks)
+    return Checked(None if problems else definition, tuple(problems), remarks)
 
 
 def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
@@ -72,29 +86,11 @@ def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
     return _placed([_returned(finding, made)], Places(text), file)[0]
 
 
-def _newer(raw: dict[str, Any]) -> bool:
-    version = raw.get("schema")
-    return isinstance(version, int) and version > SCHEMA
-
-
-def _update(raw: dict[str, Any]) -> Finding:
-    return Finding(
-        ("schema",),
-        "newer_schema",
-        f"version {shown(raw['schema'])}",
-        f"versions up to {SCHEMA}, which is what this chatbridge knows",
-        "update chatbridge",
-    )
-
-
 def _newest(raw: dict[str, Any]) -> Translated:
-    """What it says in the words of the newest version."""
     version = raw.get("schema")
     as_said = Translated(raw={**raw, "schema": SCHEMA})
-    if version == SCHEMA and type(version) is int:
-        return as_said
-    if version == 1 and type(version) is int:
-        return first_version(raw)
+    if type(version) is int and version in (1, SCHEMA):
+        return as_said if version == SCHEMA else first_version(raw)
     mend = f'write "schema": {SCHEMA}'
     if "schema" in raw:
         wrong = Finding(("schema",), "not_allowed", shown(version), f"{SCHEMA}, or 1", mend)
@@ -118,7 +114,7 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
             accepted = "text without NUL and without halves of characters"
             bad.append(Finding(where, "not_allowed", shown(value), accepted, "take them out"))
         return kept
-    if oversized(value):
+    if isinstance(value, float) and not isfinite(value):
         accepted = "a number that a computer can count with"
         bad.append(Finding(where, "range", "a number that is too large", accepted, "write less"))
         return 1
@@ -127,50 +123,151 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
 
 def _returned(finding: Finding, made: Translated) -> Finding:
     """With its place in the file, where an older version says it elsewhere."""
-    it = finding
-    return Finding(made.origin(it.where), it.kind, it.found, it.accepted, it.mend)
-
-
-def _unreadable(text: str, error: NotJson, file: Path) -> Problem:
-    line, column = Lines(text).at(error.position)
-    return Problem(
-        file=file,
-        line=line,
-        column=column,
-        path="",
-        kind=error.kind,
-        found=safe(error.found),
-        accepted=error.accepted,
-        mend=error.mend,
-    )
-
-
-def _twice(places: Places, file: Path) -> Iterable[Problem]:
-    for where, line, before in places.twice:
-        yield Problem(
-            file=file,
-            line=line,
-            path=path_text(where),
-            kind="duplicate",
-            found=f"{shown(where[-1])} again, after line {before}",
-            accepted="each key once in its object",
-            mend="take one of them out",
-        )
+    return replace(finding, where=made.origin(finding.where))
 
 
 def _placed(findings: Iterable[Finding], places: Places, file: Path) -> tuple[Problem, ...]:
-    made = []
-    for it in findings:
-        line, column = places.at(it.where)
-        problem = Problem(
-            file=file,
-            line=line,
-            column=column,
-            path=path_text(it.where),
-            kind=it.kind,
-            found=safe(it.found),
-            accepted=safe(it.accepted),
-            mend=safe(it.mend),
-        )
-        made.append(problem)
-    return tuple(made)
+    return tuple(each.in_file(file, *places.at(each.where)) for each in findings)
+
+
+LARGEST = 1_000_000
+MOST_SIGNS = 50_000
+"""Brackets, commas, colons and values. An honest file has hundreds; all of them may be wrong, and
+somebody waits for what is said about it."""
+DEEPEST = 32
+_LONGEST_NUMBER = 300
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{},:]|[^\s\[\]{},:"]++', re.DOTALL)
+_BLANK = " \t\r\n"
+_MISTAKES = {
+    "Expecting ',' delimiter": ("{at} where a comma is missing", "write a comma before it"),
+    "Expecting property name": ("{at} where a key should be", 'write the key in "…"'),
+    "Expecting ':'": ("{at} where a colon is missing", "write a colon after the key"),
+    "Extra data": ("something after the end", "keep one object and take out the rest"),
+    "Unterminated string": ("a text that does not end", "close it with a quotation mark"),
+    "Invalid control character": (
+        "a line break or control character in a text",
+        r"write \n for a line break",
+    ),
+    "Invalid.*escape": ("a backslash that means nothing", r"write \\ for a backslash"),
+}
+"""What Python's reader says, as a pattern, and what we say."""
+
+
+class Lines:
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(found.end() for found in re.finditer(r"\r\n|\n|\r", text))]
+
+    def at(self, position: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, position)
+        return line, position - self._starts[line - 1] + 1
+
+
+class Places:
+    """Where every value of a sound text begins, or its key where it has one."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = Lines(text)
+        self._starts: dict[Where, int] = {}
+        self.twice: list[tuple[Where, int, int]] = []
+        """Keys that stand in their object again: where, the line, and that of the one before."""
+        tokens = _TOKEN.finditer(text)
+        first = next(tokens)
+        self._walk(tokens, first[0], (), first.start())
+
+    def at(self, where: Where) -> tuple[int, int]:
+        """Line and column; for what is missing those of what it is missing from."""
+        while where not in self._starts:
+            where = where[:-1]
+        return self._lines.at(self._starts[where])
+
+    def _walk(self, tokens: Iterator[re.Match[str]], sign: str, where: Where, start: int) -> None:
+        self._starts[where] = start
+        keys: dict[str, int] = {}
+        index = 0
+        while sign in ("{", "[") and (token := next(tokens))[0] not in ("}", "]"):
+            if token[0] == ",":
+                continue
+            if sign == "[":
+                self._walk(tokens, token[0], (*where, index), token.start())
+                index += 1
+                continue
+            key, at = json.loads(token[0]), token.start()
+            if key in keys:
+                line, before = self._lines.at(at)[0], self._lines.at(keys[key])[0]
+                self.twice.append(((*where, key), line, before))
+            keys[key] = at
+            next(tokens)  # the colon
+            self._walk(tokens, next(tokens)[0], (*where, key), at)
+
+
+def read(text: str) -> Any:
+    """What the text says. Numbers that are too large for a computer are infinite. :raises
+    Unusable:"""
+    if len(text) > LARGEST or len(text.encode("utf-8", "replace")) > LARGEST:
+        raise _too_large("more than a megabyte")
+    _measure(text)
+
+    def constant(word: str) -> NoReturn:
+        """Python's reader knows NaN and the like, and JSON does not."""
+        found = (it.start() for it in _TOKEN.finditer(text) if it[0].startswith(word))
+        accepted, mend = "numbers such as 5 or 0.5", "write a number, or leave the field out"
+        raise Unusable("syntax", word, accepted, mend, position=next(found, 0))
+
+    def integer(digits: str) -> int | float:
+        return int(digits) if len(digits) <= _LONGEST_NUMBER else float(digits)
+
+    try:
+        return json.loads(text, parse_constant=constant, parse_int=integer)
+    except json.JSONDecodeError as error:
+        raise _explained(text, error) from None
+
+
+def _too_large(found: str) -> Unusable:
+    accepted = f"at most 1 MB and {MOST_SIGNS:,} brackets, commas and values"
+    mend = "make several files of it, with a few subcommands each"
+    return Unusable("too_large", found, accepted, mend)
+
+
+def _measure(text: str) -> None:
+    depth = 0
+    for i, token in enumerate(_TOKEN.finditer(text)):
+        if i == MOST_SIGNS:
+            raise _too_large("too many values")
+        if token[0] in ("{", "["):
+            depth += 1
+        elif token[0] in ("}", "]"):
+            depth -= 1
+        if depth > DEEPEST:
+            found = f"more than {DEEPEST} levels of brackets"
+            accepted = "what the schema describes, which is not deep"
+            mend = "take out what does not belong there"
+            raise Unusable("too_deep", found, accepted, mend, position=token.start())
+
+
+def _explained(text: str, error: json.JSONDecodeError) -> Unusable:
+    if not text.strip(_BLANK):
+        found, mend = "an empty file", 'begin with { "schema": 2, … }'
+        return Unusable("syntax", found, "one object in braces", mend)
+    position, message = min(error.pos, len(text)), error.msg
+    if message.startswith("Expecting"):
+        position += len(text[position:]) - len(text[position:].lstrip(_BLANK))
+        # Python 3.13 tells of the comma itself, older ones of what follows.
+        if text[position : position + 1] in ("}", "]"):
+            before = text[:position].rstrip(_BLANK)
+            position = len(before) - 1 if before.endswith(",") else position
+    here, after = text[position : position + 1], text[position + 1 :].lstrip(_BLANK)[:1]
+    at = shown(here)
+    if not here:
+        found, mend = "the end of the file", "close what is open: a text, [ or {"
+    elif text.startswith(("//", "/*", "#"), position):
+        found, mend = "a comment", "take it out: JSON has none"
+    elif here == "," and after in ("}", "]"):
+        found, mend = f"a comma before {after}", "take the comma out"
+    elif here in "'“”‘’„":
+        found, mend = f"the quotation mark {here}", 'write texts in "…"'
+    else:
+        known = (words for start, words in _MISTAKES.items() if re.match(start, message))
+        found, mend = next(known, ("{at} where a value should be", "write a value there"))
+    return Unusable(
+        "syntax", found.replace("{at}", at), "JSON as json.org has it", mend, position=position
+    )

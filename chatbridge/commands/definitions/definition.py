@@ -1,16 +1,24 @@
-"""What a definition file may say: the newest version of its schema, as models.
+"""The newest version of the definition schema as models, and `Command`, made of a definition.
 
-Owns names, types, defaults and descriptions of fields; the published schema is made of them
-(`schema`). Rules between fields, older versions and the words in which a problem is told are the
-neighbours' (`rules`, `versions`, `check`).
+The models own names, types, defaults and descriptions of fields; the published JSON schema is made
+of them. Rules between fields are in `rules`, older versions in `versions`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.alias_generators import to_camel
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+from chatbridge.digests import sha256_hex
 from chatbridge.durations import seconds
 
 SCHEMA = 2
@@ -46,45 +54,42 @@ class _Part(BaseModel):
         strict=True,
         frozen=True,
         populate_by_name=True,
+        alias_generator=to_camel,
         defer_build=True,  # with the first definition: a hub without commands starts sooner
+    )
+
+
+def _optional(description: str, *examples: Any, default: Any = None, **limits: Any) -> Any:
+    return Field(
+        default=default, description=description, examples=list(examples) or None, **limits
     )
 
 
 class Value(_Part):
     """What one value must be like."""
 
-    enum: tuple[str | int | float, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="The only values there are.",
-        examples=[["auto", "long", "short"]],
+    enum: tuple[str | int | float, ...] | None = _optional(
+        "The only values there are.", ["auto", "long", "short"], min_length=1
     )
-    pattern: str | None = Field(
-        default=None,
-        description="A regular expression that the whole of a text must match.",
-        examples=["[A-Za-z0-9][A-Za-z0-9._/-]*"],
+    pattern: str | None = _optional(
+        "A regular expression that the whole of a text must match.", "[A-Za-z0-9][A-Za-z0-9._/-]*"
     )
-    min_length: int | None = Field(
-        default=None, alias="minLength", ge=0, description="Characters, at least.", examples=[1]
-    )
-    max_length: int | None = Field(
-        default=None, alias="maxLength", ge=0, description="Characters, at most.", examples=[200]
-    )
-    minimum: float | None = Field(default=None, description="The smallest number.", examples=[1])
-    maximum: float | None = Field(default=None, description="The largest number.", examples=[100])
-    within: tuple[str, ...] | None = Field(
-        default=None,
-        min_length=1,
-        description="It is a path and must lie in one of these folders: `project`, or a whole "
+    min_length: int | None = _optional("Characters, at least.", 1, ge=0)
+    max_length: int | None = _optional("Characters, at most.", 200, ge=0)
+    minimum: float | None = _optional("The smallest number.", 1)
+    maximum: float | None = _optional("The largest number.", 100)
+    within: tuple[str, ...] | None = _optional(
+        "It is a path and must lie in one of these folders: `project`, or a whole "
         "path such as `/srv/data` or `~/notes`.",
-        examples=[["project"]],
+        ["project"],
+        min_length=1,
     )
 
 
 class Items(Value):
     """What each item of an array must be like."""
 
-    type: Scalar = Field(default="string", description="What each item is.")
+    type: Scalar = _optional("What each item is.", default="string")
 
 
 class Option(Value):
@@ -97,82 +102,63 @@ class Option(Value):
     type: Literal["boolean", "string", "integer", "number", "array", "object"] = Field(
         description="What the agent gives. A boolean is its flag or nothing.", examples=["string"]
     )
-    description: str = Field(
-        default="", description="For the agent.", examples=["The commit's message."]
+    description: str = _optional("For the agent.", "The commit's message.", default="")
+    required: bool = _optional("It must be given.", default=False)
+    positional: bool = _optional(
+        "A value without a flag, after all flags and the separator.", default=False
     )
-    required: bool = Field(default=False, description="It must be given.")
-    positional: bool = Field(
-        default=False, description="A value without a flag, after all flags and the separator."
+    flag: Annotated[str, Field(pattern=FLAG)] | None = _optional(
+        "The program's option. Default: `--` and the name, with dashes for underscores.",
+        "--message",
+        "-m",
     )
-    flag: Annotated[str, Field(pattern=FLAG)] | None = Field(
-        default=None,
-        description="The program's option. Default: `--` and the name, with dashes for "
-        "underscores.",
-        examples=["--message", "-m"],
+    style: Literal["equals", "joined", "separate"] | None = _optional(
+        "How flag and value go together: `--flag=value`, `-fvalue`, or as two "
+        "arguments. Default: `joined` for a dash and one letter, otherwise `equals`."
     )
-    style: Literal["equals", "joined", "separate"] | None = Field(
-        default=None,
-        description="How flag and value go together: `--flag=value`, `-fvalue`, or as two "
-        "arguments. Default: `joined` for a dash and one letter, otherwise `equals`.",
+    items: Items | None = _optional("What each item of an array is.")
+    min_items: int | None = _optional("Items, at least.", 1, ge=0)
+    max_items: int | None = _optional("Items, at most.", 20, ge=0)
+    join: Annotated[str, Field(min_length=1, max_length=1)] | None = _optional(
+        "An array as one value with this between its items. Default: the flag is repeated.", ","
     )
-    items: Items | None = Field(default=None, description="What each item of an array is.")
-    min_items: int | None = Field(
-        default=None, alias="minItems", ge=0, description="Items, at least.", examples=[1]
-    )
-    max_items: int | None = Field(
-        default=None, alias="maxItems", ge=0, description="Items, at most.", examples=[20]
-    )
-    join: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
-        default=None,
-        description="An array as one value with this between its items. Default: the flag is "
-        "repeated.",
-        examples=[","],
-    )
-    encode: Literal["pairs", "json"] = Field(
+    encode: Literal["pairs", "json"] = _optional(
+        "An object as `key=value` for each of its members, the flag repeated, or as one JSON text.",
         default="pairs",
-        description="An object as `key=value` for each of its members, the flag repeated, or as "
-        "one JSON text.",
     )
 
 
 class _Rules(_Part):
     """What both a whole file and one subcommand can say; the subcommand's word counts."""
 
-    synchronous: bool | None = Field(
-        default=None,
-        description="The call waits for the end and returns the result. Default: false, it "
-        "returns an operation's id at once.",
+    synchronous: bool | None = _optional(
+        "The call waits for the end and returns the result. Default: false, it "
+        "returns an operation's id at once."
     )
-    timeout: Seconds | None = Field(
-        default=None,
-        description='Seconds, or a text such as "10min"; then the command is ended. Default: 10 '
-        "minutes.",
-        examples=[60, "10min"],
+    timeout: Seconds | None = _optional(
+        'Seconds, or a text such as "10min"; then the command is ended. Default: 10 minutes.',
+        60,
+        "10min",
     )
-    approve: Approve | None = Field(
-        default=None,
-        description="Whether the owner is asked before it runs. Default: never.",
+    approve: Approve | None = _optional(
+        "Whether the owner is asked before it runs. Default: never."
     )
-    hints: tuple[str, ...] | None = Field(
-        default=None,
-        description="What the model can do while the command runs.",
-        examples=[["Write the next test."]],
+    hints: tuple[str, ...] | None = _optional(
+        "What the model can do while the command runs.", ["Write the next test."]
     )
-    output_limit: int | None = Field(
-        default=None,
-        alias="outputLimit",
+    output_limit: int | None = _optional(
+        "Bytes of output that are kept in its file. Default: 10,000,000.",
+        1_000_000,
         ge=1024,
         le=1 << 30,
-        description="Bytes of output that are kept in its file. Default: 10,000,000.",
-        examples=[1_000_000],
     )
-    working_directory: str | None = Field(
-        default=None,
-        alias="workingDirectory",
-        min_length=1,
-        description="Where it runs: `project` (the default), `argument` (a folder inside the "
+    working_directory: str | None = _optional(
+        "Where it runs: `project` (the default), `argument` (a folder inside the "
         "project that the agent names), or a whole path.",
-        examples=["project", "argument", "~/work"],
+        "project",
+        "argument",
+        "~/work",
+        min_length=1,
     )
 
 
@@ -184,30 +170,27 @@ class Subcommand(_Rules):
         "stands for the bare command, whose tool is called like the definition.",
         examples=["commit"],
     )
-    argv: tuple[str, ...] | None = Field(
-        default=None,
-        description="What comes after the command. Default: the name; for `default` nothing.",
-        examples=[["stash", "list"]],
+    argv: tuple[str, ...] | None = _optional(
+        "What comes after the command. Default: the name; for `default` nothing.",
+        ["stash", "list"],
     )
     description: Annotated[str, Field(min_length=1)] = Field(
         description="What it does, for the agent, in the imperative.",
         examples=["Record the staged changes."],
     )
-    enabled: bool = Field(default=True, description="false: there is no such tool.")
-    options: tuple[Option, ...] = Field(default=(), description="What the agent can give.")
-    destructive: bool = Field(
+    enabled: bool = _optional("false: there is no such tool.", default=True)
+    options: tuple[Option, ...] = _optional("What the agent can give.", default=())
+    destructive: bool = _optional(
+        "It cannot be taken back: an approval takes a second tap, and clients are told.",
         default=False,
-        description="It cannot be taken back: an approval takes a second tap, and clients are "
-        "told.",
     )
-    read_only: bool = Field(
-        default=False, alias="readOnly", description="It changes nothing; clients are told."
-    )
-    separator: Annotated[str, Field(pattern=SEPARATOR)] | None = Field(
-        default="--",
-        description="What goes before positional values so that none is taken for an option. "
+    read_only: bool = _optional("It changes nothing; clients are told.", default=False)
+    separator: Annotated[str, Field(pattern=SEPARATOR)] | None = _optional(
+        "What goes before positional values so that none is taken for an option. "
         "null: the command knows none, and a value that begins with a dash is refused.",
-        examples=["--", "--end-of-options"],
+        "--",
+        "--end-of-options",
+        default="--",
     )
 
 
@@ -221,28 +204,192 @@ class Definition(_Rules):
     name: Annotated[str, Field(pattern=NAME, max_length=64)] = Field(
         description="What its tools' names begin with.", examples=["git"]
     )
-    enabled: bool = Field(default=True, description="false: the file has no tools.")
+    enabled: bool = _optional("false: the file has no tools.", default=True)
     command: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         description="The program, by its name or whole path, and what always comes after it.",
         examples=[["git"], ["git", "--no-pager"]],
     )
-    description: str = Field(
-        default="", description="What it is, for people.", examples=["Version control."]
-    )
-    environment: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = Field(
-        default=(),
-        description="Variables that it gets beside the usual ones, from commands.environment or "
+    description: str = _optional("What it is, for people.", "Version control.", default="")
+    environment: tuple[Annotated[str, Field(pattern=VARIABLE)], ...] = _optional(
+        "Variables that it gets beside the usual ones, from commands.environment or "
         "else from the hub's environment.",
-        examples=[["SSH_AUTH_SOCK"]],
+        ["SSH_AUTH_SOCK"],
+        default=(),
     )
-    concurrency: int | None = Field(
-        default=None,
-        ge=1,
-        le=64,
-        description="How many of its commands may run at once.",
-        examples=[1],
-    )
+    concurrency: int | None = _optional("How many of its commands may run at once.", 1, ge=1, le=64)
     subcommands: Annotated[tuple[Subcommand, ...], Field(min_length=1)] = Field(
         description="Its tools.",
         examples=[[{"name": "status", "description": "Show what has changed."}]],
     )
+
+
+@cache
+def schema() -> dict[str, Any]:
+    made = _tidy(Definition.model_json_schema(by_alias=True))
+    made["title"] = "chatbridge: a command-line tool for agents"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def published() -> str:
+    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _tidy(node: Any, *, named: bool = False) -> Any:
+    """Without titles that repeat names, and defaults that say that there is none. `named`: the
+    keys of this one are fields' names."""
+    if isinstance(node, list):
+        return [_tidy(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _tidy(value, named=not named and key in ("properties", "$defs"))
+        for key, value in node.items()
+        if named or not (key == "title" or (key == "default" and value is None))
+    }
+
+
+BARE = "default"
+"""The subcommand that stands for the command alone."""
+PROJECT, ARGUMENT = "project", "argument"
+WORKING_DIRECTORY = "working_directory"
+"""The argument in which the agent names a folder, where the definition says `argument`."""
+_DEFAULTS = {
+    "synchronous": False,
+    "timeout": 600.0,
+    "approve": "never",
+    "hints": (),
+    "output_limit": 10_000_000,
+    "working_directory": PROJECT,
+}
+"""Where neither the subcommand nor the file says it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    tool: str
+    """The MCP tool's name: `git_commit`."""
+    title: str
+    """As people say it: `git commit`."""
+    group: str
+    """The definition's name."""
+    argv: tuple[str, ...]
+    """What every run begins with, the program first."""
+    description: str
+    options: tuple[Option, ...]
+    separator: str | None
+    synchronous: bool
+    timeout: float
+    approve: Approve
+    destructive: bool
+    read_only: bool
+    hints: tuple[str, ...]
+    output_limit: int
+    working_directory: str
+    environment: tuple[str, ...]
+    concurrency: int | None
+    grant: str
+    """Changes with everything that its file says about it: what an approval once per session is an
+    approval of."""
+    file: Path
+
+
+def commands_of(definition: Definition, file: Path) -> list[Command]:
+    """Those that are enabled, in the file's order."""
+    if not definition.enabled:
+        return []
+    return [_command(definition, each, file) for each in definition.subcommands if each.enabled]
+
+
+def tool_name(definition: str, subcommand: str) -> str:
+    name = definition if subcommand == BARE else f"{definition}_{subcommand}"
+    return name.replace("-", "_")
+
+
+def _command(whole: Definition, part: Subcommand, file: Path) -> Command:
+    bare = part.name == BARE
+    own = part.argv if part.argv is not None else () if bare else (part.name,)
+    said = json.dumps(
+        [whole.model_dump(mode="json", exclude={"subcommands"}), part.model_dump(mode="json")]
+    )
+    inherited: dict[str, Any] = {}
+    for name, value in _DEFAULTS.items():
+        words = (getattr(part, name), getattr(whole, name), value)
+        inherited[name] = next(word for word in words if word is not None)
+    return Command(
+        tool=tool_name(whole.name, part.name),
+        title=whole.name if bare else f"{whole.name} {part.name.replace('_', ' ')}",
+        group=whole.name,
+        argv=(*whole.command, *own),
+        description=part.description,
+        options=part.options,
+        separator=part.separator,
+        destructive=part.destructive,
+        read_only=part.read_only,
+        environment=whole.environment,
+        concurrency=whole.concurrency,
+        grant=sha256_hex(said.encode()),
+        file=file,
+        **inherited,
+    )
+
+
+_ASCII = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\f\v"}
+"""What these stand for in the schema that clients read; the engine would take every script's."""
+_MEANS_MORE = "[&~"
+"""In a class: there they are operators for the engine."""
+
+
+@lru_cache
+def matcher(pattern: str) -> Callable[[str], bool]:
+    """Whether the whole of a text matches. :raises ValueError: with the reason. In linear time:
+    with Python's engine, which backtracks, an agent could choose a text that blocks the process. So
+    there are no look-around and no back-references."""
+    translated = "".join(_translated(pattern))
+    try:
+        re.compile(translated, re.ASCII)  # clients and editors have engines like this one
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ValueError(str(error)) from None
+    whole = rf"\A(?:{translated})\z"
+    try:
+        found = core_schema.str_schema(pattern=whole, regex_engine="rust-regex")
+        return SchemaValidator(found).isinstance_python
+    except SchemaError as error:
+        raise ValueError(_reason(str(error))) from None
+
+
+def _translated(pattern: str) -> Iterator[str]:
+    opened = ""
+    """How far the class is read that this is in: nothing, its opening, or some of it."""
+    for part in re.findall(r"\\.|.", pattern, re.DOTALL):
+        if part[0] == "\\":
+            yield _escape(part[1:], in_class=bool(opened))
+        elif not opened:
+            yield part
+            opened = part if part == "[" else ""
+            continue
+        elif part == "^" and opened == "[":
+            yield part
+            opened = "[^"
+            continue
+        elif part == "]" and opened != "…":
+            yield r"\]"  # as the first in a class it stands for itself
+        else:
+            yield rf"\{part}" if part in _MEANS_MORE else part
+            opened = "" if part == "]" else opened
+        opened = opened and "…"
+
+
+def _escape(letter: str, *, in_class: bool) -> str:
+    plain = _ASCII.get(letter.lower())
+    if plain is None or (in_class and letter.isupper()):
+        return f"\\{letter}"
+    if in_class:
+        return plain
+    return f"[^{plain}]" if letter.isupper() else f"[{plain}]"
+
+
+def _reason(said: str) -> str:
+    """The last line of what the engine says about a pattern of ours, without our frame."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    found = [line for line in lines if line.startswith("error:")]
+    return found[-1].removeprefix("error: ") if found else "it is too large"

@@ -1,30 +1,30 @@
-"""All commands that the owner's folders define, and what is wrong with the files there.
+"""Reads all definition files of the owner's folders, and keeps their commands and problems.
 
-A file with a problem has no tools, and takes nothing from the others. Definitions come from the
-folders that it is given and from nowhere else: a project's folder is never among them unless the
-owner has listed it.
+A file with a problem defines no tools and does not affect other files. A file that somebody else
+could have written is not used. No folders are read but the given ones: a project's folder is used
+only if the owner has listed it.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import os
+import shlex
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from chatbridge.commands.definitions.check import check, collision
-from chatbridge.commands.definitions.command import Command, commands_of
-from chatbridge.commands.definitions.folders import Found, file_at, files_in, is_definition
-from chatbridge.commands.definitions.problems import Problem
-from chatbridge.commands.definitions.rules import named_tool
+from chatbridge.commands.definitions.check import LARGEST, check, collision
+from chatbridge.commands.definitions.definition import Command, commands_of
+from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
+from chatbridge.commands.definitions.rules import named_tool, parts
 
 log = logging.getLogger(__name__)
 
 OPERATION_TOOLS = ("status", "await", "cancel")
-"""Ours, beside the commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +36,10 @@ class DefinitionFile:
     commands: tuple[Command, ...] = ()
     problems: tuple[Problem, ...] = ()
     remarks: tuple[Problem, ...] = ()
-    """What it says without effect."""
     tools: frozenset[str] = frozenset()
     """What its tools would be called, as far as that can be said of a file with problems."""
     group: str = ""
     """What the names of these begin with."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Contents:
-    files: tuple[DefinitionFile, ...] = ()
-    commands: Mapping[str, Command] = field(default_factory=dict)
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        return tuple(problem for file in self.files for problem in file.problems)
 
 
 class Library:
@@ -62,58 +51,43 @@ class Library:
         self._dirs = tuple(dirs)
         self._reserved = reserved.union(OPERATION_TOOLS)
         self._may_be_missing = may_be_missing
-        self._contents = _Contents()
-
-    @property
-    def files(self) -> tuple[DefinitionFile, ...]:
-        return self._contents.files
+        self.files: tuple[DefinitionFile, ...] = ()
 
     @property
     def commands(self) -> Mapping[str, Command]:
         """By the tool's name, in the order of folders, files and subcommands."""
-        return self._contents.commands
+        return {command.tool: command for file in self.files for command in file.commands}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        return self._contents.problems
+        return tuple(problem for file in self.files for problem in file.problems)
 
     def load(self) -> None:
-        """Read all files anew. Blocks; others see what was before until all is read."""
-        found = [
-            each
-            for folder in _once(self._dirs)
-            for each in files_in(folder, may_be_missing=self._may_be_missing)
-        ]
-        self._contents = _read(found, self._reserved)
+        """Read all files again. Blocks. Until all is read, others see the old contents."""
+        folders = _once(self._dirs)
+        missing = self._may_be_missing
+        found = [it for folder in folders for it in files_in(folder, may_be_missing=missing)]
+        self.files = _read(found, self._reserved)
 
     def load_files(self, files: Iterable[Path]) -> None:
         """Read these and no others, whoever can write to them: for the owner to look at."""
-        self._contents = _read([file_at(path) for path in files], self._reserved)
+        self.files = _read([_read_file(path, str(path), None) for path in files], self._reserved)
 
     def reload(self) -> bool:
         """Whether commands or problems are others now."""
-        before = self._contents
+        before = list(self.commands.items()), self.problems
         self.load()
-        now = self._contents
-        return (list(before.commands.items()), before.problems) != (
-            list(now.commands.items()),
-            now.problems,
-        )
+        return before != (list(self.commands.items()), self.problems)
 
     def broken_tool(self, name: str) -> Problem | None:
         """Why there is no tool of this name, if a file with a problem seems to be its home."""
-        broken = [file for file in self._contents.files if file.problems]
-        for file in broken:
-            if name in file.tools:
-                return file.problems[0]
-        for file in broken:
-            if file.group and (name == file.group or name.startswith(f"{file.group}_")):
-                return file.problems[0]
-        return None
+        broken = [file for file in self.files if file.problems]
+        homes = [file for file in broken if name in file.tools]
+        homes += [it for it in broken if it.group and f"{name}_".startswith(f"{it.group}_")]
+        return homes[0].problems[0] if homes else None
 
 
 def _once(dirs: Sequence[Path]) -> list[Path]:
-    """Without those that are the same folder as one before."""
     kept: dict[Any, Path] = {}
     for folder in dirs:
         try:
@@ -124,50 +98,39 @@ def _once(dirs: Sequence[Path]) -> list[Path]:
     return list(kept.values())
 
 
-def _read(found: Sequence[Found], reserved: frozenset[str]) -> _Contents:
-    homes: dict[str, Path] = {}
-    files, commands = [], {}
+def _read(found: Sequence[Found], reserved: frozenset[str]) -> tuple[DefinitionFile, ...]:
+    commands: dict[str, Command] = {}
+    files = []
     for each in found:
-        file = _file(each, homes, reserved)
-        files.append(file)
-        for command in file.commands:
-            homes[command.tool] = file.file
-            commands[command.tool] = command
-    return _Contents(tuple(files), MappingProxyType(commands))
+        files.append(_file(each, commands, reserved))
+        commands |= {command.tool: command for command in files[-1].commands}
+    return tuple(files)
 
 
-def _file(found: Found, homes: Mapping[str, Path], reserved: frozenset[str]) -> DefinitionFile:
+def _file(found: Found, known: Mapping[str, Command], reserved: frozenset[str]) -> DefinitionFile:
     if found.problem is not None:
         return _broken(found, (found.problem,))
     try:
         checked = check(found.text, file=found.file)
     except Exception:  # one file must not keep all the others, and the hub, from starting
         log.exception("%s could not be checked", found.file)
-        return _broken(found, (_beyond_us(found.file),))
+        mend = "look for something unusual in it; the hub's log has the details"
+        why = Finding((), "unreadable", "chatbridge failed over it", "a definition", mend)
+        return _broken(found, (why.in_file(found.file),))
     if checked.definition is None:
         return _broken(found, checked.problems)
     commands = commands_of(checked.definition, found.file)
-    if taken := tuple(_collisions(found, commands, homes, reserved)):
+    taken = []
+    for tool in (command.tool for command in commands):  # within the file there are no two
+        if tool in reserved or tool in known:
+            whose = "one of chatbridge's own"
+            if tool not in reserved:
+                whose = f"already defined in {known[tool].file}"
+            said = f"the tool {tool} is {whose}"
+            taken.append(collision(found.text, file=found.file, tool=tool, found=said))
+    if taken:
         return _broken(found, taken)
     return DefinitionFile(file=found.file, commands=tuple(commands), remarks=checked.remarks)
-
-
-def _collisions(
-    found: Found, commands: Sequence[Command], homes: Mapping[str, Path], reserved: frozenset[str]
-) -> Iterator[Problem]:
-    """Within the file there are none: that is looked at before."""
-    for command in commands:
-        tool = command.tool
-        if tool in reserved:
-            whose = f"the tool {tool} is one of chatbridge's own"
-        elif tool in homes:
-            whose = f"the tool {tool} is already defined in {homes[tool]}"
-        else:
-            continue
-        yield collision(found.text, file=found.file, tool=tool, found=whose)
-
-
-# ── files that cannot be used ─────────────────────────────────────────────────────────────────────
 
 
 def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
@@ -177,27 +140,99 @@ def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
     except (ValueError, RecursionError):
         whole = None
     whole = whole if isinstance(whole, dict) else {}
-    name, parts = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
+    name, listing = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
     stem = found.file.stem if is_definition(found.file.name) else ""  # a folder says nothing
     home = name if isinstance(name, str) else stem
-    names = [it.get("name") for it in _list(parts) if isinstance(it, dict)]
-    tools = frozenset(tool for it in names if (tool := named_tool(home, it)) is not None)
+    tools = {named_tool(home, part.get("name")) for _, part in parts(listing)}
     return DefinitionFile(
-        file=found.file, problems=tuple(problems), tools=tools, group=home.replace("-", "_")
+        file=found.file,
+        problems=tuple(problems),
+        tools=frozenset(tool for tool in tools if tool is not None),
+        group=home.replace("-", "_"),
     )
 
 
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+ENDING = ".json"
+_OTHERS_CAN_WRITE = 0o022
+# A pipe or a terminal is opened as well, and holds nobody up.
+_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
 
-def _beyond_us(file: Path) -> Problem:
-    return Problem(
-        file=file,
-        line=None,
-        path="",
-        kind="unreadable",
-        found="chatbridge failed over it",
-        accepted="a definition",
-        mend="look for something unusual in it; the hub's log has the details",
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A file with its text, or a file or folder with why it is not used."""
+
+    file: Path
+    text: str = ""
+    problem: Problem | None = None
+
+
+def is_definition(name: str) -> bool:
+    return name.endswith(ENDING) and not name.startswith(".")
+
+
+def files_in(folder: Path, *, may_be_missing: bool) -> list[Found]:
+    """In the order of their names. Folders in it are not looked into."""
+    try:
+        own = os.open(folder, _OPEN | os.O_DIRECTORY)
+        try:
+            _only_the_owners(folder, os.fstat(own))
+            names = sorted(filter(is_definition, os.listdir(own)))
+            return [_read_file(folder / name, name, own) for name in names]
+        finally:
+            os.close(own)
+    except FileNotFoundError:
+        if may_be_missing:
+            return []
+        mend = f"make it (mkdir -p {shlex.quote(str(folder))}), or take it out of commands.dirs"
+        missing = Unusable("missing", "there is no such folder", "a folder", mend)
+        return [_refused(folder, missing)]
+    except OSError as error:
+        return [_refused(folder, _unreadable(error, "a folder that you can read"))]
+    except Unusable as why:
+        return [_refused(folder, why)]
+
+
+def _read_file(path: Path, name: str, folder: int | None) -> Found:
+    """`folder`: open, so that nothing else takes its place meanwhile, and a trusted one."""
+    try:
+        own = os.open(name, _OPEN, dir_fd=folder)
+        with os.fdopen(own, "rb") as file:
+            about = os.fstat(own)
+            if not stat.S_ISREG(about.st_mode):
+                raise Unusable("file", "it is not a file", "a file", "take it away from here")
+            if folder is not None:
+                _only_the_owners(path, about)
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            found, accepted = "more than a megabyte", "a file of at most 1 MB"
+            raise Unusable("too_large", found, accepted, "make several files of it")
+        return Found(file=path, text=data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        found = f"byte {error.start + 1:,} is not UTF-8"
+        return _refused(path, Unusable("encoding", found, "a text in UTF-8", "save it as UTF-8"))
+    except OSError as error:
+        return _refused(path, _unreadable(error, "a file that you can read"))
+    except Unusable as why:
+        return _refused(path, why)
+
+
+def _only_the_owners(path: Path, about: os.stat_result) -> None:
+    """What runs commands in the owner's name is written by nobody else; as with ssh's files."""
+    if about.st_uid not in (0, os.geteuid()):
+        found = f"it belongs to another user (uid {about.st_uid})"
+        mend = "copy what is in it to one of your own, or take it out"
+        raise Unusable("owner", found, "what is yours or root's", mend)
+    if about.st_mode & _OTHERS_CAN_WRITE:
+        found = f"others can write to it (mode {stat.S_IMODE(about.st_mode):04o})"
+        accepted = "what only its owner can write to"
+        raise Unusable("writable", found, accepted, f"chmod go-w {shlex.quote(str(path))}")
+
+
+def _unreadable(error: OSError, accepted: str) -> Unusable:
+    found = f"it cannot be read ({error.strerror})"
+    return Unusable("unreadable", found, accepted, "look at its path, its owner and its mode")
+
+
+def _refused(path: Path, why: Unusable) -> Found:
+    return Found(file=path, problem=why.finding.in_file(path))

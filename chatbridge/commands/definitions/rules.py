@@ -1,24 +1,24 @@
-"""What holds between the fields of a definition, or for a value beyond its type.
+"""Checks rules between the fields of a definition, and rules for values beyond their types.
 
-They look at what was written, whatever its shape, so that all problems of a file are told at once.
-What has the wrong type is somebody else's finding (`shape`), and passed over here.
+The rules look at the raw values, so that all problems of a file are reported at once. They skip
+values of the wrong type, which `shape` reports.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
-from chatbridge.commands.arguments import environment
-from chatbridge.commands.definitions.command import (
+from chatbridge.commands.arguments import executable
+from chatbridge.commands.definitions.definition import (
     ARGUMENT,
     BARE,
     PROJECT,
     WORKING_DIRECTORY,
+    matcher,
     tool_name,
 )
-from chatbridge.commands.definitions.option_rules import option_rules, parts, twice, whole_path
 from chatbridge.commands.definitions.problems import Finding, Where, shown
 
 LONGEST_TOOL_NAME = 64
@@ -31,21 +31,25 @@ _READS_SCRIPT = re.compile("-[A-Za-z]*c[A-Za-z]*")
 
 
 def rules(raw: Mapping[str, Any]) -> Iterator[Finding]:
-    yield from _command(raw.get("command"))
+    command, folder = raw.get("command"), raw.get("workingDirectory")
+    yield from _command(command)
     yield from _environment(raw.get("environment"))
-    yield from _working_directory(("workingDirectory",), raw.get("workingDirectory"))
+    yield from _working_directory(("workingDirectory",), folder)
     yield from _tool_names(raw)
     for i, part in parts(raw.get("subcommands")):
         where: Where = ("subcommands", i)
-        yield from _working_directory((*where, "workingDirectory"), part.get("workingDirectory"))
-        yield from _subcommand(where, part)
-        yield from option_rules((*where, "options"), part.get("options"))
-        yield from _reserved(where, part, raw)
-        yield from _shell(where, part, raw.get("command"))
+        own = part.get("workingDirectory")
+        yield from _working_directory((*where, "workingDirectory"), own)
+        if part.get("destructive") is True and part.get("readOnly") is True:
+            at, found = (*where, "readOnly"), "both destructive and readOnly"
+            yield Finding(at, "conflict", found, "one of the two", "take one of them out")
+        yield from _options((*where, "options"), part.get("options"))
+        if (folder if own is None else own) == ARGUMENT:
+            yield from _reserved((*where, "options"), part.get("options"))
+        yield from _shell(where, part, command)
 
 
 def named_tool(definition: object, subcommand: object) -> str | None:
-    """What the tool of a subcommand is called, as far as names are texts."""
     if not isinstance(definition, str) or not isinstance(subcommand, str):
         return None
     return tool_name(definition, subcommand)
@@ -76,7 +80,7 @@ def _environment(names: object) -> Iterator[Finding]:
         if not isinstance(name, str):
             continue
         where: Where = ("environment", i)
-        if environment.never(name) or _LOADERS.fullmatch(name):
+        if executable.never(name) or _LOADERS.fullmatch(name):
             accepted = "variables that are neither chatbridge's own nor the loader's"
             yield Finding(where, "not_allowed", shown(name), accepted, "take it out")
         elif name in seen:
@@ -109,25 +113,12 @@ def _tool_names(raw: Mapping[str, Any]) -> Iterator[Finding]:
         seen.add(tool)
 
 
-def _subcommand(where: Where, part: Mapping[str, Any]) -> Iterator[Finding]:
-    if part.get("destructive") is True and part.get("readOnly") is True:
-        found = "both destructive and readOnly"
-        yield Finding(
-            (*where, "readOnly"), "conflict", found, "one of the two", "take one of them out"
-        )
-
-
-def _reserved(where: Where, part: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[Finding]:
-    own = part.get("workingDirectory")
-    if (own if own is not None else raw.get("workingDirectory")) != ARGUMENT:
-        return
-    for j, option in parts(part.get("options")):
+def _reserved(where: Where, options: object) -> Iterator[Finding]:
+    for i, option in parts(options):
         if option.get("name") == WORKING_DIRECTORY:
             found = f"{shown(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
-            at = (*where, "options", j, "name")
-            yield Finding(
-                at, "conflict", found, "another name", "take the option out, or rename it"
-            )
+            at, mend = (*where, i, "name"), "take the option out, or rename it"
+            yield Finding(at, "conflict", found, "another name", mend)
 
 
 def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[Finding]:
@@ -152,3 +143,203 @@ def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[F
         if isinstance(flag, str) and _READS_SCRIPT.fullmatch(flag):
             at = (*where, "options", j, "flag")
             yield Finding(at, "not_allowed", f"{shown(flag)} of a shell", accepted, mend)
+
+
+_TEXT_RULES = ("pattern", "minLength", "maxLength", "within")
+_NUMBER_RULES = ("minimum", "maximum")
+_VALUE_RULES = ("enum", *_TEXT_RULES, *_NUMBER_RULES)
+_BOUNDS = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
+_NUMBERS = ("integer", "number")
+_TYPES = ("boolean", "string", *_NUMBERS, "array", "object")
+
+
+def parts(listing: object) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The objects of a list, with their index; None stands for what is not said."""
+    for i, each in enumerate(listing if isinstance(listing, list) else []):
+        if isinstance(each, dict):
+            yield i, {key: value for key, value in each.items() if value is not None}
+
+
+def whole_path(text: str) -> bool:
+    """As the owner writes it: `~` is their home, and nobody else's."""
+    return text.startswith(("/", "~/")) or text == "~"
+
+
+def _options(where: Where, options: object) -> Iterator[Finding]:
+    for i, option in parts(options):
+        if option.get("type") in _TYPES:
+            yield from _option((*where, i), option, option["type"])
+    yield from _together(where, options)
+
+
+def _option(where: Where, option: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+    yield from _positional(where, option)
+    yield from _style(where, option)
+    what = f"with {shown(kind)}"
+    if kind != "array":
+        yield from _not_with(where, option, ("items", "join"), what, 'only with "type": "array"')
+    if kind not in ("array", "object"):
+        sizes = ("minItems", "maxItems")
+        yield from _not_with(where, option, sizes, what, "only with an array or an object")
+    if kind != "object" and option.get("encode") != "pairs":
+        yield from _not_with(where, option, ("encode",), what, 'only with "type": "object"')
+    yield from _bounds(where, option)
+    if kind in ("boolean", "object"):
+        yield from _not_with(where, option, _VALUE_RULES, what, f"nothing of that {what}")
+        return
+    items: dict[str, Any] = {}
+    if kind == "array":
+        items = option["items"] if isinstance(option.get("items"), dict) else {}
+        kind = str(items.get("type", "string"))
+    yield from _value(where, option, kind)
+    said = {name: value for name, value in items.items() if value is not None}
+    yield from _value((*where, "items"), said, kind)
+    yield from _bounds((*where, "items"), said)
+
+
+def _positional(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
+    if option.get("positional") is not True:
+        return
+    for name in ("flag", "style"):
+        if name in option:
+            found = f"{shown(name)} of a positional value"
+            mend = f"take out {shown(name)} or {shown('positional')}"
+            yield Finding((*where, name), "conflict", found, "either of the two", mend)
+    if option["type"] == "boolean":
+        found = "a boolean that is positional"
+        accepted = "a boolean with a flag, or a positional value of another type"
+        mend = 'take out "positional"'
+        yield Finding((*where, "positional"), "conflict", found, accepted, mend)
+
+
+def _style(where: Where, option: Mapping[str, Any]) -> Iterator[Finding]:
+    style, flag = option.get("style"), flag_of(option)
+    if style is None or option.get("positional") is True:
+        return
+    if option["type"] == "boolean":
+        found = f"{shown(style)} for a boolean, which has no value"
+        yield Finding((*where, "style"), "conflict", found, "no style", "take it out")
+    elif style == "joined" and flag is not None and len(flag) > 2:
+        found = f"{shown(style)} with the flag {shown(flag)}"
+        accepted = '"equals" or "separate"; "joined" only with a dash and one letter'
+        mend = "a value joined to it could become another flag: write one of these"
+        yield Finding((*where, "style"), "conflict", found, accepted, mend)
+
+
+def _not_with(
+    where: Where, value: Mapping[str, Any], names: tuple[str, ...], what: str, accepted: str
+) -> Iterator[Finding]:
+    for name in names:
+        if name in value:
+            found = f"{shown(name)} {what}"
+            yield Finding((*where, name), "conflict", found, accepted, "take it out")
+
+
+def _bounds(where: Where, value: Mapping[str, Any]) -> Iterator[Finding]:
+    for low, high in _BOUNDS:
+        least, most = value.get(low), value.get(high)
+        if _number(least) and _number(most) and least > most:
+            found = f"{shown(low)} {shown(least)} above {shown(high)} {shown(most)}"
+            accepted = f"{low} up to {high}"
+            yield Finding((*where, low), "conflict", found, accepted, "exchange them")
+
+
+def _value(where: Where, value: Mapping[str, Any], kind: str) -> Iterator[Finding]:
+    what = f"for values of type {shown(kind)}"
+    if kind == "string":
+        yield from _not_with(where, value, _NUMBER_RULES, what, "only with numbers")
+        yield from _pattern(where, value.get("pattern"))
+        yield from _within(where, value.get("within"))
+    elif kind in _NUMBERS:
+        yield from _not_with(where, value, _TEXT_RULES, what, "only with strings")
+    yield from _enum(where, value.get("enum"), kind)
+
+
+def _pattern(where: Where, pattern: object) -> Iterator[Finding]:
+    if not isinstance(pattern, str):
+        return
+    try:
+        matcher(pattern)
+    except ValueError as error:
+        found = f"{shown(pattern)}: {error}"
+        accepted = "a regular expression without look-around and back-references"
+        mend = r"mend it; a backslash is written \\ in JSON"
+        yield Finding((*where, "pattern"), "not_allowed", found, accepted, mend)
+
+
+def _within(where: Where, folders: object) -> Iterator[Finding]:
+    for i, folder in enumerate(folders if isinstance(folders, list) else []):
+        if isinstance(folder, str) and folder != PROJECT and not whole_path(folder):
+            accepted = '"project", or a whole path such as "/srv/data" or "~/notes"'
+            mend = 'write "project" for the agent\'s project and everything in it'
+            at = (*where, "within", i)
+            yield Finding(at, "not_allowed", shown(folder), accepted, mend)
+
+
+def _enum(where: Where, values: object, kind: str) -> Iterator[Finding]:
+    seen: list[object] = []
+    fits: Mapping[str, Any] = {"string": str, "integer": int, "number": (int, float)}
+    for i, value in enumerate(values if isinstance(values, list) else []):
+        at = (*where, "enum", i)
+        if not isinstance(value, str | int | float) or isinstance(value, bool):
+            continue
+        if kind in fits and not isinstance(value, fits[kind]):
+            accepted = {"string": "texts", "integer": "whole numbers"}.get(kind, "numbers")
+            mend = f"write a value of type {shown(kind)}"
+            yield Finding(at, "conflict", f"{shown(value)} for type {shown(kind)}", accepted, mend)
+        elif value in seen:
+            yield twice(at, value, "take one of them out")
+        seen.append(value)
+
+
+def flag_of(option: Mapping[str, Any]) -> str | None:
+    if isinstance(option.get("flag"), str):
+        return str(option["flag"])
+    name = option.get("name")
+    return f"--{name.replace('_', '-')}" if isinstance(name, str) else None
+
+
+def _together(where: Where, options: object) -> Iterator[Finding]:
+    """Names and flags are there once. Positional values are told apart by their place alone."""
+    names: set[str] = set()
+    flags: dict[str, str] = {}
+    many: str | None = None
+    optional: str | None = None
+    for i, option in parts(options):
+        name = option.get("name")
+        if not isinstance(name, str):
+            continue
+        plain = name.replace("-", "_")
+        if plain in names:
+            yield twice((*where, i, "name"), name, "rename one of them")
+        names.add(plain)
+        if option.get("positional") is not True:
+            flag = flag_of(option) or ""
+            if flags.setdefault(flag, name) != name:
+                mend = f"give it another flag than {shown(flags[flag])}, or take one of them out"
+                yield twice((*where, i, "flag" if "flag" in option else "name"), flag, mend)
+            continue
+        at = (*where, i, "positional")
+        if many is not None:
+            found = f"{shown(name)} after {shown(many)}, which can be any number of values"
+            mend = f"move {shown(many)} to the end"
+            yield Finding(at, "conflict", found, f"{shown(many)} as the last", mend)
+        elif optional is not None and option.get("required") is True:
+            found = f"{shown(name)}, which is required, after {shown(optional)}, which is not"
+            mend = f'move it before {shown(optional)}, or write "required": true there as well'
+            yield Finding(at, "conflict", found, "required ones first", mend)
+        kind = option.get("type")
+        if (kind == "array" and "join" not in option) or (
+            kind == "object" and option.get("encode") != "json"
+        ):
+            many = many or name
+        if option.get("required") is not True:
+            optional = optional or name
+
+
+def _number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def twice(where: Where, value: object, mend: str) -> Finding:
+    return Finding(where, "duplicate", f"{shown(value)} again", "each only once", mend)

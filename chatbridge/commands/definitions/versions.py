@@ -1,8 +1,8 @@
-"""Older versions of the schema, translated into the newest, with the place of everything.
+"""Translates older versions of the schema into the newest, and remembers the place of everything.
 
-Version 1 is the format of Ahma's tool files (MTDF): one command as a text, `subcommand` lists that
-may be nested, options and positional values apart. What chatbridge cannot do is a problem; what
-makes no difference to what runs is a remark. Nothing that restricts a command is left out silently.
+Version 1 is the format of Ahma's tool files (MTDF): the command is one text, `subcommand` lists may
+be nested, and options and positional values are separate. What chatbridge cannot do is a problem.
+What does not change what runs is a remark. Nothing that restricts a command is dropped silently.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chatbridge.commands.definitions.command import ARGUMENT, BARE, PROJECT, WORKING_DIRECTORY
-from chatbridge.commands.definitions.definition import SCHEMA
-from chatbridge.commands.definitions.problems import Finding, Where, shown
-from chatbridge.commands.definitions.shape import fields, unknown
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    BARE,
+    PROJECT,
+    SCHEMA,
+    WORKING_DIRECTORY,
+)
+from chatbridge.commands.definitions.problems import Finding, Where, fields, shown, unknown
 
 _SYNCHRONOUS = ("synchronous", "force_synchronous", "asynchronous")
 _WITHOUT_EFFECT = {
@@ -52,7 +56,6 @@ class Translated:
     _origins: dict[Where, Where] = field(default_factory=lambda: {(): ()})
 
     def origin(self, where: Where) -> Where:
-        """Where in the file it was said."""
         known = where
         while known not in self._origins:
             known = known[:-1]
@@ -61,39 +64,55 @@ class Translated:
     def came(self, where: Where, origin: Where) -> None:
         self._origins[where] = origin
 
+    def problem(self, where: Where, kind: str, found: str, accepted: str, mend: str) -> None:
+        self.problems.append(Finding(where, kind, found, accepted, mend))
+
+    def move(self, into: dict[str, Any], to: Where, said: Any, at: Where) -> None:
+        """Take over what both versions call the same."""
+        for name in ("name", "description", "enabled"):
+            if name in said:
+                into[name] = said[name]
+                self.came((*to, name), (*at, name))
+
+    def inherit(self, into: dict[str, Any], to: Where, said: Inherited) -> None:
+        for name, (value, origin) in said.items():
+            into[name] = value
+            self.came((*to, name), origin)
+
+
+Inherited = Mapping[str, tuple[Any, Where]]
+"""What subcommands take from what is above them, and where that is said."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Parents:
-    """What the subcommands above a nested one say."""
-
     names: tuple[str, ...] = ()
     enabled: bool = True
-    said: Mapping[str, tuple[Any, Where]] = field(default_factory=dict)
+    said: Inherited = field(default_factory=dict)
 
 
 def first_version(raw: Mapping[str, Any]) -> Translated:
     made = Translated()
     said = _said(made, raw, (), _FILE)
-    for name in ("name", "description", "enabled"):
-        _moved(made, made.raw, (), said, (), name, name)
-    for name, (value, origin) in _inherited(made, said, ()).items():
-        made.raw[name] = value
-        made.came((name,), origin)
+    made.move(made.raw, (), said, ())
+    made.inherit(made.raw, (), _inherited(made, said, ()))
     _command(made, said.get("command"))
-    common, special = _hints(made, said.get("hints", {}))
-    made.raw["subcommands"] = []
-    made.came(("subcommands",), ("subcommand",))
+    hints = said.get("hints", {})
+    if not isinstance(hints, dict):
+        accepted, mend = "an object with texts", 'write "hints": { "default": "…" }'
+        made.problem(("hints",), "wrong_type", shown(hints), accepted, mend)
+        hints = {}
     listing = said.get("subcommand", [])
+    made.raw["subcommands"] = [] if isinstance(listing, list) else listing
+    made.came(("subcommands",), ("subcommand",))
     if not isinstance(listing, list):
-        made.raw["subcommands"] = listing
         return made
     if listing:
         _subcommands(made, listing, ("subcommand",), _Parents())
     else:
         bare = {key: value for key, value in said.items() if key == "description"}
         _subcommand(made, {"name": BARE, **bare}, (), _Parents(names=(BARE,)))
-    common += [text for name, text in special.items() if name not in _names(made)]
-    _advise(made, common, special)
+    _advise(made, hints)
     return made
 
 
@@ -108,8 +127,7 @@ def _said(made: Translated, raw: Mapping[str, Any], where: Where, known: tuple[s
             kept[name] = value
         elif name in _CANNOT:
             if value is not False:
-                accepted, mend = _CANNOT[name]
-                made.problems.append(Finding(at, "not_allowed", shown(name), accepted, mend))
+                made.problem(at, "not_allowed", shown(name), *_CANNOT[name])
         elif name in _WITHOUT_EFFECT:
             why, mend = _WITHOUT_EFFECT[name], "take it out if you like"
             made.remarks.append(Finding(at, "ignored", shown(name), why, mend))
@@ -127,16 +145,7 @@ def _unknown(at: Where, known: tuple[str, ...]) -> Finding:
     return Finding(at, "unknown_field", shown(at[-1]), accepted, mend)
 
 
-def _moved(
-    made: Translated, into: dict[str, Any], to: Where, said: Any, at: Where, old: str, new: str
-) -> None:
-    if old in said:
-        into[new] = said[old]
-        made.came((*to, new), (*at, old))
-
-
-def _inherited(made: Translated, said: Any, at: Where) -> dict[str, tuple[Any, Where]]:
-    """What subcommands take from what is above them."""
+def _inherited(made: Translated, said: Any, at: Where) -> Inherited:
     found: dict[str, tuple[Any, Where]] = {}
     if "timeout_seconds" in said:
         found["timeout"] = said["timeout_seconds"], (*at, "timeout_seconds")
@@ -149,8 +158,7 @@ def _inherited(made: Translated, said: Any, at: Where) -> dict[str, tuple[Any, W
         before, _ = found.setdefault("synchronous", (value, (*at, name)))
         if before != value:
             what = f"{shown(name)}: {shown(said[name])} against what was said before"
-            problem = Finding((*at, name), "conflict", what, "one of them", "take one of them out")
-            made.problems.append(problem)
+            made.problem((*at, name), "conflict", what, "one of them", "take one of them out")
     return found
 
 
@@ -163,7 +171,7 @@ def _command(made: Translated, command: Any) -> None:
     made.raw["command"] = ["x"]
     accepted, mend = 'a text such as "git"', 'write "command": "git"'
     kind, found = ("missing", 'no "command"') if command is None else ("wrong_type", shown(command))
-    made.problems.append(Finding(("command",), kind, found, accepted, mend))
+    made.problem(("command",), kind, found, accepted, mend)
 
 
 def _subcommands(made: Translated, listing: list[Any], at: Where, above: _Parents) -> None:
@@ -184,10 +192,8 @@ def _subcommands(made: Translated, listing: list[Any], at: Where, above: _Parent
             for lost in ("options", "positional_args"):
                 if said.get(lost):
                     what = f"{shown(lost)} beside {shown('subcommand')}"
-                    finding = Finding(
-                        (*where, lost), "conflict", what, "either of them", "move them inside"
-                    )
-                    made.problems.append(finding)
+                    at_it, mend = (*where, lost), "move them inside"
+                    made.problem(at_it, "conflict", what, "either of them", mend)
             _subcommands(made, said["subcommand"], (*where, "subcommand"), inside)
         else:
             _subcommand(made, said, where, inside)
@@ -198,17 +204,14 @@ def _subcommand(made: Translated, said: Any, at: Where, all_of_it: _Parents) -> 
     made.came(to, at)
     into: dict[str, Any] = {"separator": None}
     made.raw["subcommands"].append(into)
-    for name in ("name", "description", "enabled"):
-        _moved(made, into, to, said, at, name, name)
+    made.move(into, to, said, at)
     if isinstance(said.get("name"), str):
         names = [each for each in all_of_it.names if each != BARE]
         into["name"] = "_".join(names) or BARE
         into["argv"] = [word for name in names for word in name.split("_")]
     if not all_of_it.enabled:
         into["enabled"] = False
-    for name, (value, origin) in all_of_it.said.items():
-        into[name] = value
-        made.came((*to, name), origin)
+    made.inherit(into, to, all_of_it.said)
     into["options"] = []
     for listing in ("options", "positional_args"):
         options = said.get(listing, [])
@@ -273,27 +276,17 @@ def _path(made: Translated, new: dict[str, Any], place: Where, said: Any, at: Wh
         made.remarks.append(remark)
 
 
-def _hints(made: Translated, hints: Any) -> tuple[list[str], dict[str, str]]:
-    """Those for all subcommands, and those for one."""
-    if not isinstance(hints, dict):
-        accepted, mend = "an object with texts", 'write "hints": { "default": "…" }'
-        made.problems.append(Finding(("hints",), "wrong_type", shown(hints), accepted, mend))
-        return [], {}
+def _advise(made: Translated, hints: Mapping[str, Any]) -> None:
+    """Hints for one subcommand go there, and the others to all of them."""
     custom = hints.get("custom")
     texts = {**hints, **(custom if isinstance(custom, dict) else {})}
     special = {name: text for name, text in texts.items() if isinstance(text, str) and text}
-    common = special.pop("default", None)
-    return [common] if common else [], special
-
-
-def _names(made: Translated) -> set[Any]:
-    parts = made.raw["subcommands"]
-    return {str(part.get("name")) for part in parts if isinstance(part, dict)}
-
-
-def _advise(made: Translated, common: list[str], special: Mapping[str, str]) -> None:
+    common = [special.pop("default")] if "default" in special else []
+    parts = [part for part in made.raw["subcommands"] if isinstance(part, dict)]
+    names = {str(part.get("name")) for part in parts}
+    common += [text for name, text in special.items() if name not in names]
     if common:
         made.raw["hints"] = common
-    for part in made.raw["subcommands"]:
-        if isinstance(part, dict) and str(part.get("name")) in special:
+    for part in parts:
+        if str(part.get("name")) in special:
             part["hints"] = [special[str(part["name"])], *common]

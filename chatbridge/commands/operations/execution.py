@@ -1,158 +1,242 @@
-"""From its turn to its end: operations that the runner is to run, runs, or has run.
+"""Hands operations to the runner in their turn, and takes their ends.
 
-Owns who is next and what the runner is told. An order is handed out once, after the stage that says
-so is stored; whether it arrived is the runner's to say.
+An order is handed over once, after the stage `running` is stored. If it may have been lost, or
+comes from an earlier hub, the runner is asked: an operation that it does not have is over, and is
+never started again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from typing import Any
+import shlex
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.recovery import Recovery
-from chatbridge.commands.operations.results import result_of, stage_of
-from chatbridge.commands.operations.running import End, NotHandedOver, Order, Runner
-from chatbridge.commands.operations.turns import Turn, Turns
-from chatbridge.commands.operations.under_way import RETRY, Entry, Spawn, UnderWay
-from chatbridge.core.beside import first_of
-from chatbridge.core.errors import RunnerUnavailable
-from chatbridge.core.operation import Operation, Stage
+from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
+from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
+from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
+from chatbridge.core.text import one_line
 
 log = logging.getLogger(__name__)
 
-OVERDUE = 60.0
-"""So long after its time-out an operation without news is looked for."""
-LAST = 3.0
-"""How long a hub that ends waits until what it has begun to hand over is handed over."""
+ASK_AGAIN_SECONDS, ASK_AGAIN_AT_MOST_SECONDS = 1.0, 30.0
+"""The first and the longest pause before an unreachable runner is asked again."""
+OVERDUE_AFTER_SECONDS = 60.0
+"""How long after its time-out an operation without news is looked for."""
+CLOSE_WITHIN_SECONDS = 3.0
+"""How long a closing hub waits for orders that it is handing over."""
 UNPREPARED = "it could not be prepared; the hub's log says why"
 
 
-class Execution:
-    def __init__(
-        self,
-        under_way: UnderWay,
-        runner: Runner,
-        *,
-        clock: Clock,
-        outputs: Outputs,
-        environment: Callable[[tuple[str, ...]], Mapping[str, str]],
-        concurrency: int,
-        spawn: Spawn,
-        announce: Callable[[Operation], Awaitable[None]],
-    ) -> None:
-        self._under_way = under_way
-        self._runner = runner
-        self._clock = clock
-        self._outputs = outputs
-        self._environment = environment
-        self._spawn = spawn
-        self._announce = announce
-        self._turns = Turns(concurrency)
-        self._starting: set[asyncio.Task[None]] = set()
-        self._closing = False
-        self._recovery = Recovery(
-            runner,
-            clock=clock,
-            found=self._found,
-            expected=lambda operation_id: operation_id in under_way,
-            begun=outputs.begun,
-        )
-        runner.ended = self._found
+T = TypeVar("T")
+Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
-    def queue(self, entry: Entry) -> None:
+MOST, MOST_OF_A_LINK = 2_000, 1_100
+RETRY_AFTER_SECONDS = 1.0
+
+
+@dataclass(eq=False, slots=True)
+class ActiveOperation:
+    operation: Operation
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    handed_over: bool = False
+    """The runner may have it."""
+    ending: bool = False
+    """Its end is known, and about to be stored."""
+    cancelled: bool = False
+    """Somebody wants to end it while it runs."""
+    reason: str | None = None
+    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def id(self) -> str:
+        return self.operation.id
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class Execution:
+    """Operations that have not ended, each as it was last stored. A change is committed only if the
+    stage is still the expected one, and before anything follows from it. So nothing runs twice, and
+    nothing ends twice."""
+
+    store: OperationStore
+    runner: Runner
+    clock: Clock
+    outputs: Outputs
+    environment: Callable[[tuple[str, ...]], Mapping[str, str]]
+    turns: FairQueue
+    spawn: Spawn
+    announce: Callable[[Operation], Awaitable[None]]
+    over: Callable[[Operation], None]
+    """Told of everything that is on its way no longer."""
+    loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the operations of an earlier hub are loaded."""
+    entries: dict[str, ActiveOperation] = field(default_factory=dict)
+    _starting: set[asyncio.Task[None]] = field(default_factory=set)
+    _closing: bool = False
+    _doubtful: dict[str, str | None] = field(default_factory=dict)
+    """Operations that the runner may have or not, with what went wrong."""
+    _wanted: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.runner.ended = self._found
+
+    def put(self, operation: Operation) -> ActiveOperation:
+        entry = self.entries[operation.id] = ActiveOperation(operation)
+        return entry
+
+    def remove(self, entry: ActiveOperation) -> None:
+        del self.entries[entry.id]
+        entry.over.set()
+
+    def check_room(self, operation: Operation) -> None:
+        """Check for room, unless the call is a repeated one. :raises TooManyOperations:"""
+        link = operation.call.link
+        entries = [each.operation for each in self.entries.values()]
+        of_link = [each for each in entries if each.call.link == link]
+        repeated = (operation.call, operation.tool, operation.plan)  # as the store tells them apart
+        if any((each.call, each.tool, each.plan) == repeated for each in of_link):
+            return
+        for number, limit in ((len(of_link), MOST_OF_A_LINK), (len(entries), MOST)):
+            if number >= limit:
+                raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
+
+    async def save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
+        """Store the changes, however long it takes. False: the stage is no longer `was`."""
+        async with entry.changing:
+            if entry.over.is_set() or entry.operation.stage is not was:
+                return False
+            fresh = replace(entry.operation, **changes)
+            saved = await self.until_stored(lambda: self.store.save(fresh, was=was), fresh.id)
+            if saved:
+                entry.operation = fresh
+            else:
+                log.error("operation %s: somebody else has changed its row", fresh.id)
+            if fresh.ended or not saved:
+                self.remove(entry)
+                self.over(entry.operation)
+            return saved
+
+    async def until_stored(self, work: Callable[[], Awaitable[T]], what: str) -> T:
+        told = False
+        while True:
+            try:
+                return await work()
+            except StoreError as error:
+                if not told:
+                    log.warning("%s: tried again until it works: %s", what, error)
+                told = True
+                await self.clock.sleep(RETRY_AFTER_SECONDS)
+
+    async def by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Return what `work` returns. It is finished even if its caller is cancelled, because half
+        of it may be stored."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def go() -> None:
+            try:
+                result = await work()
+            except asyncio.CancelledError:
+                done.cancel()  # the hub ends
+                raise
+            except Exception as error:
+                if done.done():
+                    raise
+                done.set_exception(error)
+            else:
+                if not done.done():
+                    done.set_result(result)
+
+        self.spawn(go())
+        return await done
+
+    def queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
-            self._turns.add(_turn(entry.operation))
+            self.turns.add(entry.operation)
             self.go_on()
 
-    def resume(self, entry: Entry) -> None:
-        """An earlier hub has handed it over, or was about to."""
-        self._turns.runs(_turn(entry.operation))
-        self._recovery.doubt(entry.id)
+    def resume(self, entry: ActiveOperation) -> None:
+        """Go on with an operation that an earlier hub has handed over, or was about to."""
+        self.turns.runs(entry.operation)
+        self._doubt(entry.id)
         self._handed_over(entry)
 
     def go_on(self) -> None:
-        """Whoever may run now is started."""
-        if not self._under_way.loaded.is_set():
+        if not self.loaded.is_set():
             return  # it is not known yet who runs
-        while (operation_id := self._turns.next()) is not None:
-            if entry := self._under_way.get(operation_id):
-                self._spawn(self._start(entry))
+        while (operation_id := self.turns.next()) is not None:
+            if entry := self.entries.get(operation_id):
+                self.spawn(self._start(entry))
 
     def leave(self, operation_id: str) -> None:
-        """It wants no turn any more, or has had it."""
-        self._turns.done(operation_id)
+        self.turns.done(operation_id)
         self.go_on()
 
-    def stop(self, entry: Entry, reason: str | None) -> bool:
-        """Have a running one ended. False: its end is there already."""
+    def stop(self, entry: ActiveOperation, reason: str | None) -> bool:
+        """End a running operation. False: it has ended already."""
         if entry.ending:
             return False
         entry.cancelled, entry.reason = True, reason
         if entry.handed_over:
-            self._spawn(self._stop(entry))
+            self.spawn(self._stop(entry))
         return True
 
-    async def run(self) -> None:
-        await self._recovery.run()
-
     async def close(self) -> None:
-        """Whoever waits goes on waiting, for the next hub. What is stored as running, and would be
-        taken for interrupted, is handed over."""
+        """Start nothing more. Orders that are stored as running are handed over, or the next hub
+        would take them for interrupted."""
         self._closing = True
         if self._starting:
-            await first_of(asyncio.wait(set(self._starting)), self._clock.sleep(LAST))
+            await race(asyncio.wait(set(self._starting)), self.clock.sleep(CLOSE_WITHIN_SECONDS))
 
-    async def _start(self, entry: Entry) -> None:
+    async def _start(self, entry: ActiveOperation) -> None:
         if self._closing:
             return
         this = asyncio.current_task()
         assert this is not None
         self._starting.add(this)
-        try:
-            await self._hand_over(entry)
-        finally:
-            self._starting.discard(this)
+        this.add_done_callback(self._starting.discard)
+        await self._hand_over(entry)
 
-    async def _hand_over(self, entry: Entry) -> None:
-        now = self._clock.time()
-        if not await self._under_way.save(
-            entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now
-        ):
+    async def _hand_over(self, entry: ActiveOperation) -> None:
+        now = self.clock.time()
+        if not await self.save(entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now):
             return
+        end: End | None = None
         try:
             order = await asyncio.to_thread(self._order, entry.operation)  # looks at the disk
         except Exception:
             log.exception("operation %s cannot be prepared", entry.id)
             end = End(id=entry.id, how="not_started", ended_at=now, error=UNPREPARED)
-            await self._end(entry, end)
-            return
-        if entry.cancelled:
-            await self._end(entry, End(id=entry.id, how="stopped", ended_at=now))
-            return
+        else:
+            if entry.cancelled:
+                end = End(id=entry.id, how="stopped", ended_at=now)
         try:
-            await self._runner.start(order)
+            if end is None:
+                await self.runner.start(order)
         except NotHandedOver as error:
             end = End(id=entry.id, how="not_started", ended_at=now, error=str(error))
-            await self._end(entry, end)
-            return
         except RunnerUnavailable as error:
             log.warning("operation %s may run or not: %s", entry.id, error)
-            self._recovery.doubt(entry.id, str(error))
+            self._doubt(entry.id, str(error))
         except Exception:
             log.exception("operation %s may run or not", entry.id)
-            self._recovery.doubt(entry.id, UNPREPARED)
-        self._handed_over(entry)
+            self._doubt(entry.id, UNPREPARED)
+        if end is None:
+            self._handed_over(entry)
+        else:
+            await self._end(entry, end)
 
-    def _handed_over(self, entry: Entry) -> None:
+    def _handed_over(self, entry: ActiveOperation) -> None:
         entry.handed_over = True
-        self._spawn(self._look_when_overdue(entry))
+        self.spawn(self._look_when_overdue(entry))
         if entry.cancelled:
-            self._spawn(self._stop(entry))
+            self.spawn(self._stop(entry))
 
     def _order(self, operation: Operation) -> Order:
         plan = operation.plan
@@ -161,46 +245,85 @@ class Execution:
             executable=plan.executable,
             argv=plan.argv,
             folder=plan.folder,
-            environment=self._environment(plan.environment),
-            output=str(self._outputs.path(operation.id)),
+            environment=self.environment(plan.environment),
+            output=str(self.outputs.path(operation.id)),
             limit=plan.output_limit,
             timeout=plan.timeout,
         )
 
-    async def _stop(self, entry: Entry) -> None:
+    async def _stop(self, entry: ActiveOperation) -> None:
         while not (entry.ending or entry.over.is_set()):
             try:
-                await self._runner.stop(entry.id)
+                await self.runner.stop(entry.id)
                 return
             except RunnerUnavailable:
-                self._recovery.doubt(entry.id)
-                await self._clock.sleep(RETRY)
+                self._doubt(entry.id)
+                await self.clock.sleep(RETRY_AFTER_SECONDS)
 
-    async def _look_when_overdue(self, entry: Entry) -> None:
-        """The runner ends what takes too long. If even that is not heard of, ask what it knows."""
+    async def _look_when_overdue(self, entry: ActiveOperation) -> None:
+        """Ask the runner if its time-out has not been reported long after it was due."""
         operation = entry.operation
-        due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE
-        pause = max(due - self._clock.time(), OVERDUE)
-        while await first_of(entry.over.wait(), self._clock.sleep(pause)) is None:
+        due = (operation.started_at or 0.0) + operation.plan.timeout + OVERDUE_AFTER_SECONDS
+        pause = max(due - self.clock.time(), OVERDUE_AFTER_SECONDS)
+        while await race(entry.over.wait(), self.clock.sleep(pause)) is None:
             log.warning("operation %s should have ended long ago: looking for it", entry.id)
-            self._recovery.doubt(entry.id)
-            pause = OVERDUE
+            self._doubt(entry.id)
+            pause = OVERDUE_AFTER_SECONDS
 
-    # ── ends ──────────────────────────────────────────────────────────────────────────────────────
+    def _doubt(self, operation_id: str, why: str | None = None) -> None:
+        """Note that the runner may have it or not, after the last attempt to hand it over. `why`:
+        what went wrong."""
+        self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Ask the runner about doubtful operations, until cancelled."""
+        pause = ASK_AGAIN_SECONDS
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            try:
+                await self._find_out()
+                pause = ASK_AGAIN_SECONDS
+            except RunnerUnavailable as error:
+                log.warning("%d operations may run or not: %s", len(self._doubtful), error)
+                self._wanted.set()
+                await self.clock.sleep(pause)
+                pause = min(2 * pause, ASK_AGAIN_AT_MOST_SECONDS)
+
+    async def _find_out(self) -> None:
+        """:raises RunnerUnavailable: what was not found out is still doubtful."""
+        asked = dict(self._doubtful)
+        known = await self.runner.known()
+        for operation_id, why in asked.items():
+            if operation_id not in known:
+                await self.runner.stop(operation_id)  # in case the order comes after all
+                # An output is made before its process.
+                begun = why is None or await self.outputs.begun(operation_id)
+                how: How = "lost" if begun else "not_started"
+                now = self.clock.time()
+                self._found(End(id=operation_id, how=how, ended_at=now, error=why))
+            self._doubtful.pop(operation_id, None)
+        for operation_id, end in known.items():
+            if end is not None:
+                self._found(end)
+            elif operation_id not in self.entries:
+                log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
+                await self.runner.stop(operation_id)
 
     def _found(self, end: End) -> None:
-        self._spawn(self._take(end))
+        self.spawn(self._take(end))
 
     async def _take(self, end: End) -> None:
-        """An end that the runner knows of, perhaps not for the first time."""
-        await self._under_way.loaded.wait()
-        entry = self._under_way.get(end.id)
+        """Store an end that the runner reports, perhaps not for the first time."""
+        await self.loaded.wait()
+        entry = self.entries.get(end.id)
         if entry is None:
             await self._forget(end.id)  # it was stored by a hub that died before it said so
         elif entry.operation.stage is Stage.RUNNING:
             await self._end(entry, end)
 
-    async def _end(self, entry: Entry, end: End) -> None:
+    async def _end(self, entry: ActiveOperation, end: End) -> None:
         if entry.ending:
             return
         entry.ending = True
@@ -210,31 +333,77 @@ class Execution:
             "stage": stage_of(end),
             "started_at": None if unstarted else end.started_at or entry.operation.started_at,
             "ended_at": end.ended_at,
-            "result": result_of(end, await self._outputs.printed(entry.id), reason=entry.reason),
+            "result": result_of(end, await self.outputs.printed(entry.id), reason=entry.reason),
         }
-        await self._tell(replace(entry.operation, **changes))
-        await self._under_way.save(entry, was=Stage.RUNNING, **changes)
-        await self._forget(entry.id)
-
-    async def _tell(self, ended: Operation) -> None:
-        """Before the end is stored: after it nobody would come back to it if the hub died."""
+        # Announced before the end is stored: afterwards a crash would lose the announcement.
+        ended = replace(entry.operation, **changes)
         try:
-            await self._under_way.until_stored(lambda: self._announce(ended), ended.id)
+            await self.until_stored(lambda: self.announce(ended), ended.id)
         except Exception:
             log.exception("operation %s: nobody could be told of its end", ended.id)
+        await self.save(entry, was=Stage.RUNNING, **changes)
+        await self._forget(entry.id)
 
     async def _forget(self, operation_id: str) -> None:
         try:
-            await self._runner.forget(operation_id)
+            await self.runner.forget(operation_id)
         except RunnerUnavailable:
             log.info("operation %s: the runner keeps its end until it is told again", operation_id)
 
 
-def _turn(operation: Operation) -> Turn:
-    return Turn(
-        id=operation.id,
-        link=operation.call.link,
-        group=operation.group,
-        limit=operation.plan.concurrency,
-        synchronous=operation.plan.synchronous,
+UNKNOWN = "chatbridge or the machine was stopped, and nobody knows how it ended"
+LONGEST_LINE = 500
+LONGEST_ARGUMENT = 200
+
+
+def stage_of(end: End) -> Stage:
+    match end.how:
+        case "exited":
+            return Stage.SUCCEEDED if end.exit_code == 0 else Stage.FAILED
+        case "not_started":
+            return Stage.FAILED
+        case "timed_out":
+            return Stage.TIMED_OUT
+        case "stopped":
+            # Where nobody asked for it the runner says why.
+            return Stage.INTERRUPTED if end.error else Stage.CANCELLED
+        case "lost":
+            return Stage.INTERRUPTED
+
+
+def result_of(end: End, printed: Result, *, reason: str | None = None) -> Result:
+    """`reason`: why it was cancelled, if it was."""
+    stage = stage_of(end)
+    why = end.error or (UNKNOWN if stage is Stage.INTERRUPTED else None)
+    return replace(
+        printed,
+        exit_code=end.exit_code,
+        signal=end.signal,
+        size=end.size or printed.size,
+        left_out=end.left_out,
+        reason=reason if stage is Stage.CANCELLED else why,
     )
+
+
+def log_line(operation: Operation) -> str:
+    result = operation.result
+    code = "none" if result.exit_code is None else result.exit_code
+    ended = f"exit={code}" if result.signal is None else f"signal={result.signal}"
+    took = operation.took(operation.ended_at or 0.0)
+    return (
+        f"operation {operation.id} {operation.stage} {ended} "
+        f"seconds={took:.1f} argv={_command(operation.plan.argv)}"
+    )
+
+
+def _command(argv: tuple[str, ...]) -> str:
+    """Leave out whole arguments only: a part of a secret would not be recognised and redacted."""
+    shown: list[str] = []
+    for at, argument in enumerate(argv):
+        said = one_line(shlex.quote(argument))
+        if len(said) > LONGEST_ARGUMENT:
+            said = f"[{len(argument)} characters]"
+        if sum(map(len, shown)) + len(said) > LONGEST_LINE:
+            return " ".join([*shown, f"[{len(argv) - at} more]"])
+        shown.append(said)
+    return " ".join(shown)

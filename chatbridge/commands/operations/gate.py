@@ -1,7 +1,6 @@
-"""The gate: whether a command may run without asking, and what its owner says if it may not.
+"""Decides whether a command needs an approval, asks for it, and reads the verdict.
 
-Owns how an operation becomes an approval and how that is read afterwards. Only a person's word,
-given in time, lets it pass; whatever else happens does not.
+Only the word of a person, given in time, lets a command pass.
 """
 
 from __future__ import annotations
@@ -10,15 +9,15 @@ import logging
 import os
 import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from chatbridge.commands.definitions.definition import Approve
-from chatbridge.core import asks
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.waiting_calls import APPROVAL_FETCH_SECONDS
 from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
-from chatbridge.core.broker import Broker
-from chatbridge.core.callers import FETCHED_WITHIN
-from chatbridge.core.draw_approval import COMMANDS
+from chatbridge.core.cards.build import COMMANDS
 from chatbridge.core.errors import (
     AskEnded,
     CommandUnusable,
@@ -40,7 +39,7 @@ from chatbridge.core.model import (
 from chatbridge.core.operation import Operation, OperationStore, Plan
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.approval_subject import COMMAND, as_written, whole_first
+from chatbridge.tools.approvals.subject import COMMAND, as_written, whole_first
 
 log = logging.getLogger(__name__)
 
@@ -65,101 +64,61 @@ class Verdict:
     """Why not, in words for the agent and its owner."""
 
 
+@dataclass(frozen=True, slots=True)
 class Gate:
-    def __init__(
-        self, broker: Broker, *, store: OperationStore, clock: Clock, timeout: float | None
-    ) -> None:
-        """`timeout`: of approvals; None: as long as any ask's."""
-        self._broker = broker
-        self._store = store
-        self._clock = clock
-        self._timeout = timeout
+    broker: Broker
+    _: KW_ONLY
+    store: OperationStore
+    clock: Clock
+    timeout: float | None
+    """Of approvals; None: as long as any ask's."""
 
     async def needed(self, operation: Operation, approve: Approve) -> bool:
-        """Whether a person has to be asked first.
-
-        :raises ToolInputError: it is more than anybody could be asked to read.
-        :raises StoreError:
-        """
+        """Whether a person has to be asked first. :raises ToolInputError: nobody could read it all.
+        :raises StoreError:"""
         if approve == "never":
             return False
         request = await self._drawn_request(operation)
-        _check_readable(request)
-        if await self._broker.allowed_in_session(request, operation.call):
+        size = sum(len(question.subject.code) for question in request.questions if question.subject)
+        if size > MAX_CHARACTERS:
+            raise ToolInputError(
+                "The command is too long to be approved",
+                path="command",
+                given=f"{size:,} characters",
+                accepted=f"at most {MAX_CHARACTERS:,}; put what is long into a file",
+            )
+        if await self.broker.allowed_in_session(request, operation.call):
             log.info("operation %s: allowed for this session", operation.id)
             return False
         if approve != "once-per-session" or operation.grant is None:
             return True
-        return not await self._store.granted(link=operation.call.link, grant=operation.grant)
+        return not await self.store.granted(link=operation.call.link, grant=operation.grant)
 
     async def ask(self, operation: Operation) -> str:
         """Ask its owner; the approval's id. The same call asks once, however often it comes here
         before its response has arrived. The approval lives as long as the link of its agent, which
-        does not have to wait for it.
-
-        :raises CommandUnusable: too many wait already. :raises StoreError:
-        """
+        does not have to wait for it. :raises CommandUnusable: too many wait already. :raises
+        StoreError:"""
         try:
             request = await self._drawn_request(operation)
-            ask, _ = await self._broker.ask(request, operation.call)
+            ask, _ = await self.broker.ask(request, operation.call)
         except TooManyOpenAsks as error:  # its own words are for those who can wait for an answer
             raise CommandUnusable(TOO_MANY) from error
-        await self._broker.callers.ticket(operation.call)
+        await self.broker.waiting_calls.ticket(operation.call)
         log.info("ask %s operation=%s", ask.id, operation.id)
         return ask.id
 
     async def verdict(self, ask_id: str) -> Verdict:
-        """Wait for it, however long that takes."""
         try:
-            ask = await self._broker.ended(ask_id)
+            ask = await self.broker.ended(ask_id)
         except UnknownAsk:
             return Verdict(allowed=False, reason=UNKNOWN)
-        return self._read(ask)
-
-    async def withdraw(self, ask_id: str) -> None:
-        """Nobody needs it any more. One that has ended stays as it is. :raises StoreError:"""
-
-        def change(ask: Ask) -> Ask:
-            return asks.withdrawn(ask, now=self._clock.time()) if ask.open else ask
-
-        with suppress(UnknownAsk, AskEnded):
-            await self._broker.change(ask_id, change)
-
-    async def _drawn_request(self, operation: Operation) -> AskRequest:
-        weight = sum(map(len, operation.plan.argv))
-        return await off_loop(partial(self._request, operation), weight=weight)
-
-    def _request(self, operation: Operation) -> AskRequest:
-        plan = operation.plan
-        subject = Subject(
-            code=_as_run(plan),
-            language="bash",
-            folder=as_written(plan.folder),
-            destructive=plan.destructive,
-            beyond=_beyond(operation),
-        )
-        question = Question(
-            id="approval",
-            text=COMMAND,
-            type=QuestionType.APPROVAL,
-            subject=whole_first(subject),
-        )
-        return AskRequest(
-            project=operation.project,
-            agent=operation.agent,
-            tool=operation.tool,
-            dialect=COMMANDS,
-            questions=(question,),
-            timeout=self._timeout,
-        )
-
-    def _read(self, ask: Ask) -> Verdict:
         match ask.status:
             case Status.ANSWERED if ask.outcome and ask.outcome.answers:
                 (answer,) = ask.outcome.answers
                 if answer.values and answer.values[0] in _ALLOWING:
                     # No hub was there to hear it: what it was meant for may be long over.
-                    late = self._clock.time() - ask.outcome.at > FETCHED_WITHIN
+                    late = self.clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
                     return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
                 return _refused(DENIED, answer.custom_text)
             case Status.TIMED_OUT:
@@ -169,6 +128,46 @@ class Gate:
             case _:
                 return Verdict(allowed=False, reason=WITHDRAWN)
 
+    async def withdraw(self, ask_id: str) -> None:
+        """Withdraw an approval that is still open. :raises StoreError:"""
+
+        def change(ask: Ask) -> Ask:
+            return transitions.withdraw(ask, now=self.clock.time()) if ask.open else ask
+
+        with suppress(UnknownAsk, AskEnded):
+            await self.broker.change(ask_id, change)
+
+    async def _drawn_request(self, operation: Operation) -> AskRequest:
+        weight = sum(map(len, operation.plan.argv))
+        return await off_loop(partial(self._request, operation), weight=weight)
+
+    def _request(self, operation: Operation) -> AskRequest:
+        plan = operation.plan
+        beyond = None
+        if operation.grant is not None:
+            title = shortened(one_line(operation.title), TITLE)
+            beyond = (
+                f"Allowing it allows every {title} of this agent, with any arguments, "
+                "until its session ends."
+            )
+        subject = Subject(
+            code=_as_run(plan),
+            language="bash",
+            folder=as_written(plan.folder),
+            destructive=plan.destructive,
+            beyond=beyond,
+        )
+        text, kind = COMMAND, QuestionType.APPROVAL
+        question = Question(id="approval", text=text, type=kind, subject=whole_first(subject))
+        return AskRequest(
+            project=operation.project,
+            agent=operation.agent,
+            tool=operation.tool,
+            dialect=COMMANDS,
+            questions=(question,),
+            timeout=self.timeout,
+        )
+
 
 def _as_run(plan: Plan) -> str:
     """The command with the file that is run in front, whatever its name leads to. Where the file
@@ -177,27 +176,6 @@ def _as_run(plan: Plan) -> str:
     name, file = os.path.basename(program), os.path.basename(plan.executable)
     named = [] if file.startswith(name) else ["exec", "-a", program]
     return shlex.join([*named, plan.executable, *arguments])
-
-
-def _check_readable(request: AskRequest) -> None:
-    size = sum(len(question.subject.code) for question in request.questions if question.subject)
-    if size > MAX_CHARACTERS:
-        raise ToolInputError(
-            "The command is too long to be approved",
-            path="command",
-            given=f"{size:,} characters",
-            accepted=f"at most {MAX_CHARACTERS:,}; put what is long into a file",
-        )
-
-
-def _beyond(operation: Operation) -> str | None:
-    if operation.grant is None:
-        return None
-    title = shortened(one_line(operation.title), TITLE)
-    return (
-        f"Allowing it allows every {title} of this agent, with any arguments, "
-        "until its session ends."
-    )
 
 
 def _refused(sentence: str, words: str | None) -> Verdict:

@@ -1,8 +1,4 @@
-"""Operations: recorded, approved, queued, run, and their ends stored, across restarts of the hub.
-
-Owns the life of an operation as a whole, and its approval. What is run and whether it may be is
-decided before (`argv`, `gate`), the processes are the runner's.
-"""
+"""The life of an operation: recorded, approved, queued, run, its end stored, across restarts."""
 
 from __future__ import annotations
 
@@ -10,48 +6,38 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Protocol
 
-from chatbridge.commands.operations.execution import Execution
+from chatbridge.commands.operations.execution import (
+    ActiveOperation,
+    Execution,
+    Spawn,
+    log_line,
+)
+from chatbridge.commands.operations.fair_queue import FairQueue
+from chatbridge.commands.operations.gate import Verdict
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.results import log_line
-from chatbridge.commands.operations.running import Runner
-from chatbridge.commands.operations.under_way import Entry, Spawn, UnderWay
-from chatbridge.core.beside import first_of
+from chatbridge.commands.operations.runner_client import Runner
 from chatbridge.core.errors import ChatbridgeError, StoreError, UnknownOperation
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
 SHORTEST_PREFIX = 8
 LISTED = 10
-BACK_WITHIN = 30.0
-"""Links of an earlier hub find this one within seconds."""
+BACK_WITHIN_SECONDS = 30.0
+"""Links of an earlier hub connect within seconds."""
 GONE = "its agent had gone before its turn came, so it was not run"
 UNASKED = "its owner could not be asked; the hub's log says why"
-
-
-class Said(Protocol):
-    @property
-    def allowed(self) -> bool: ...
-    @property
-    def reason(self) -> str | None: ...
 
 
 class Approvals(Protocol):
     """`gate`, as it is needed here."""
 
     async def ask(self, operation: Operation) -> str: ...
-    async def verdict(self, ask_id: str) -> Said: ...
+    async def verdict(self, ask_id: str) -> Verdict: ...
     async def withdraw(self, ask_id: str) -> None: ...
-
-
-async def _nobody(operation: Operation) -> None:
-    """Is told."""
-
-
-async def _at_once(link: str) -> None:
-    """Every link is there."""
 
 
 class Operations:
@@ -67,45 +53,39 @@ class Operations:
         concurrency: int,
         spawn: Spawn,
         on_end: Callable[[Operation], None],
-        announce: Callable[[Operation], Awaitable[None]] = _nobody,
-        back: Callable[[str], Coroutine[Any, Any, None]] = _at_once,
+        announce: Callable[[Operation], Awaitable[None]],
+        back: Callable[[str], Coroutine[Any, Any, None]],
     ) -> None:
         """`announce` is told how something that ran has ended, before that is stored, and again if
         the hub dies in between. `on_end` is told of every end when it is stored, once. `back`
         returns when this link is connected."""
-        self._store = store
-        self._gate = gate
-        self._clock = clock
-        self._spawn = spawn
-        self._on_end = on_end
-        self._back = back
-        self._under_way = UnderWay(store, clock=clock, spawn=spawn, over=self._over)
+        self._store, self._gate, self._clock = store, gate, clock
+        self._spawn, self._on_end, self._back = spawn, on_end, back
         self._execution = Execution(
-            self._under_way,
-            runner,
+            store=store,
+            runner=runner,
             clock=clock,
             outputs=outputs,
             environment=environment,
-            concurrency=concurrency,
+            turns=FairQueue(concurrency),
             spawn=spawn,
             announce=announce,
+            over=self._over,
         )
 
     async def begin(self, operation: Operation) -> Operation:
         """Record it, then have it approved or queued. A repeated call's is the one of before.
-
-        :raises TooManyOperations: nothing was recorded.
-        :raises StoreError: nothing was recorded.
-        """
-        await self._under_way.loaded.wait()
-        self._under_way.check_room(operation)
-        entry = self._under_way.put(operation)
-        return await self._under_way.by_itself(lambda: self._begin(entry))
+        :raises TooManyOperations: nothing was recorded. :raises StoreError: nothing was
+        recorded."""
+        await self._execution.loaded.wait()
+        self._execution.check_room(operation)
+        entry = self._execution.put(operation)
+        return await self._execution.by_itself(lambda: self._begin(entry))
 
     async def ended(self, operation_id: str) -> Operation:
         """Wait until it has ended, however long that takes. :raises UnknownOperation:"""
-        await self._under_way.loaded.wait()
-        if (entry := self._under_way.get(operation_id)) is not None:
+        await self._execution.loaded.wait()
+        if (entry := self._execution.entries.get(operation_id)) is not None:
             await entry.over.wait()
         found = await self._store.get(operation_id)
         if found is None:
@@ -113,7 +93,7 @@ class Operations:
         return found
 
     async def find(self, operation_id: str, *, project: str) -> Operation:
-        """By its id or the beginning of it. :raises UnknownOperation:"""
+        """Find an operation by its id or the beginning of it. :raises UnknownOperation:"""
         if len(operation_id) >= SHORTEST_PREFIX:
             found = await self._store.by_prefix(project=project, prefix=operation_id)
             if len(found) == 1:
@@ -122,7 +102,7 @@ class Operations:
         raise UnknownOperation(operation_id, known=tuple(each.id for each in there))
 
     async def listed(self, *, project: str, limit: int) -> list[Operation]:
-        """Those on the way first, then the newest that have ended."""
+        """Active operations first, then the newest that have ended."""
         return list(await self._store.of_project(project=project, limit=limit))
 
     async def cancel(
@@ -131,30 +111,30 @@ class Operations:
         """End it, with its whole process group; returns when it has ended. False: it had ended
         already. :raises UnknownOperation:"""
         found = await self.find(operation_id, project=project)
-        await self._under_way.loaded.wait()
-        entry = self._under_way.get(found.id)
+        await self._execution.loaded.wait()
+        entry = self._execution.entries.get(found.id)
         if entry is None:
             return await self.ended(found.id), False
-        cancelled = await self._under_way.by_itself(lambda: self._cancel(entry, reason))
+        cancelled = await self._execution.by_itself(lambda: self._cancel(entry, reason))
         ended = await self.ended(found.id)
         return ended, cancelled and ended.stage is Stage.CANCELLED
 
     async def delivered(self, call: CallName) -> None:
-        """The response to this call is with its client. :raises StoreError:"""
+        """Note that the client has the response to this call. :raises StoreError:"""
         await self._store.delivered(call)
 
     def on_the_way(self, operation_id: str) -> bool:
-        """Before it is known what an earlier hub has begun, anything may be."""
-        return not self._under_way.loaded.is_set() or operation_id in self._under_way
+        """Whether it is active. Until those of an earlier hub are loaded, any may be."""
+        return not self._execution.loaded.is_set() or operation_id in self._execution.entries
 
     async def run(self) -> None:
         """Go on with what an earlier hub has begun, and with what cannot be known at once, until
         cancelled."""
-        unended = await self._under_way.until_stored(self._store.unended, "what is on the way")
+        unended = await self._execution.until_stored(self._store.unended, "what is on the way")
         for operation in unended:
-            if operation.id in self._under_way:
+            if operation.id in self._execution.entries:
                 continue  # this was begun before, and failed in the middle
-            entry = self._under_way.put(operation)
+            entry = self._execution.put(operation)
             match operation.stage:
                 case Stage.AWAITING_APPROVAL:
                     self._spawn(self._follow(entry))
@@ -166,11 +146,11 @@ class Operations:
                     self._execution.resume(entry)
         if unended:
             log.info("%d operations of an earlier hub go on", len(unended))
-        self._under_way.loaded.set()
+        self._execution.loaded.set()
         self._execution.go_on()
         await self._execution.run()
 
-    async def _queue_if_back(self, entry: Entry) -> None:
+    async def _queue_if_back(self, entry: ActiveOperation) -> None:
         """Its turn had not come when the hub ended. That may be long ago, and what an agent that
         has gone wanted then nobody may want now."""
 
@@ -178,23 +158,23 @@ class Operations:
             await self._back(entry.operation.call.link)
             return True
 
-        if await first_of(back(), self._clock.sleep(BACK_WITHIN)):
+        if await race(back(), self._clock.sleep(BACK_WITHIN_SECONDS)):
             self._execution.queue(entry)
         else:
             await self._end(entry, Stage.INTERRUPTED, was=Stage.QUEUED, reason=GONE)
 
     async def close(self) -> None:
-        """Before the hub ends, and with it what was spawned: nothing more is started."""
+        """Start nothing more. Call it before spawned tasks are cancelled."""
         await self._execution.close()
 
-    async def _begin(self, entry: Entry) -> Operation:
+    async def _begin(self, entry: ActiveOperation) -> Operation:
         try:
             kept = await self._store.add(entry.operation)
         except BaseException:
-            self._under_way.remove(entry)
+            self._execution.remove(entry)
             raise
         if kept.id != entry.id:
-            self._under_way.remove(entry)
+            self._execution.remove(entry)
             return kept
         if entry.operation.stage is Stage.QUEUED:
             self._execution.queue(entry)
@@ -206,8 +186,8 @@ class Operations:
         self._spawn(self._follow(entry))
         return entry.operation
 
-    async def _ask(self, entry: Entry) -> None:
-        """Have its owner asked. :raises StoreError: not yet."""
+    async def _ask(self, entry: ActiveOperation) -> None:
+        """Ask its owner. :raises StoreError: the owner was not asked yet."""
         was = Stage.AWAITING_APPROVAL
         try:
             ask_id = await self._gate.ask(entry.operation)
@@ -220,18 +200,17 @@ class Operations:
             log.exception("operation %s: its owner could not be asked", entry.id)
             await self._end(entry, Stage.FAILED, was=was, reason=UNASKED)
             return
-        if not await self._under_way.save(entry, was=was, ask_id=ask_id):
+        if not await self._execution.save(entry, was=was, ask_id=ask_id):
             await self._withdraw(ask_id)
 
-    async def _follow(self, entry: Entry) -> None:
-        """From the question to what comes of it."""
+    async def _follow(self, entry: ActiveOperation) -> None:
         if entry.operation.ask_id is None and not entry.over.is_set():
-            await self._under_way.until_stored(lambda: self._ask(entry), entry.id)
+            await self._execution.until_stored(lambda: self._ask(entry), entry.id)
         ask_id, was = entry.operation.ask_id, entry.operation.stage
         if ask_id is None or entry.over.is_set():
             return
         try:
-            said = await self._under_way.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
+            said = await self._execution.until_stored(lambda: self._gate.verdict(ask_id), entry.id)
         except ChatbridgeError as error:
             await self._end(entry, Stage.DENIED, was=was, reason=str(error))
             return
@@ -241,13 +220,13 @@ class Operations:
             return
         if not said.allowed:
             await self._end(entry, Stage.DENIED, was=was, reason=said.reason)
-        elif was is Stage.QUEUED or await self._under_way.save(
+        elif was is Stage.QUEUED or await self._execution.save(
             entry, was=was, stage=Stage.QUEUED, approved=True
         ):
             self._execution.queue(entry)
 
-    async def _cancel(self, entry: Entry, reason: str | None) -> bool:
-        """False: it has ended by itself."""
+    async def _cancel(self, entry: ActiveOperation, reason: str | None) -> bool:
+        """End it. False: it has ended by itself."""
         while not entry.over.is_set():
             was = entry.operation.stage
             if was is Stage.RUNNING:
@@ -258,13 +237,15 @@ class Operations:
                 return True
         return False
 
-    async def _end(self, entry: Entry, stage: Stage, *, was: Stage, reason: str | None) -> bool:
-        """It ends before it has run."""
+    async def _end(
+        self, entry: ActiveOperation, stage: Stage, *, was: Stage, reason: str | None
+    ) -> bool:
+        """End an operation that has not run."""
         now, result = self._clock.time(), Result(reason=reason)
-        return await self._under_way.save(entry, was=was, stage=stage, ended_at=now, result=result)
+        return await self._execution.save(entry, was=was, stage=stage, ended_at=now, result=result)
 
     async def _withdraw(self, ask_id: str) -> None:
-        await self._under_way.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
+        await self._execution.until_stored(lambda: self._gate.withdraw(ask_id), f"ask {ask_id}")
 
     def _over(self, operation: Operation) -> None:
         self._execution.leave(operation.id)

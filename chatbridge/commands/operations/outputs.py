@@ -1,39 +1,33 @@
-"""What commands printed: one file for each operation, in a folder of the hub's own.
+"""What commands printed: one file for each operation, in a folder of the hub.
 
-Owns the folder and the names in it. The runner writes the files, and beside one whether
-the command runs and how it ended, until that is stored.
+The runner writes these files. Beside each it records that the command runs and how it ended, until
+the hub has stored that.
 """
 
 from __future__ import annotations
 
 import asyncio
 import codecs
+import logging
 import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from chatbridge.commands.runner.records import END, RUNNING
+from chatbridge.core.errors import StoreError
+from chatbridge.core.operation import OperationStore, Result
+from chatbridge.core.ports import Clock
 
 HEAD, TAIL = 4_000, 12_000
 """How many characters of an output's beginning and end are kept with its result."""
 LARGEST_CHARACTER = 4
-"""Bytes of one in UTF-8."""
 _ID = re.compile(r"[0-9a-z]+(?:-[0-9a-z]+)*")
 _BESIDE = ("", RUNNING, END, f"{END}.new")
 _OURS = re.compile(rf"({_ID.pattern})\.txt({'|'.join(map(re.escape, _BESIDE))})")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Printed:
-    """Both ends of an output; all of it is in `head` if `tail` is empty."""
-
-    head: str = ""
-    tail: str = ""
-    size: int = 0
-    """Bytes in the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,74 +52,63 @@ class Outputs:
         return self.folder / f"{operation_id}.txt"
 
     async def begun(self, operation_id: str) -> bool:
-        """Whether it was ever about to be run: its file is made before its process."""
+        """Whether its output exists. It is made before the process."""
         return await asyncio.to_thread(os.path.lexists, self.path(operation_id))
 
-    async def printed(self, operation_id: str) -> Printed:
+    async def printed(self, operation_id: str) -> Result:
         """Both ends, without reading what is between them."""
         return await asyncio.to_thread(_printed, self.path(operation_id))
 
     async def whole(self, operation_id: str) -> bytes | None:
-        """All that was kept of it; None if there is nothing, or nothing any more. For any text
-        that somebody gives as an id."""
+        """All that was kept of it, whatever somebody gives as an id; None if there is nothing."""
         if not _ID.fullmatch(operation_id):
             return None
-        return await asyncio.to_thread(_read, self.path(operation_id))
+
+        def read() -> bytes | None:
+            try:
+                with _open(self.path(operation_id)) as file:
+                    return file.read()
+            except OSError:
+                return None
+
+        return await asyncio.to_thread(read)
 
     async def kept(self) -> list[Kept]:
-        """What there is, of whomever, oldest first."""
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
-        """Whatever there is of it."""
         await asyncio.to_thread(_remove, self.path(operation_id))
 
 
 def _open(path: Path) -> BinaryIO:
-    """:raises OSError:"""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     return open(os.open(path, flags), "rb")
 
 
-def _read(path: Path) -> bytes | None:
-    try:
-        with _open(path) as file:
-            return file.read()
-    except OSError:
-        return None
-
-
-def _printed(path: Path) -> Printed:
-    """Nothing, if there is nothing or it cannot be read: how it ended is worth more."""
+def _printed(path: Path) -> Result:
+    """Empty if the output is missing or unreadable: the end must be stored all the same."""
     try:
         with _open(path) as file:
             return _both_ends(file)
     except OSError:
-        return Printed()
+        return Result()
 
 
-def _both_ends(file: BinaryIO) -> Printed:
+def _both_ends(file: BinaryIO) -> Result:
     size = os.fstat(file.fileno()).st_size
     if size > (HEAD + TAIL) * LARGEST_CHARACTER:
         beginning = file.read(HEAD * LARGEST_CHARACTER)
         file.seek(size - TAIL * LARGEST_CHARACTER)
         end = file.read(TAIL * LARGEST_CHARACTER)
-        return Printed(head=_text(beginning)[:HEAD], tail=_whole_characters(end)[-TAIL:], size=size)
+        # Without characters that are cut, at the end of the one and the beginning of the other.
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
+        cut = next((i for i, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
+        tail = end[cut:].decode("utf-8", "replace")
+        return Result(head=head[:HEAD], tail=tail[-TAIL:], size=size)
     text = file.read().decode("utf-8", "replace")
     if len(text) > HEAD + TAIL:
-        return Printed(head=text[:HEAD], tail=text[-TAIL:], size=size)
-    return Printed(head=text, size=size)
-
-
-def _text(beginning: bytes) -> str:
-    """Without the character that the cut went through."""
-    return codecs.getincrementaldecoder("utf-8")("replace").decode(beginning)
-
-
-def _whole_characters(end: bytes) -> str:
-    """The same for a cut before it: what continues a character has lost its beginning."""
-    cut = next((at for at, byte in enumerate(end[:LARGEST_CHARACTER]) if byte & 0xC0 != 0x80), 0)
-    return end[cut:].decode("utf-8", "replace")
+        return Result(head=text[:HEAD], tail=text[-TAIL:], size=size)
+    return Result(head=text, size=size)
 
 
 def _kept(folder: Path) -> list[Kept]:
@@ -138,13 +121,84 @@ def _kept(folder: Path) -> list[Kept]:
                 status = entry.stat(follow_symlinks=False)
                 size, changed_at = found.get(ours[1], (0, 0.0))
                 found[ours[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
-    kept = [
-        Kept(id=operation_id, size=size, changed_at=changed_at)
-        for operation_id, (size, changed_at) in found.items()
-    ]
+    kept = [Kept(id=it, size=size, changed_at=at) for it, (size, at) in found.items()]
     return sorted(kept, key=lambda each: each.changed_at)
 
 
 def _remove(path: Path) -> None:
     for suffix in _BESIDE:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_SECONDS = 3600.0
+MEGABYTE = 1_000_000
+MOST = 10_000
+"""Operations that are kept, however young: each has up to 16 KB of its output in the database."""
+AT_ONCE = 200
+"""Rows in one transaction: an answer can pass between two of them."""
+
+
+@dataclass(eq=False, slots=True)
+class Sweeping:
+    store: OperationStore
+    outputs: Outputs
+    _: KW_ONLY
+    clock: Clock
+    retention: float
+    """Seconds."""
+    max_disk: int
+    """Megabytes of all outputs together."""
+    on_the_way: Callable[[str], bool]
+    strays_looked_for: bool = False
+
+    async def run(self) -> None:
+        """Now and every hour, until cancelled."""
+        while True:
+            try:
+                await self.sweep()
+            except (StoreError, OSError) as error:
+                log.warning("operations were not swept, the next try is in an hour: %s", error)
+            await self.clock.sleep(SWEEP_EVERY_SECONDS)
+
+    async def sweep(self) -> None:
+        """:raises StoreError: :raises OSError: it can be tried again at any time."""
+        rows = await self._remove_old()
+        kept = await self.outputs.kept()
+        if not self.strays_looked_for:
+            kept = await self._remove_strays(kept)
+            self.strays_looked_for = True
+        outputs = await self._remove_beyond(kept)
+        if rows or outputs:
+            log.info("swept %d ended operations, and %d outputs for room", rows, outputs)
+
+    async def _remove_old(self) -> int:
+        before, number = self.clock.time() - self.retention, 0
+        while ids := await self.store.remove(before=before, keep=MOST, limit=AT_ONCE):
+            for operation_id in ids:
+                await self.outputs.remove(operation_id)
+            number += len(ids)
+        return number
+
+    async def _remove_strays(self, kept: list[Kept]) -> list[Kept]:
+        """Outputs whose row a hub removed that died then. Rows are there before their outputs."""
+        with_row = []
+        for each in kept:
+            if self.on_the_way(each.id) or await self.store.get(each.id) is not None:
+                with_row.append(each)
+            else:
+                await self.outputs.remove(each.id)
+        return with_row
+
+    async def _remove_beyond(self, kept: list[Kept]) -> int:
+        """The oldest first, until the rest has room."""
+        size, number = sum(each.size for each in kept), 0
+        for each in kept:
+            if size <= self.max_disk * MEGABYTE:
+                break
+            if not self.on_the_way(each.id):
+                await self.outputs.remove(each.id)
+                size -= each.size
+                number += 1
+        return number

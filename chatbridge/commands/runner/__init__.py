@@ -12,6 +12,14 @@ the runner `{"has": "id"}` (its process is there, or its end follows), `{"ended"
 `{"forgot": "id"}`, and `{"replaced": true}` to a hub that another has taken the place of.
 `{"do": "leave"}` lets it end as soon as nothing runs. These stay in every protocol: `{"hub": …}`,
 its answer's `runner`, `leave`.
+
+    __main__: the process
+    start: starts a runner, or finds the one that runs
+    service: the main loop
+    connection: a connection of a hub, and the orders that come over it
+    child: one command from its start to its end
+    processes: the processes of an operation, and signals to them
+    records: the files of an operation: its output, whether it runs, how it ended
 """
 
 from __future__ import annotations

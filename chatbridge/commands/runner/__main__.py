@@ -12,7 +12,7 @@ import json
 import os
 import sys
 
-from chatbridge import descriptors, rendezvous
+from chatbridge import lock_file, runtime_paths, sockets
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.core.errors import ChatbridgeError
 
@@ -21,21 +21,21 @@ GRACE, LINGER = 5.0, 10.0
 
 def main(words: list[str]) -> int:
     if words[-1].startswith(start.DESCRIPTORS):
-        descriptors.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
-    # Only now: `spawn` notes the limit that it finds, for the commands.
+        sockets.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
+    # Only now: `child` notes the limit that it finds, for the commands.
     from chatbridge.commands.runner.service import Service
 
     state = words[0]
     grace, linger = (float(words[1]), float(words[2])) if len(words) > 2 else (GRACE, LINGER)
     os.umask(0o022)  # the commands': files of the runner's own are made with their modes
     try:
-        rendezvous.make_private(state)
-        lock = rendezvous.try_lock(start.lock_path(state))
+        runtime_paths.make_private(state)
+        lock = lock_file.try_lock(start.lock_path(state))
         if lock is None:
             return 0  # another was quicker
         path = start.socket_path(state)
-        listener = rendezvous.bind_socket(path)
-        log = os.open(rendezvous.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        listener = runtime_paths.bind_socket(path)
+        log = os.open(runtime_paths.log_path(state), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except (ChatbridgeError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1

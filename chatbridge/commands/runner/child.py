@@ -1,53 +1,32 @@
-"""One command from its start to its end: its process, its output, its bounds.
+"""One command from its start to its end: its process, its output, its limits.
 
-Time is monotonic, and stands still while the machine is suspended: so does the command. The first
-process stays a zombie until all is over, because until then its number, which is that of the
-session and the group, cannot become another's.
+Time is monotonic and stands still while the machine is suspended, as the command does. The first
+process is not reaped until all is over: until then nobody else can get its pid, which is also the
+id of the session and the group.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import signal
 import time
 
-from chatbridge.commands.runner import processes, records, spawn
-from chatbridge.commands.runner.order import Order
-from chatbridge.commands.runner.output import Output
+from chatbridge.commands.runner import processes, records
+from chatbridge.commands.runner.connection import Order
+from chatbridge.commands.runner.records import Output
 
 DRAIN = 0.25
 """Seconds for what others of its processes still print when the first one has gone."""
 GIVE_UP = 5.0
-"""Seconds after SIGKILL: a process that the kernel holds may take for ever."""
+"""Seconds after SIGKILL. A process that the kernel holds may never end."""
 _CHUNK = 1 << 16
 _SHORT, _LONG = 0.02, 0.5
 
 
 class Child:
-    """Its process runs when it has been made.
-
-    :raises NotStarted: nothing was started.
-    """
-
-    __slots__ = (
-        "_drained_by",
-        "_error",
-        "_exit",
-        "_exited_at",
-        "_grace",
-        "_kill_at",
-        "_output",
-        "_pause",
-        "_signalled",
-        "living",
-        "look_at",
-        "mark",
-        "order",
-        "pid",
-        "pipe",
-        "started_at",
-        "stopping",
-    )
+    """Its process runs when it has been made. :raises NotStarted: nothing was started."""
 
     def __init__(self, order: Order, *, place: str, grace: float, now: float) -> None:
         self.order = order
@@ -70,9 +49,7 @@ class Child:
         self._output = _output(order, self.started_at)
         environment = {**order.environment, processes.MARK: self.mark}
         try:
-            self.pid, pipe = spawn.spawn(
-                order.executable, order.argv, environment, folder=order.folder
-            )
+            self.pid, pipe = spawn(order.executable, order.argv, environment, folder=order.folder)
         except BaseException:
             self._output.close()
             raise
@@ -82,7 +59,6 @@ class Child:
 
     @property
     def exited(self) -> bool:
-        """Its first process has gone."""
         return self._exit is not None
 
     def stop(self, how: str, now: float, *, error: str | None = None) -> None:
@@ -107,7 +83,7 @@ class Child:
         self.look_at = now if self.stopping else self._drained_by
 
     def read(self) -> bool:
-        """Take what it has printed. False: nobody can print anything any more."""
+        """Read what it has printed. False: the output has ended."""
         assert self.pipe is not None
         try:
             data = os.read(self.pipe, _CHUNK)
@@ -117,7 +93,7 @@ class Child:
         return bool(data)
 
     def look(self, now: float) -> bool:
-        """Do what is due. True: it is over."""
+        """Do what is due. True: the command is over."""
         if self.stopping is None:
             if self.exited:
                 return now >= self._drained_by
@@ -141,7 +117,7 @@ class Child:
         return False
 
     def finish(self) -> records.Record:
-        """Let go of everything; how it ended. What runs on of it can print no more."""
+        """Release everything and return how it ended. What is left of it cannot print any more."""
         if self.pipe is not None:
             for _ in range(2):  # as much as a pipe holds
                 self.read()
@@ -173,28 +149,21 @@ class Child:
 
 
 def not_started(order: Order, why: str) -> records.Record:
-    now = time.time()
-    return {
-        "id": order.id,
-        "output": order.output,
-        "how": "not_started",
-        "ended_at": now,
-        "error": why,
-    }
+    end: records.Record = {"id": order.id, "output": order.output, "how": "not_started"}
+    return {**end, "ended_at": time.time(), "error": why}
 
 
 def _output(order: Order, now: float) -> Output:
     """The file, after the record that the command runs. :raises NotStarted:"""
+    output = None
     try:
         output = Output(order.output, limit=order.limit)
-    except OSError as error:
-        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
-    try:
         records.begin(order.output, {"id": order.id, "started_at": now})
+        return output
     except OSError as error:
-        output.close()
-        raise spawn.NotStarted(f"its output cannot be written ({error.strerror})") from error
-    return output
+        if output is not None:
+            output.close()
+        raise NotStarted(f"its output cannot be written ({error.strerror})") from error
 
 
 def _group(pid: int) -> int | None:
@@ -202,3 +171,79 @@ def _group(pid: int) -> int | None:
         return os.getpgid(pid)
     except ProcessLookupError:
         return None
+
+
+_DEFAULTS = signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}
+"""Python ignores SIGPIPE, and whoever started the hub may have ignored others."""
+_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+"""As the runner found them: programs that count on a low number get it."""
+
+
+class NotStarted(Exception):
+    """Says why, in words for the agent and its owner."""
+
+
+def allow_files(wanted: int) -> int:
+    """Let the runner have that many open files; how many it really can."""
+    _, most = _files
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(wanted, _files[0]), most))
+    return max(wanted, _files[0])
+
+
+def spawn(
+    executable: str, argv: list[str], environment: dict[str, str], *, folder: str
+) -> tuple[int, int]:
+    """Start a process in a session of its own: its pid, and where to read its output. posix_spawn
+    knows no working directory, so the runner changes its own and back again: that is cheaper than
+    a fork, and errors come back as they are. :raises NotStarted:"""
+    for path in (executable, folder):
+        if not os.path.isabs(path):
+            raise NotStarted(f"{path} is not a whole path; nothing was started")
+    try:
+        reading, writing = os.pipe()
+    except OSError as error:
+        raise NotStarted(f"too much is open already ({error.strerror})") from error
+    now = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            why = f"the folder {folder} cannot be entered ({error.strerror})"
+            raise NotStarted(why) from error
+        resource.setrlimit(resource.RLIMIT_NOFILE, _files)
+        pid = os.posix_spawn(
+            executable,
+            argv,
+            environment,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, writing, 1),
+                (os.POSIX_SPAWN_DUP2, writing, 2),
+            ],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_DEFAULTS,
+        )
+        os.set_blocking(reading, False)
+    except BaseException as error:
+        os.close(reading)
+        if isinstance(error, OSError):
+            raise NotStarted(_why(executable, error)) from error
+        if isinstance(error, ValueError):  # a zero byte, or a character that is none
+            raise NotStarted(f"its arguments cannot be handed over ({error})") from error
+        raise
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, now)
+        os.chdir("/")
+        os.close(writing)
+    return pid, reading
+
+
+def _why(executable: str, error: OSError) -> str:
+    if error.errno == errno.ENOENT and os.path.exists(executable):
+        return f"{executable} could not be started: the program that its first line names is gone"
+    if error.errno == errno.E2BIG:
+        return f"{executable} could not be started: its arguments are too long for this machine"
+    return f"{executable} could not be started ({error.strerror})"

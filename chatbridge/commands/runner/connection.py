@@ -1,17 +1,17 @@
-"""One connection to the runner: lines of JSON in both directions, never waiting for the other end.
-
-Owns the bytes. What the messages mean is in `service.py`; they are described in `__init__.py`.
+"""One connection to the runner: lines of JSON in both directions, without blocking, and the orders
+in them. `service` acts on the messages; the package's docstring describes them.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from chatbridge import nesting
-from chatbridge.lines import LineReader, Overlong
+from chatbridge import safe_json
+from chatbridge.framing import LineReader, Overlong
 
 MAX_LINE = 16 * 1024 * 1024
 """Arguments and environment may be 2 MB on Linux, and JSON writes some bytes as six."""
@@ -100,9 +100,55 @@ def _parsed(line: bytes | Overlong) -> Message:
     if isinstance(line, Overlong):
         raise Garbage("a line is too long")
     try:
-        message = nesting.loads(line)
+        message = safe_json.loads(line)
     except ValueError:
         raise Garbage("a line is no JSON") from None
     if not isinstance(message, dict):
         raise Garbage("a line is no object")
     return message
+
+
+_LONGEST_TIMEOUT_SECONDS = 1e9
+"""Seconds, some decades: of a number without bounds no time can be counted."""
+
+
+class Order:
+    """`runner_client.Order` as it comes over the socket. It is no dataclass: importing dataclasses
+    would take longer than the rest of the runner's start."""
+
+    def __init__(self, given: object) -> None:
+        """:raises Garbage: it is no order."""
+        if not isinstance(given, dict):
+            raise Garbage("an order is no object")
+        self.id = _text(given, "id")
+        self.executable = _text(given, "executable")
+        self.folder = _text(given, "folder")
+        self.output = _text(given, "output")
+        argv, environment = given.get("argv"), given.get("environment")
+        if not isinstance(argv, list) or not argv or not _all_texts(argv):
+            raise Garbage("an order's argv is no list of texts")
+        if not isinstance(environment, dict) or not _all_texts(environment.values()):
+            raise Garbage("an order's environment is no object of texts")
+        limit, timeout = given.get("limit"), given.get("timeout")
+        if type(limit) is not int or limit < 0:
+            raise Garbage("an order's limit is no number of bytes")
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT_SECONDS:
+            raise Garbage("an order's timeout is no number of seconds")
+        self.argv: list[str] = argv
+        self.environment: dict[str, str] = environment
+        self.limit, self.timeout = limit, float(timeout)
+
+
+def _text(given: dict[str, object], name: str) -> str:
+    found = given.get(name)
+    if not isinstance(found, str) or not found or "\0" in found:
+        raise Garbage(f"an order's {name} is no text")
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise Garbage(f"an order's {name} can name no file") from None
+    return found
+
+
+def _all_texts(found: Iterable[object]) -> bool:
+    return all(isinstance(text, str) for text in found)

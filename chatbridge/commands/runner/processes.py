@@ -1,8 +1,8 @@
-"""Which processes belong to an operation, and signals to them. Used by the hub as well, for those
-of a runner that died.
+"""Finds the processes of an operation and signals them. The hub uses this, too, for processes of a
+runner that died.
 
-A command is a session of its own, and its whole environment has a mark: a process that has left
-the session is known by that. One that has left it and has cleaned its environment is on its own.
+A command is a session of its own, and its environment carries a mark, by which a process that has
+left the session is found. A process that has left it and cleaned its environment is not found.
 """
 
 from __future__ import annotations
@@ -24,13 +24,10 @@ def mark(operation_id: str, place: str) -> str:
 
 
 def living(sessions: Mapping[str, int], seen: Mapping[Process, str]) -> dict[str, set[Process]]:
-    """The processes of each mark, by one look at all there are, until nothing is left of them but
-    zombies.
-
-    `sessions` has for each mark the process that leads its session, or 0 if that one may be gone
-    and its number another's. `seen` has what earlier looks have found, with its mark: one that is
-    dying has no environment any more, and may still hold its memory, files and ports.
-    """
+    """The processes of each mark, zombies left out. `sessions` has the process that leads each
+    mark's session, or 0 if that one may be gone and its number another's. `seen` has what earlier
+    looks have found, with its mark: one that is dying has no environment any more, and may still
+    hold its memory, files and ports."""
     found: dict[str, set[Process]] = {carried: set() for carried in sessions}
     led = {leader: carried for carried, leader in sessions.items() if leader}
     try:

@@ -1,6 +1,6 @@
-"""The runner's one loop: the hub's messages, commands' outputs and ends, signals and time.
+"""The runner's main loop: messages of the hub, outputs and ends of commands, signals, time-outs.
 
-Owns which commands there are and who is told of them. Nothing in it waits but the selector.
+Nothing in it blocks but the selector.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ import time
 from collections.abc import Callable
 
 from chatbridge import sockets
-from chatbridge.commands.runner import PROTOCOL, processes, records, spawn
-from chatbridge.commands.runner.child import Child, not_started
-from chatbridge.commands.runner.connection import Connection, Garbage, Message
-from chatbridge.commands.runner.order import Order
+from chatbridge.commands.runner import PROTOCOL, processes, records
+from chatbridge.commands.runner.child import Child, NotStarted, allow_files, not_started
+from chatbridge.commands.runner.connection import Connection, Garbage, Message, Order
 
 MOST = 512
-"""Commands at once."""
 _SPARE_FILES = 64
 _MOST_ENDED = 4096
 """Ends that are held in memory; those beyond are in their files only."""
@@ -34,7 +32,7 @@ class Service:
     def __init__(self, *, listener: socket.socket, place: str, grace: float, linger: float) -> None:
         self._listener, self._place = listener, place
         self._grace, self._linger = grace, linger
-        self._most = min(MOST, (spawn.allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
+        self._most = min(MOST, (allow_files(2 * MOST + _SPARE_FILES) - _SPARE_FILES) // 2)
         self._selector = selectors.DefaultSelector()
         self._children: dict[str, Child] = {}
         self._ended: dict[str, records.Record] = {}
@@ -107,18 +105,14 @@ class Service:
             if now >= until:
                 newcomer.close("it did not say what it is")
         due = [child for child in self._children.values() if now >= child.look_at]
-        self._look_for_processes([child for child in due if child.stopping])
+        if stopping := [child for child in due if child.stopping]:
+            seen = {process: child.mark for child in stopping for process in child.living}
+            living = processes.living({child.mark: child.pid for child in stopping}, seen)
+            for child in stopping:
+                child.living = living[child.mark]
         for child in due:
             if child.look(now):
                 self._finish(child)
-
-    def _look_for_processes(self, stopping: list[Child]) -> None:
-        if not stopping:
-            return
-        seen = {process: child.mark for child in stopping for process in child.living}
-        living = processes.living({child.mark: child.pid for child in stopping}, seen)
-        for child in stopping:
-            child.living = living[child.mark]
 
     def _accept(self, _: int) -> None:
         try:
@@ -182,21 +176,19 @@ class Service:
         if order.id in self._children or order.id in self._ended:
             self._tell({"has": order.id})
             return
-        before = records.read(order.output + records.END)
-        if before is not None:  # an earlier runner had it
+        end = records.read(order.output + records.END)  # an earlier runner had it
+        if end is None and os.path.lexists(order.output):
+            # What is written beside it is not ours to touch.
+            end = not_started(order, "its output is there already: it ran before")
+        if end is not None:
             self._tell({"has": order.id})
-            self._tell({"ended": before})
+            self._tell({"ended": end})
             return
-        if os.path.lexists(order.output):  # and what is written beside it is not ours to touch
-            self._tell({"has": order.id})
-            self._tell({"ended": not_started(order, "its output is there already: it ran before")})
-            return
-        now = time.monotonic()
         try:
             if self._terminated or len(self._children) >= self._most:
-                raise spawn.NotStarted("no more commands can be run now; try again later")
-            child = Child(order, place=self._place, grace=self._grace, now=now)
-        except spawn.NotStarted as error:
+                raise NotStarted("no more commands can be run now; try again later")
+            child = Child(order, place=self._place, grace=self._grace, now=time.monotonic())
+        except NotStarted as error:
             self._tell({"has": order.id})
             self._end(not_started(order, str(error)))
             return

@@ -1,7 +1,7 @@
-"""Starting a runner, and finding the one that is there. Used by the hub, and by the runner itself.
+"""Starts a runner, or finds the one that runs. The hub and the runner use it.
 
-The process that is started takes the lock and the socket, goes on as a child of its own and ends:
-whoever waits for it knows then that the runner listens, and has no child to look after.
+The started process takes the lock and the socket, continues in a child, and exits. Whoever waits
+for it then knows that the runner listens, and has no child to reap.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import descriptors, rendezvous
+from chatbridge import bounded_read, runtime_paths, sockets
 from chatbridge.digests import sha256_hex
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
@@ -21,7 +21,6 @@ DESCRIPTORS = "descriptors="
 
 
 def place(state: str) -> str:
-    """A short name of the state directory."""
     return sha256_hex(os.fsencode(state))[:8]
 
 
@@ -31,12 +30,12 @@ def lock_path(state: str) -> str:
 
 def socket_path(state: str) -> str:
     """No longer than the hub's, so that it fits wherever that one does."""
-    return os.path.join(rendezvous.runtime_dir(state), f"run-{place(state)}.sock")
+    return os.path.join(runtime_paths.runtime_dir(state), f"run-{place(state)}.sock")
 
 
 def holder(state: str) -> tuple[str, int | None]:
     """Where the runner listens, or would, and its process as far as the lock file says so."""
-    found = rendezvous.read_json(lock_path(state))
+    found = bounded_read.read_json(lock_path(state))
     path, pid = found.get("socket"), found.get("pid")
     return (
         path if isinstance(path, str) else socket_path(state),
@@ -50,7 +49,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
     import subprocess  # slow to import, and the runner itself needs only the rest
 
     words = [sys.executable, "-P", "-m", "chatbridge.commands.runner", state, *map(str, bounds)]
-    before = descriptors.limit_before()
+    before = sockets.limit_before()
     if before is not None:
         words.append(f"{DESCRIPTORS}{before}")
     try:
@@ -76,7 +75,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
 def _environment() -> dict[str, str]:
     found = {name: os.environ[name] for name in INHERITED if name in os.environ}
     if "CHATBRIDGE_RUNTIME_DIR" in found:
-        found["CHATBRIDGE_RUNTIME_DIR"] = rendezvous.absolute(found["CHATBRIDGE_RUNTIME_DIR"])
+        found["CHATBRIDGE_RUNTIME_DIR"] = runtime_paths.absolute(found["CHATBRIDGE_RUNTIME_DIR"])
     # A checkout that is run in place is importable only from its own directory.
     checkout = os.path.dirname(os.path.dirname(os.path.abspath(chatbridge.__file__)))
     if checkout in sys.path[:1]:

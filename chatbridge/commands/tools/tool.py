@@ -1,12 +1,12 @@
-"""The MCP tool of one command: its call becomes an operation, which goes on by itself.
+"""The MCP tool of one command. A call starts an operation, which continues by itself.
 
-Owns what such a call returns: at once where the command is asynchronous, the output where it is
-synchronous. What is run is put together by the neighbours, and kept track of by `operations`.
+The call of an asynchronous command returns at once; that of a synchronous one returns the output.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,23 +14,36 @@ from uuid import uuid4
 
 from mcp_types import CallToolResult, Tool
 
-from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.descriptions import description_of
+from chatbridge.commands.arguments.argv import (
+    argv_of,
+    empty_taken,
+    folder_of,
+    items_of,
+    plain,
+    project_folder,
+)
 from chatbridge.commands.arguments.executable import Programs
-from chatbridge.commands.arguments.input_schema import schema_of
-from chatbridge.commands.arguments.working_directory import folder_of, project_folder
-from chatbridge.commands.definitions.command import Command
+from chatbridge.commands.definitions.definition import (
+    ARGUMENT,
+    PROJECT,
+    WORKING_DIRECTORY,
+    Command,
+    Option,
+    Value,
+)
+from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.tools import told
-from chatbridge.commands.tools.pushes import Pushes
+from chatbridge.commands.tools import presentation
+from chatbridge.commands.tools.notifications import Pushes
+from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import described
+from chatbridge.tools.definition import described, object_schema, text_field
 
 MOST_OTHERS = 20
 ONCE = "once-per-session"
@@ -43,8 +56,7 @@ ENDED = "It has ended. Call status with this operationId for its output."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """What the tools of all commands work with."""
-
+    library: Library
     operations: Operations
     gate: Gate
     pushes: Pushes
@@ -54,7 +66,6 @@ class Means:
     """After how long the owner wants a waiting call to return."""
 
     def limit(self, call: ToolCall, wanted: float | None = None) -> float | None:
-        """How long a call may wait."""
         return soonest(wanted, self.max_block, call.patience)
 
     def file(self, operation: Operation) -> Path | None:
@@ -102,7 +113,6 @@ class CommandTool:
         return await self._waited(begun, call)
 
     async def _operation(self, arguments: dict[str, Any], call: ToolCall) -> Operation:
-        """Not recorded yet."""
         command = self._command
         operation = Operation(
             id=str(uuid4()),
@@ -146,48 +156,145 @@ class CommandTool:
             follow = ENDED
         elif operation.stage is Stage.AWAITING_APPROVAL:
             follow = ASKED + follow
+        now, hints = call.clock.time(), self._command.hints
         return json_result(
-            told.started(
-                operation,
-                call.clock.time(),
-                hints=self._command.hints,
-                others=listed,
-                follow=follow,
-            )
+            presentation.started(operation, now, hints=hints, others=listed, follow=follow)
         )
 
     async def _waited(self, operation: Operation, call: ToolCall) -> CallToolResult:
         """What it printed, if it ends before its caller loses patience."""
-        ended = await self._ended(operation, call)
-        if not ended.ended:
-            return await self._started(ended, call, GOES_ON)
-        output, said = told.printed(ended, self._means.file(ended)), told.sentence(ended)
-        if ended.stage is Stage.SUCCEEDED:
-            return text_result(output)
-        return text_result(
-            f"{said}\n{output}" if ended.started_at is not None else said, is_error=True
-        )
-
-    async def _ended(self, operation: Operation, call: ToolCall) -> Operation:
-        """As it is when it has ended, or when the call cannot wait any longer."""
         operations, pushes = self._means.operations, self._means.pushes
 
         async def now() -> Operation:
             return await operations.find(operation.id, project=call.project.key)
 
         async def doing() -> str:
-            return told.on_the_way(await now(), call.clock.time())
+            return presentation.on_the_way(await now(), call.clock.time())
 
         ended = None
+        began, limit = operation.created_at, self._means.limit(call)
         try:
             with pushes.quiet(operation.id):
-                ended = await call.watch(
-                    operations.ended(operation.id),
-                    operation.created_at,
-                    limit=self._means.limit(call),
-                    doing=doing,
-                )
+                ending = operations.ended(operation.id)
+                ended = await call.watch(ending, began, limit=limit, doing=doing)
         finally:
             if ended is None and operations.on_the_way(operation.id):
                 pushes.left(operation.id)
-        return ended or await now()
+        ended = ended or await now()
+        if not ended.ended:
+            return await self._started(ended, call, GOES_ON)
+        output = presentation.printed(ended, self._means.file(ended))
+        if ended.stage is Stage.SUCCEEDED:
+            return text_result(output)
+        said = presentation.sentence(ended)
+        if ended.started_at is not None:
+            said += f"\n{output}"
+        return text_result(said, is_error=True)
+
+
+_PYTHONS_OWN = re.compile(r"\(\?[P#>(aiLmsux-]|\\[AZ]|[*+?}]\+|\{,")
+"""What other dialects do not have, or mean something else by."""
+
+
+def schema_of(command: Command) -> dict[str, Any]:
+    """In the plainest words of JSON Schema, because not every client knows all of them. `argv` and
+    `values` refuse more than it says."""
+    properties = {option.name: _of_option(option) for option in command.options}
+    if command.working_directory == ARGUMENT:
+        about = "The folder to run in, inside the project. Default: its root"
+        properties[WORKING_DIRECTORY] = text_field(about, minLength=1)
+    required = [option.name for option in command.options if option.required]
+    return {**object_schema(*required, **properties), "additionalProperties": False}
+
+
+def _of_option(option: Option) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": option.type}
+    if description := _description(option):
+        schema["description"] = description
+    least, most = option.min_items, option.max_items
+    if option.type == "array":
+        items = items_of(option)
+        schema["items"] = {"type": items.type, **_rules(items.type, items, option)}
+        schema |= _present(minItems=least, maxItems=most)
+    elif option.type == "object":
+        schema["additionalProperties"] = {"type": ["string", "number", "boolean"]}
+        if option.encode == "pairs":
+            schema["propertyNames"] = {"pattern": "^[^=]+$"}
+        schema |= _present(minProperties=least, maxProperties=most)
+    elif option.type != "boolean":
+        schema |= _rules(option.type, option, option)
+    return schema
+
+
+def _description(option: Option) -> str:
+    within = items_of(option).within
+    if within is None:
+        return option.description
+    where = " or ".join("the project" if each == PROJECT else each for each in within)
+    what = "Paths in" if option.type == "array" else "A path in"
+    said = option.description.rstrip(". ")
+    return f"{said}. {what} {where}" if said else f"{what} {where}"
+
+
+def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
+    enum = list(value.enum) if value.enum is not None else None
+    if kind != "string":
+        low, high = value.minimum, value.maximum
+        return _present(
+            enum=enum,
+            minimum=None if low is None else plain(low),
+            maximum=None if high is None else plain(high),
+        )
+    empty = (empty_taken(option) or option.join is not None) and not value.within
+    return _present(
+        enum=enum,
+        pattern=_pattern(value.pattern),
+        minLength=value.min_length if value.min_length or empty else 1,
+        maxLength=value.max_length,
+    )
+
+
+def _pattern(pattern: str | None) -> str | None:
+    """As schemas take it: found anywhere in a text unless it says otherwise."""
+    if pattern is None or _PYTHONS_OWN.search(pattern):
+        return None
+    whole = pattern.startswith("^") and pattern.endswith("$") and "|" not in pattern
+    return pattern if whole and not pattern.endswith("\\$") else f"^(?:{pattern})$"
+
+
+def _present(**rules: object) -> dict[str, Any]:
+    return {name: rule for name, rule in rules.items() if rule is not None}
+
+
+_GUIDANCE = """\
+Runs in the background: the call returns an operationId at once. Go on with other work; do not \
+wait. {told} Call await only for the final validation, when nothing else is left to do."""
+_PUSHED = (
+    "The result is pushed to you when it ends, and status, which never waits, shows it at any time."
+)
+_LOOKED_UP = "Look at the result with status, which never waits."
+_ASKED = {
+    "never": "",
+    "always": "A person is asked on their phone before each run, and may deny it.",
+    "once-per-session": "A person is asked on their phone before the first run of a session, and "
+    "may deny it.",
+}
+_FINAL = "What it does cannot be taken back: call it only if you are meant to."
+
+
+def description_of(command: Command, *, pushed: bool = True) -> str:
+    """`pushed`: whether its client can be told of an end outside of a call."""
+    about = command.description.strip()
+    parts = [
+        about if re.search(r"[.!?:…]$", about) else f"{about}.",
+        _FINAL if command.destructive else "",
+        _ASKED[command.approve],
+    ]
+    if not command.synchronous:
+        hints = "; ".join(hint.strip().rstrip(".") for hint in command.hints)
+        parts += [
+            _GUIDANCE.format(told=_PUSHED if pushed else _LOOKED_UP),
+            f"Meanwhile: {hints}." if hints else "",
+            f"It is ended after {format_duration(command.timeout)}.",
+        ]
+    return "\n".join(part for part in parts if part)

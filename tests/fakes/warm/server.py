@@ -22,8 +22,8 @@ from typing import Any
 HEAVY = (
     "uvloop",
     "chatbridge.__main__",
-    "chatbridge.hub.start",
-    "chatbridge.hub.wiring",
+    "chatbridge.hub.process.start",
+    "chatbridge.hub.wiring.hub",
     "chatbridge.channels.web.channel",
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",

@@ -1,0 +1,21 @@
+"""The chat kit: what all chat channels do alike. A channel adds a writer and its `Capabilities`.
+
+approvals: what an approval is about, and all of what a card cannot hold
+callback_data: what a button carries
+capabilities: what a chat service can do and how much it takes, and who looks
+card: the form's screens, and the messages that go with a card
+card_visibility: which questions a text beside the cards may mean
+channel: what the channels of all chats do alike
+document: what a message says, before a channel writes it in its own markup
+hints: what can be done with a card, and until when
+inbound: what a tap, a text or a command means for an ask
+keyboard: a card's buttons, or the reactions that stand for them
+long_questions: what of a question stands in its card, and where the rest is
+notices: what a bot says outside of cards
+outcome: how an ended ask reads
+people: who may answer
+planner: the steps that bring a chat in line with an ask
+poll_loop: the loop that reads from a service
+runs: a document as flat text with tags, and where it is cut
+surface: one chat as a surface
+"""

@@ -1,0 +1,154 @@
+"""Callback data: what a button carries, in at most 64 bytes of ASCII, and never a label.
+
+Every tap on an ask's button names the ask, the question the card showed, and what it does; taps of
+the form carry the step they were drawn for, and a toggle the state it sets. The one button of an
+operation names the operation.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import AskSession, Event, ShowAll
+from chatbridge.core.model import Ask
+
+MAX_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Send the prompt for typing."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """Post this ask's card anew at the bottom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """Take the message that this one replies to as the answer."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neither:
+    """Close a message that asked which question was meant."""
+
+
+Action = Event | AskAction | Write | Show | Use | Neither
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tap:
+    """`question` counts from 0; the review counts as the last one. See `question_shown`."""
+
+    ask_id: str
+    question: int
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Send all that this operation printed."""
+
+    operation_id: str
+
+
+NEITHER = Tap(ask_id="", question=0, action=Neither())
+
+
+def question_shown(ask: Ask) -> int:
+    """The question a tap on the ask's present card carries."""
+    return min(ask.draft.at, len(ask.questions) - 1)
+
+
+_NUMBERS = ("step", "option", "question")
+"""The fields of an action that a button carries, in this order."""
+_ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
+    "c": (form.Choose, ("step", "option")),
+    "t": (partial(form.Toggle, on=True), ("step", "option")),
+    "f": (partial(form.Toggle, on=False), ("step", "option")),
+    "e": (form.Edit, ("step", "question")),
+    "x": (form.DropOther, ("step",)),
+    "d": (form.Done, ("step",)),
+    "o": (form.Other, ("step",)),
+    "s": (form.Skip, ("step",)),
+    "b": (form.Back, ("step",)),
+    "g": (form.Submit, ("step",)),
+    "k": (form.AskCancel, ("step",)),
+    "q": (form.Cancel, ("step",)),
+    "a": (form.AnswerAnyway, ("step",)),
+    "i": (form.AskExplain, ("step",)),
+    "j": (form.Explain, ("step",)),
+    "r": (form.Rephrase, ("step",)),
+    "l": (AskSession, ("step",)),
+    "h": (ShowAll, ("step",)),
+    "w": (Write, ("step",)),
+    "u": (Use, ("step",)),
+    "E": (lambda: AskAction.EXTEND, ()),
+    "D": (lambda: AskAction.DISCARD, ()),
+    "S": (Show, ()),
+}
+_NEITHER = "n"
+_OUTPUT = "o:"
+"""No ask's button has a colon."""
+_ID = r"([A-Za-z0-9_-]{22})"
+_TAP_FORM = re.compile(rf"{_ID}([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
+_OUTPUT_FORM = re.compile(_OUTPUT + _ID, re.ASCII)
+
+
+def encode(tap: Tap | Output) -> str:
+    """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
+    if isinstance(tap, Output):
+        return _OUTPUT + _short(tap.operation_id)
+    if tap == NEITHER:
+        return _NEITHER
+    numbers = [getattr(tap.action, name) for name in _NUMBERS if hasattr(tap.action, name)]
+    for code in _ACTIONS:
+        if _action(code, numbers) == tap.action:
+            return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
+    raise ValueError(f"no button can carry {tap.action!r}")
+
+
+def decode(data: str) -> Tap | Output | None:
+    """The tap, or None for anything that `encode` cannot have made. Never raises."""
+    if data == _NEITHER:
+        return NEITHER
+    tap: Tap | Output | None = None
+    if len(data) > MAX_BYTES:
+        return None
+    if found := _OUTPUT_FORM.fullmatch(data):
+        tap = Output(operation_id=_long(found[1]))
+    elif found := _TAP_FORM.fullmatch(data):
+        ask, code, question, rest = found.groups()
+        action = _action(code, [int(number) for number in rest.split(".")[1:]])
+        if action is not None:
+            tap = Tap(ask_id=_long(ask), question=int(question), action=action)
+    # Leading zeros, or spare bits at an id's end: a button of ours has neither.
+    return tap if tap is not None and encode(tap) == data else None
+
+
+def _action(code: str, numbers: list[int]) -> Action | None:
+    make, names = _ACTIONS.get(code, (None, ()))
+    if make is None or len(names) != len(numbers):
+        return None
+    return make(**dict(zip(names, numbers, strict=True)))
+
+
+def _short(id: str) -> str:
+    return base64.urlsafe_b64encode(uuid.UUID(id).bytes).decode().rstrip("=")
+
+
+def _long(short: str) -> str:
+    return str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{short}==")))

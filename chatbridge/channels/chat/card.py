@@ -1,0 +1,226 @@
+"""Cards in a chat: the form's screens, and the messages that go with a card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
+from chatbridge.channels.chat import document as doc
+from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen, T
+from chatbridge.channels.chat.hints import hints, more_time, sentences, side_hint, time_left
+from chatbridge.channels.chat.outcome import (
+    ONE_ANSWER,
+    ONE_QUESTION,
+    agent,
+    answer,
+    asked_block,
+    asked_line,
+    pairs,
+    project,
+    sentence,
+)
+from chatbridge.core.cards import outcome_text
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import Card, Role, State
+from chatbridge.core.cards.card import Line as Answered
+from chatbridge.core.forms import form
+from chatbridge.core.model import Ask, Outcome, Status, View
+from chatbridge.core.text import clipped, one_line, prose, shortened
+
+TITLE_LENGTH, LABEL_LENGTH = 28, 18
+ROOT_LENGTH = 100
+REMINDER_LENGTH = 60
+TOAST_LENGTH, TOAST_LABEL_LENGTH = 60, 40
+PLACEHOLDER_LENGTH = 64
+GOES_ON = "It goes on below."
+
+
+# ── the card ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Rows]:
+    """The card, and its buttons where the channel has any."""
+    question = card.view is not None and not card.approval
+    overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
+    listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
+
+    def document(room: Room) -> doc.Document:
+        if card.view is None:
+            return _ended(card, seen, chat, room)
+        if chat.threads and (side := side_hint(card, seen)):
+            return doc.paragraph(*side)
+        shown = _screen(card, seen, chat, room, listed=listed, overflowed=overflowed)
+        return (heading(card), shown, doc.Lines(hints(card, seen, chat)))
+
+    rows = keyboard.rows(card, seen, chat.buttons, listed=listed) if chat.buttons else ()
+    return long_questions.fitted(document, chat, now=seen.now), rows
+
+
+def _screen(
+    card: Card, seen: Seen, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
+) -> doc.Block:
+    if card.view is View.REVIEW:
+        return doc.Numbered(items=tuple(pairs(card.lines, scale=room.scale)), spaced=True)
+    if card.view in (View.CANCEL, View.EXPLAIN):
+        return doc.line(asked_line(card.question, ONE_QUESTION))
+    if card.approval:
+        return approvals.screen(card, seen, chat)
+    return long_questions.question(card, chat, room, listed=listed, overflowed=overflowed)
+
+
+def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> doc.Document:
+    viewer = seen.viewer if seen.private else None
+    how, where = doc.strong(outcome_text.heading(card)), project(card.project)
+    first = doc.line(f"{card.glyph} ", how, " · ", where)
+    asked = asked_block(card, room.scale)
+    about = approvals.ended(card, chat, asked) if card.approval else (asked,)
+    reason = sentence(outcome_text.reason(card))
+    remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))
+    if chat.buttons:
+        return (first, *about, doc.line(*reason), doc.Lines(tuple(remarks)))
+    return (first, *about, doc.Lines((reason, *remarks, *_offers(card, seen.now))))
+
+
+def _offers(card: Card, now: float) -> Iterator[doc.Line]:
+    if card.button(Role.ANYWAY):
+        yield ("Answer anyway: reply “anyway”.",)
+    if card.button(Role.DISCARD) and (card.kept_until is None or card.kept_until > now):
+        yield ("To discard it, reply “discard”.",)
+
+
+def heading(card: Card) -> doc.Lines:
+    """Who asks, and which question of how many."""
+    names: list[doc.Inline] = [project(card.project), agent(card.agent)]
+    if card.state is State.LATE:
+        names = ["Late answer", names[0]]
+    first = (f"{card.glyph} ", doc.strong(names[0]), " · ", names[1])
+    label = shortened(card.label or "", LABEL_LENGTH)
+    # Together they leave room for the question on a lock screen.
+    title = shortened(card.title or "", TITLE_LENGTH - len(label))
+    parts: list[doc.Inline] = [doc.Name(words) for words in (label, title) if words]
+    if card.view is View.REVIEW:
+        parts.append("check and send")
+    elif card.count > 1 and card.type is not None:
+        parts.append(f"{card.number} of {card.count}")
+    second = [each for part in parts for each in (" · ", part)][1:]
+    return doc.Lines((first, tuple(second)))
+
+
+# ── beside it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
+    ends: doc.Line = (" · ends ", doc.Time(card.deadline)) if card.deadline is not None else ()
+    first = doc.line("⏳ ", doc.strong(project(card.project)), *ends)
+    source = card.question or (card.lines[0].question if card.lines else card.title or "")
+    asked = asked_line(source, REMINDER_LENGTH)
+    if not chat.buttons:
+        code = " ".join(card.subject.code.split()) if card.subject else ""
+        about = doc.line(doc.Untrusted(clipped(code, REMINDER_LENGTH)))
+        return (first, doc.line(asked), about, doc.line(*more_time(card)))
+    if card.approval:
+        whole = notices.in_one_line(source, notices.about(card.subject))
+        asked = doc.Untrusted(clipped(whole, REMINDER_LENGTH))
+    return (first, doc.line(asked))
+
+
+def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
+    """The root while the screen to be answered is further down in its thread."""
+    asked: doc.Inline = asked_line(card.question, ROOT_LENGTH)
+    if card.count > 1:
+        title = shortened(card.title or "", ROOT_LENGTH)
+        asked = doc.Name(title) if title else f"{card.count} questions"
+    done: doc.Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
+    go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
+    about = approvals.about_blocks(card, chat, limit=chat.root_code)
+    return (
+        doc.Lines(heading(card).lines[:1]),
+        doc.line(doc.strong(asked)),
+        *about,
+        doc.line(*go_on),
+    )
+
+
+def prompt_subject(card: Card) -> str:
+    """What a message asks for that is there to be replied to."""
+    if card.view is View.EXPLAIN:
+        return "what to explain,"
+    return "your reason" if card.approval else "your answer"
+
+
+def placeholder(card: Card) -> str:
+    """What the field for the answer shows while it is empty."""
+    if card.view is View.EXPLAIN:
+        return "What should be explained?"
+    if card.approval:
+        return "Your reason"
+    return clipped(card.placeholder or "Your answer", PLACEHOLDER_LENGTH)
+
+
+def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: bool = False) -> str:
+    """What the tap that led to `step` is answered with; nothing where the card says it all.
+    `kept`: no agent waits for it now."""
+    match step:
+        case form.Refused(why=why):
+            return clipped(why, TOAST_LENGTH)
+        case form.Cancelled():
+            return "Sent." if asked_back else "Cancelled."
+        case form.Moved():
+            return ""
+        case form.Answered(answers=answers):
+            outcome = Outcome(at=0.0, answers=answers)
+            after = _card(replace(ask_before, status=Status.ANSWERED, outcome=outcome))
+            if ask_before.approval:
+                return f"{outcome_text.heading(after)}."
+            done = "Kept" if kept else "Sent"
+            if len(answers) > 1:
+                return f"{done}: {len(answers)} answers"
+            said = shortened(one_line(after.lines[0].answer or ""), TOAST_LABEL_LENGTH)
+            return f"{done}: {keyboard.beside_ours(said)}" if said else f"{done}."
+
+
+def _card(ask: Ask) -> Card:
+    """For what is the same on every channel."""
+    return build_card(ask, channel="")
+
+
+# ── steps that are over ───────────────────────────────────────────────────────────────────────────
+
+
+def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
+    """The message of a screen that was left, or that the end has overtaken."""
+    outcome = ask.late or ask.outcome
+    answered = bool(outcome and outcome.answers)
+    going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
+    if ask.approval:
+        return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
+    if view in (View.CANCEL, View.EXPLAIN):
+        return doc.paragraph(_left_aside(ask, at, going_on=going_on))
+    if view is View.REVIEW or at >= len(ask.questions):
+        ended = "Checked and sent." if answered else "Not sent."
+        return doc.paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
+    given = _given(ask, at)
+    number: doc.Line = (f"{at + 1}. ",) if len(ask.questions) > 1 else ()
+    asked = asked_line(prose(ask.questions[at].text), ONE_QUESTION)
+    return (doc.Lines(((*number, asked), (answer(given, ONE_ANSWER),) if given else ())),)
+
+
+def _left_aside(ask: Ask, at: int, *, going_on: bool) -> str:
+    """The cancel screen, and the one beside it."""
+    if at < len(ask.questions) and ask.draft.entries[at].ask_back is not None:
+        return "Asked back."
+    if going_on:
+        return "Kept open."
+    return "Cancelled." if ask.status is Status.CANCELLED else "Not cancelled."
+
+
+def _given(ask: Ask, at: int) -> Answered | None:
+    """What was answered in the end, or else so far; None: nothing yet."""
+    outcome, entry = ask.late or ask.outcome, ask.draft.entries[at]
+    if outcome and outcome.answers:
+        return _card(ask).lines[at]
+    if not entry.done and not entry.picked and entry.text is None:
+        return None
+    review = replace(ask.draft, view=View.REVIEW, at=len(ask.questions))
+    return _card(replace(ask, status=Status.OPEN, draft=review)).lines[at]

@@ -1,0 +1,283 @@
+"""What a card says about what can be done with it, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
+from chatbridge.channels.chat.document import Faint, Inline, Line, Name, Time, strong
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
+from chatbridge.core.cards import outcome_text
+from chatbridge.core.cards.card import Card, Role, State
+from chatbridge.core.cards.phrases import UNSENT, format_only_on
+from chatbridge.core.forms import emoji_shortcuts
+from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
+from chatbridge.core.model import QuestionType, View
+from chatbridge.core.text import clipped, one_line
+
+ENTERED_LENGTH, DECLARED_LENGTH = 100, 200
+CHOSEN_AT_MOST, CHOSEN_LENGTH = 12, 20
+"""How many of the chosen options a line names, and how much of each."""
+ASK_BACK = "Reply “explain”, or “rephrase”, to ask back instead."
+LATE = "The agent has moved on. Your answer is kept for it."
+NO_LIMIT = "No time limit"
+ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
+DENYING = "deny, or “deny:” and why."
+FOR_SESSION = " Reply session to allow it for this session."
+MARKED = "It is marked as destructive."
+
+
+def hints(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[Line, ...]:
+    """The lines below an open card."""
+    found = _with_buttons(card, seen, chat.buttons) if chat.buttons else _with_replies(card, seen)
+    return tuple(found)
+
+
+# ── lines that all chats share ────────────────────────────────────────────────────────────────────
+
+
+def sentences(lines: Iterable[Line]) -> Line:
+    """Several on one line."""
+    found = [line for line in lines if any(line)]
+    return tuple(part for line in found for part in (" ", *line))[1:]
+
+
+def _last_change(card: Card) -> Line:
+    by = card.changed_by
+    who = (by.name or outcome_text.where(by)) if by else ""
+    return ("Last change: ", Name(clipped(one_line(who), outcome_text.MAX_NAME_CHARACTERS)))
+
+
+def _waiting(card: Card) -> Iterator[Line]:
+    if card.declared and card.state is not State.LATE:
+        by: Line = (" by ", Time(card.deadline)) if card.deadline is not None else ()
+        declared = strong(Name(clipped(card.declared, DECLARED_LENGTH)))
+        yield ("Used if nobody answers", *by, ": ", declared)
+    if card.orphaned:
+        yield (ORPHANED,)
+
+
+def _so_far(answer: str) -> Line:
+    return ("Your answer so far: ", Name(clipped(one_line(answer), ENTERED_LENGTH)))
+
+
+def _ends(card: Card, now: float, *, stop: str) -> Line:
+    if card.deadline is None:
+        return (f"{NO_LIMIT}{stop}",)
+    at = Time(card.deadline)
+    if card.soon_at is not None and now >= card.soon_at:
+        return (strong("Ends ", at, ", soon."),)
+    return ("Ends ", at, stop) if stop else ("Ends ", at)
+
+
+def _which(card: Card) -> str:
+    return "this question" if card.count == 1 else f"all {card.count} questions"
+
+
+# ── with buttons ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
+    if card.view is View.CANCEL:
+        yield (strong(f"Cancel {_which(card)}?"),)
+        how = "Send a reason as text" if seen.private else "Reply with a reason"
+        yield (f"The agent is told that you will not answer. {how}, or:",)
+    elif card.view is View.EXPLAIN:
+        yield (strong("What should be explained?"),)
+        yield ("Send it as text, or:" if seen.private else "Reply with it, or:",)
+    elif card.view is View.REVIEW:
+        yield ("Nothing has been sent yet.",)
+        if card.changed_by is not None and not seen.private:
+            yield _last_change(card)
+    elif not card.approval:
+        yield from _question_hints(card, seen, buttons)
+    if seen.again:
+        yield ("Taps of more than a day ago were not kept. Tap again.",)
+    if card.approval:
+        yield from _approval_hints(card, seen)
+    elif card.state is State.LATE:
+        yield (LATE,)
+    else:
+        yield from _waiting(card)
+        yield _ends(card, seen.now, stop="")
+
+
+def _question_hints(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
+    most = buttons.most_options
+    if len(card.choices) > most:
+        yield (f"Options {most + 1} to {len(card.choices)}: reply with the number.",)
+    multi = card.type is QuestionType.MULTI_SELECT
+    if card.entered and not multi:
+        yield _so_far(card.entered)
+    if card.view is View.OTHER:
+        yield ("Write your own answer." if seen.private else "Reply with your own answer.",)
+    elif card.type is QuestionType.TEXT:
+        alone, group = "Type your answer and send it.", "Reply to this message with your answer."
+        yield (alone if seen.private else group,)
+    elif multi:
+        yield ("Choose any number, then Done.",)
+
+
+def _approval_hints(card: Card, seen: Seen) -> Iterator[Line]:
+    if card.only_on:
+        yield (format_only_on(card.only_on),)
+    elif card.view is View.OTHER:
+        yield ("Send the reason as text." if seen.private else "Reply with the reason.",)
+    elif seen.unsent:
+        yield (UNSENT,)
+    denied = ("Denied if nobody answers. ",) if card.deadline is not None else ()
+    yield (*denied, *_ends(card, seen.now, stop=""))
+
+
+# ── with reactions, or typed ──────────────────────────────────────────────────────────────────────
+
+
+def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
+    if side := side_hint(card, seen):
+        yield side
+        return
+    if card.approval:
+        yield (_decide(card, seen),)
+        yield time_left(card, seen)
+        return
+    if card.view is View.QUESTION:
+        yield _chosen(card, seen)
+        yield _without_reactions(card, seen)
+    elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
+        yield _last_change(card)
+    yield from _waiting(card)
+    yield sentences(((_how(card, seen),), (_words(card, seen),), time_left(card, seen)))
+
+
+def side_hint(card: Card, seen: Seen) -> Line:
+    """All that a screen beside the question says, where the question is in sight."""
+    if card.view is View.CANCEL:
+        how = "Reply with a reason, or cancel to give none. Reply back to keep it open."
+        if seen.reactions:
+            how = "Reply with a reason, or ✅ without one. ↩️ keeps it open."
+        asking: Line = (ASK_BACK,) if card.button(Role.EXPLAIN) else ()
+        return sentences(((f"Cancel {_which(card)}? {how}",), asking))
+    if card.view is View.EXPLAIN:
+        how = "Reply with it, or explain to just ask for more. Reply back to go back."
+        if seen.reactions:
+            how = "Reply with it, or ✅ to just ask for more. ↩️ goes back."
+        return (f"What should be explained? {how}",)
+    if card.approval and card.view is View.OTHER:
+        back = "↩️ goes back." if seen.reactions else "Reply back to go back."
+        return (f"Why should it be denied? Reply with the reason. {back}",)
+    return ()
+
+
+def _decide(card: Card, seen: Seen) -> str:
+    """How an approval is given or denied."""
+    if card.only_on:
+        return format_only_on(card.only_on)
+    destructive = is_destructive(card)
+    or_not = "👎 denies it, ↩️ goes back." if seen.reactions else "Or reply deny or back."
+    if seen.unsent:
+        return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
+    if card.view is View.CONFIRM_DESTRUCTIVE:
+        return f"{MARKED} Reply {RUN_IT} to run it. {or_not}"
+    if card.view is View.SESSION:
+        if seen.reactions and not destructive:
+            return "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
+        return f"Reply yes to allow it for this session. {or_not}"
+    if card.button(Role.SHOW_ALL):
+        if seen.reactions:
+            return "📄 shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
+        return "Reply all to see all of it, and then it can be allowed. Or reply deny."
+    once, session = (" once", FOR_SESSION) if card.button(Role.SESSION) else ("", "")
+    if destructive:
+        denying = "👎 denies it. Or reply" if seen.reactions else "Or reply"
+        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}{session}"
+    replies = f"allow, {DENYING}{session}"
+    return f"👍 allow{once}, 👎 deny. Or reply {replies}" if seen.reactions else f"Reply {replies}"
+
+
+def _chosen(card: Card, seen: Seen) -> Line:
+    """What is chosen, where the reactions on this message do not show it."""
+    picked = [choice for choice in card.choices if choice.picked]
+    if card.type is not QuestionType.MULTI_SELECT:
+        answer = card.entered or (picked[0].label if picked else "")
+        return _so_far(answer) if one_line(answer) else ()
+    if {choice.number - 1 for choice in picked} == seen.reacted and card.entered is None:
+        return ()
+    chosen: list[Line] = [
+        (f"{choice.number} ", Name(clipped(choice.label, CHOSEN_LENGTH)))
+        for choice in picked[:CHOSEN_AT_MOST]
+    ]
+    if len(picked) > CHOSEN_AT_MOST:
+        chosen.append((f"{len(picked) - CHOSEN_AT_MOST} more",))
+    if card.entered is not None:
+        chosen.append(("Other: ", Name(clipped(one_line(card.entered), ENTERED_LENGTH))))
+    listed: list[Inline] = [part for each in chosen for part in (", ", *each)][1:] or ["nothing"]
+    change = " To change that, reply with all the numbers you want." if picked else ""
+    return ("Chosen so far: ", *listed, f".{change}")
+
+
+def _without_reactions(card: Card, seen: Seen) -> Line:
+    first, last = len(emoji_shortcuts.NUMBERS) + 1, len(card.choices)
+    if last < first or not seen.reactions:
+        return ()
+    which = f"Options {first} to {last}" if last > first else f"Option {last}"
+    if card.type is QuestionType.MULTI_SELECT:
+        return (f"{which}: reply with all the numbers you want, for example 1,{last}.",)
+    return (f"{which}: reply with the number.",)
+
+
+def _how(card: Card, seen: Seen) -> str:
+    if card.view is View.OTHER:
+        return "Reply with your own words." + (" ↩️ shows the options." if seen.reactions else "")
+    if card.view is View.REVIEW:
+        if seen.reactions:
+            return "✅ sends. To change one, reply with its number."
+        return "Reply send to send, or with a number to change one."
+    example = {1: "1", 2: "1,2"}.get(len(card.choices), "1,3")
+    match card.type:
+        case QuestionType.SELECT if seen.reactions:
+            return "React with a number, or reply with a number or your own words."
+        case QuestionType.SELECT:
+            return "Reply with a number or your own words."
+        case QuestionType.MULTI_SELECT if seen.reactions:
+            return f"React with every number you want, then ✅. Or reply {example}."
+        case QuestionType.MULTI_SELECT:
+            return f"Reply with the numbers, for example {example}."
+        case QuestionType.CONFIRM:
+            return "👍 yes, 👎 no." if seen.reactions else "Reply yes or no."
+        case _:
+            return "Reply in this thread."
+
+
+def _words(card: Card, seen: Seen) -> str:
+    """The words that stand for buttons where there are no reactions."""
+    chosen = any(choice.picked for choice in card.choices) or card.entered is not None
+    words = [
+        _word(card, role)
+        for role in (Role.DONE, Role.SKIP, Role.BACK, Role.CANCEL)
+        if card.button(role) and (chosen or role is not Role.DONE)
+    ]
+    if seen.reactions or not words:
+        return ""
+    listed = f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
+    return f"Or reply {listed}."
+
+
+def _word(card: Card, role: Role) -> str:
+    """A plain word where it can be nothing else."""
+    answers = card.type is QuestionType.TEXT
+    answers |= any(choice.label.casefold() == role.value for choice in card.choices)
+    return f"!{role.value}" if answers else role.value
+
+
+def time_left(card: Card, seen: Seen) -> Line:
+    if card.state is State.LATE:
+        return (LATE,)
+    near = card.deadline is not None and card.deadline - seen.now < MORE_TIME_BEFORE
+    denied: Line = ()
+    if card.approval and card.deadline is not None:
+        denied = ("Denied if nobody answers.",)
+    return sentences((denied, _ends(card, seen.now, stop="."), more_time(card) if near else ()))
+
+
+def more_time(card: Card) -> Line:
+    return ("Reply +15 for more time.",) if card.button(Role.EXTEND) else ()

@@ -1,0 +1,259 @@
+"""A card's buttons: which there are, in which rows, and how much of a label fits; and reactions."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
+from chatbridge.channels.chat.document import Key, Rows
+from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
+from chatbridge.core.cards.card import AskAction, Card, Choice, Role
+from chatbridge.core.forms import emoji_shortcuts
+from chatbridge.core.forms.form import Event
+from chatbridge.core.model import QuestionType, View
+from chatbridge.core.text import isolated
+
+PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
+_STYLES = {Role.DROP_OTHER: SUCCESS, Role.SEND: PRIMARY, Role.RUN_NOW: DANGER}
+
+MARKS_PER_COLUMN = 3
+"""Marks take no column of their own; a letter of a real script has few."""
+WORD_KEEPS = 20
+"""A label is cut at a word if that leaves so many columns."""
+
+OFF, ON = "☐\ufe0e", "☑\ufe0e"
+"""With U+FE0E both stay text of the same width, and screen readers read them as ballot boxes."""
+
+LABEL_COLUMNS = 30
+"""Of a button that has its row to itself, in a message about no single card."""
+
+_BLANK = "\u2800\ufffc"
+"""What Telegram takes for empty although Unicode calls it a symbol."""
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
+
+_LABELS = {Role.CANCEL: "Cancel…", Role.CANCEL_NOW: "Cancel without a reason"}
+WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
+_OURS = (
+    "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
+    "ask to explain…|just explain more|ask to rephrase|show all|allow for this session…|"
+    "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…"
+)
+_RESERVED = frozenset(_OURS.split("|"))
+"""Labels that an option cannot have for itself: its button has a number then."""
+ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+
+
+# ── labels ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def columns(text: str) -> int:
+    return sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def fits(text: str, limit: int) -> bool:
+    return columns(text) <= limit and len(text) <= MARKS_PER_COLUMN * limit
+
+
+def fitted(text: str, limit: int) -> str:
+    """`text` in at most `limit` columns: cut at a word if that keeps enough of it."""
+    if fits(text, limit):
+        return text
+    used, end = 0, 0
+    while end < MARKS_PER_COLUMN * limit and used + _columns(text[end]) < limit:
+        used += _columns(text[end])
+        end += 1
+    head = text[:end]
+    if not text[end].isspace() and " " in head:
+        words = head.rsplit(" ", 1)[0]
+        if columns(words) >= WORD_KEEPS:
+            head = words
+    return head.rstrip(" \u200d") + "…"
+
+
+def beside_ours(text: str) -> str:
+    """An agent's words on a button or in a toast: kept apart where they could turn ours around."""
+    turns = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
+    return isolated(text) if turns else text
+
+
+def label_of(choice: Choice) -> str:
+    """What an option is called; one whose label shows nothing goes by its number."""
+    return choice.label if choice.label.strip(_BLANK + " ") else f"Option {choice.number}"
+
+
+def _said_by(choice: Choice) -> str:
+    return label_of(choice) + (" (recommended)" if choice.recommended else "")
+
+
+def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
+    """Whether the options must stand in the text, with numbers that the buttons repeat."""
+    if not card.choices:
+        return False
+    if not chat.buttons or not chat.continuations:
+        return card.type is not QuestionType.CONFIRM
+    labels = [_said_by(choice) for choice in card.choices]
+    drop = card.button(Role.DROP_OTHER)
+    seen = {label.casefold() for label in labels}
+    alike = len(seen) < len(labels) or bool(seen & _RESERVED)
+    if drop:
+        alike |= _dropped_label(drop.label).casefold() in seen
+    room = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
+    return (
+        alike
+        or len(card.choices) > chat.buttons.most_options
+        or any(choice.description for choice in card.choices)
+        or not all(fits(label, room) for label in labels)
+    )
+
+
+def _box_columns(card: Card) -> int:
+    return columns(f"{OFF} ") if card.type is QuestionType.MULTI_SELECT else 0
+
+
+def _dropped_label(text: str) -> str:
+    return f"Other: {beside_ours(fitted(text, 20))}"
+
+
+# ── rows ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
+    """All of a card's buttons. `listed`: the options stand in the text, numbered."""
+    lines = enumerate(card.lines, 1)
+    edits = [_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit]
+    found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
+    if takes_typing(card) and not seen.prompted and not card.only_on:
+        answer = card.view is not View.EXPLAIN and not card.approval
+        label = WRITE_LABEL if answer else WRITE_IT_LABEL
+        found.append((_key(card, label, Write(step=card.step)),))
+    return (*found, *_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
+
+
+def takes_typing(card: Card) -> bool:
+    """Whether the card is there to be typed for, so that a prompt can help."""
+    text = card.view is View.QUESTION and card.type is QuestionType.TEXT
+    return text or card.view in (View.OTHER, View.EXPLAIN)
+
+
+def _key(card: Card, text: str, action: Action, style: str | None = None) -> Key:
+    tap = Tap(ask_id=card.ask_id, question=card.number - 1, action=action)
+    return Key(text=text, data=encode(tap), style=style)
+
+
+def _option_rows(
+    card: Card, seen: Seen, buttons: Buttons, *, listed: bool
+) -> Iterator[tuple[Key, ...]]:
+    alone, beside = buttons.private if seen.private else buttons.group
+    box = _box_columns(card)
+    keys, two = [], len(card.choices) > 1
+    for choice in card.choices[: buttons.most_options]:
+        number = f"{choice.number} · " if listed else ""
+        words = number + (label_of(choice) if listed else _said_by(choice))
+        text = number + beside_ours(fitted(words, alone - box).removeprefix(number))
+        if card.type is QuestionType.MULTI_SELECT:
+            text = f"{ON if choice.picked else OFF} {text}"
+        keys.append(_key(card, text, choice.action, SUCCESS if choice.picked else None))
+        two &= fits(words, beside - box)
+    return in_rows(keys, 2 if two else 1)
+
+
+def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
+    """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
+    drop = card.button(Role.DROP_OTHER)
+    order: tuple[tuple[Role, ...], ...] = (
+        *((role,) for role in (Role.SHOW_ALL, *ALLOWING)),
+        (Role.DROP_OTHER if drop else Role.OTHER,),
+        (Role.EXPLAIN, Role.REPHRASE),
+        (Role.EXPLAIN_NOW,),
+        _steps(card),
+        *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
+        (Role.CANCEL, Role.EXTEND),
+    )
+    for roles in order:
+        wanted = (role for role in roles if role not in without)
+        row = tuple(key for role in wanted if (key := _own_key(card, role, now)))
+        if row:
+            yield row
+
+
+def _steps(card: Card) -> tuple[Role, ...]:
+    """The row that goes back and on; an approval's is the safe one."""
+    if card.button(Role.SHOW_ALL):
+        return (Role.DENY,)
+    if card.approval:
+        return (Role.BACK, Role.DENY, Role.DENY_WHY)
+    return () if card.view is View.REVIEW else (Role.BACK, Role.SKIP, Role.DONE)
+
+
+def _own_key(card: Card, role: Role, now: float) -> Key | None:
+    button = card.button(role)
+    if button is None:
+        return None
+    label, style = _LABELS.get(role, button.label), _STYLES.get(role)
+    match role:
+        case Role.DROP_OTHER:
+            label = f"{ON} {_dropped_label(button.label)}"
+        case Role.DONE if any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER):
+            style = PRIMARY
+        case Role.BACK:
+            label = f"‹ {button.label}"
+        case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
+            return None
+        case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
+            return None
+    return _key(card, label, button.action, style)
+
+
+def extend_row(card: Card) -> Rows:
+    """The one button of a reminder."""
+    button = card.button(Role.EXTEND)
+    return ((_key(card, button.label, AskAction.EXTEND),),) if button else ()
+
+
+def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:
+    """Labels cut to fit; those with numbers where two would read the same."""
+    short = [fitted(label, LABEL_COLUMNS) for label in labels]
+    if len(set(short)) < len(short):
+        short = [fitted(label, LABEL_COLUMNS) for label in numbered]
+    return [beside_ours(label) for label in short]
+
+
+def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:
+    for i in range(0, len(keys), a_row):
+        yield tuple(keys[i : i + a_row])
+
+
+# ── reactions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+class Reaction(NamedTuple):
+    """What stands for a button where there are none."""
+
+    emoji: str
+    """Fully qualified."""
+    action: Event | AskAction
+
+
+def reactions(card: Card) -> tuple[Reaction, ...]:
+    """What this screen offers, in this order; nothing for a card that has ended.
+
+    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
+    puts it off.
+    """
+    return tuple(Reaction(*shortcut) for shortcut in emoji_shortcuts.list_shortcuts(card))
+
+
+def reaction_for(card: Card, emoji: str) -> Reaction | None:
+    """What a person's reaction on this screen stands for."""
+    reacted = emoji_shortcuts.normal(emoji)
+    offered = (each for each in reactions(card) if emoji_shortcuts.normal(each.emoji) == reacted)
+    return next(offered, None)

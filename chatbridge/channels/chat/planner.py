@@ -1,0 +1,209 @@
+"""What has to be done next so that a chat shows an ask as it is. Pure.
+
+A channel describes what is posted and what is wanted, and carries out the steps. Each step is
+recorded before the next, so that after a crash, a rate limit or a newer state of the ask at most
+one request is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from chatbridge.core.asks.deadlines import remind_at
+from chatbridge.core.model import Ask, new_draft
+
+NO_REMINDER = ""
+"""In the place of a reminder that is not to be sent."""
+D = TypeVar("D")
+
+
+# ── what is there, and what is wanted ─────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardMessage:
+    """A message that shows, or showed, one step of the form."""
+
+    id: str
+    step: int | None
+    """None if another message has replaced it."""
+    shows: object
+    """What it says now, in the form that `Wanted.digest` returns."""
+    reactions: tuple[str, ...] = ()
+    """Reactions of the bot's own, which serve as buttons."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posted:
+    """The messages of one ask in one chat."""
+
+    cards: tuple[CardMessage, ...]
+    """The first is the root of the thread, where each step has a message of its own."""
+    attachments: int = 0
+    prompt: int | None = None
+    """The step that the prompt for typing is for."""
+    reminder: str | None = None
+    replaced: bool = False
+    """There are messages that this card has replaced."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted(Generic[D]):
+    """How the ask should be shown now. The drawings are made when a step needs them."""
+
+    step: int | None
+    """The step to be answered; None once the ask has ended."""
+    card: Callable[[], D]
+    reminder: Callable[[], D]
+    digest: Callable[[D], object]
+    root: Callable[[], D] | None = None
+    """The root while another message is answered. None: one message shows every step."""
+    past: Callable[[CardMessage], D] | None = None
+    reactions: tuple[str, ...] = ()
+    attachments: int = 0
+    prompt: bool = False
+    remind: bool = False
+    """The reminder is due."""
+    untouched: bool = True
+    """Nobody has begun to answer: only then is a reminder sent."""
+
+
+# ── steps ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendCard(Generic[D]):
+    drawing: D
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCard(Generic[D]):
+    message: str
+    drawing: D
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendAttachment:
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddReaction:
+    message: str
+    emoji: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveReaction:
+    message: str
+    emoji: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendReminder(Generic[D]):
+    drawing: D
+
+
+class PlainStep(Enum):
+    """Steps that carry nothing."""
+
+    SEND_PROMPT = auto()
+    REMOVE_PROMPT = auto()
+    REMOVE_REMINDER = auto()
+    REMOVE_REPLACED = auto()
+
+
+Step = (
+    SendCard[D]
+    | EditCard[D]
+    | SendAttachment
+    | AddReaction
+    | RemoveReaction
+    | SendReminder[D]
+    | PlainStep
+)
+
+
+def sends_message(step: Step[D] | None) -> bool:
+    new = isinstance(step, SendCard | SendAttachment | SendReminder)
+    return new or step is PlainStep.SEND_PROMPT
+
+
+def current_card(posted: Posted, *, step: int | None, threaded: bool) -> CardMessage | None:
+    """The message that is answered now, if it is there."""
+    newest = next(card for card in reversed(posted.cards) if card.step is not None)
+    return newest if step is not None and (not threaded or newest.step == step) else None
+
+
+def plan(wanted: Wanted[D], posted: Posted | None) -> Iterator[Step[D]]:
+    """The steps in the order of what a person waits for most."""
+    if posted is None:
+        yield SendCard(drawing=wanted.card())
+        return
+    threaded = wanted.root is not None
+    current = current_card(posted, step=wanted.step, threaded=threaded)
+    missing = range(posted.attachments, wanted.attachments)
+    if threaded:  # above the buttons
+        yield from (SendAttachment(number=number) for number in missing)
+    if current is None and wanted.step is not None:
+        yield SendCard(drawing=wanted.card())
+    yield from _edits(wanted, posted, current)
+    yield from _cleanup(wanted, posted, current)
+    if wanted.prompt and posted.prompt != wanted.step:
+        yield PlainStep.SEND_PROMPT
+    if wanted.remind and wanted.untouched and posted.reminder is None:
+        yield SendReminder(drawing=wanted.reminder())
+    if not threaded:  # last: one may be refused for ever
+        yield from (SendAttachment(number=number) for number in missing)
+
+
+def _edits(
+    wanted: Wanted[D], posted: Posted, current: CardMessage | None
+) -> Iterator[EditCard[D] | AddReaction]:
+    root, *later = posted.cards
+    if current is not None:
+        yield from _edit(current, wanted.card(), wanted)
+        for emoji in wanted.reactions:
+            if emoji not in current.reactions:
+                yield AddReaction(message=current.id, emoji=emoji)
+    if current is not root:
+        draw = wanted.card if wanted.step is None or wanted.root is None else wanted.root
+        yield from _edit(root, draw(), wanted)
+    for message in later:
+        if message is not current and wanted.past is not None:
+            yield from _edit(message, wanted.past(message), wanted)
+
+
+def _edit(message: CardMessage, drawing: D, wanted: Wanted[D]) -> Iterator[EditCard[D]]:
+    if message.shows != wanted.digest(drawing):
+        yield EditCard(message=message.id, drawing=drawing)
+
+
+def _cleanup(
+    wanted: Wanted[D], posted: Posted, current: CardMessage | None
+) -> Iterator[RemoveReaction | PlainStep]:
+    for message in posted.cards:
+        for emoji in message.reactions:
+            if message is not current or emoji not in wanted.reactions:
+                yield RemoveReaction(message=message.id, emoji=emoji)
+    if posted.replaced:
+        yield PlainStep.REMOVE_REPLACED
+    if posted.prompt is not None and not (wanted.prompt and posted.prompt == wanted.step):
+        yield PlainStep.REMOVE_PROMPT
+    if posted.reminder and not wanted.remind:
+        yield PlainStep.REMOVE_REMINDER
+
+
+# ── reminders ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_reminder_due(ask: Ask, *, now: float) -> bool:
+    due = remind_at(ask)
+    return ask.open and due is not None and due <= now
+
+
+def is_untouched(ask: Ask) -> bool:
+    return ask.draft == new_draft(ask.questions)

@@ -1,0 +1,55 @@
+"""What is in the messages that the bot sends, and the names of the transactions that send them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chatbridge.channels.matrix.render.html import Words
+from chatbridge.digests import sha256_hex
+
+Content = dict[str, Any]
+
+
+def message(drawing: Words, *, notice: bool = False, mentions: Sequence[str] = ()) -> Content:
+    """A notice is silent. Who is mentioned is always said: what an agent wrote pings nobody."""
+    return {
+        "msgtype": "m.notice" if notice else "m.text",
+        "body": drawing.body,
+        "format": "org.matrix.custom.html",
+        "formatted_body": drawing.html,
+        "m.mentions": {"user_ids": list(mentions)} if mentions else {},
+    }
+
+
+def edit(drawing: Words, event: str, *, notice: bool) -> Content:
+    """Outside is a short text for clients without edits: a long card does not fit in twice."""
+    first = drawing.body.partition("\n")[0]
+    return {
+        "msgtype": "m.notice" if notice else "m.text",
+        "body": f"* {first}",
+        "m.new_content": message(drawing, notice=notice),
+        "m.mentions": {},
+        "m.relates_to": {"rel_type": "m.replace", "event_id": event},
+    }
+
+
+def in_thread(root: str, *, after: str, reply: bool = False) -> Content:
+    """In the thread of `root`, after `after`; `reply`: as a reply to that where threads show."""
+    return {
+        "m.relates_to": {
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": not reply,
+            "m.in_reply_to": {"event_id": after},
+        }
+    }
+
+
+def in_reply(to: str) -> Content:
+    return {"m.relates_to": {"m.in_reply_to": {"event_id": to}}}
+
+
+def transaction(*parts: str) -> str:
+    """The same for the same deed, so that a server takes what is sent again for the same event."""
+    return sha256_hex("\0".join(parts).encode())[:32]

@@ -1,0 +1,221 @@
+"""The receiving loop: syncs, has each event dealt with, and only then syncs on.
+
+Owns the cursor: the token of the last batch that was dealt with, and which events of the one after
+it have been. An event that was dealt with never is again; one that was not comes again, after a
+crash as after a full disk.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.matrix.client.api import Api
+from chatbridge.channels.matrix.client.errors import Rejected
+from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.errors import ChatRefused, RetryLater
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import Clock
+from chatbridge.core.stored_json import reader
+
+log = logging.getLogger(__name__)
+
+WAIT = 30.0
+"""For how many seconds the homeserver holds an empty answer back."""
+FAR_BACK = 50
+"""How many pages of missed events are read in a room at most."""
+UNKNOWN_PLACE = ("M_INVALID_PARAM", "M_UNKNOWN", "M_UNKNOWN_POS")
+TRIES = 10
+"""How often an event is tried that fails for want of a connection."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Cursor:
+    since: str | None
+    done: set[str] = field(default_factory=set)
+    """Events after `since` that have been dealt with."""
+    _listed: str = ""
+    """The same as JSON: after a long gap there are thousands, and it is needed for each."""
+
+    def add(self, event: str) -> None:
+        self._listed = self._with(event)
+        self.done.add(event)
+
+    def to_text(self, *more: str) -> str:
+        listed = self._with(*more) if more else self._listed
+        return f'{{"since":{json.dumps(self.since)},"done":[{listed}]}}'
+
+    def _with(self, *events: str) -> str:
+        return ",".join((*filter(None, (self._listed,)), *map(json.dumps, events)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    since: str | None
+    done: tuple[str, ...] = ()
+
+
+_read = reader(Noted)
+
+
+def _cursor_from(text: str) -> Cursor:
+    found = _read(text) or Noted(since=None)
+    cursor = Cursor(since=found.since)
+    for event in found.done:
+        cursor.add(event)
+    return cursor
+
+
+class Poll(PollLoop):
+    def __init__(
+        self,
+        api: Api,
+        inbox: AskActions,
+        *,
+        clock: Clock,
+        take: Callable[[RoomEvent, ChannelState], Awaitable[None]],
+        coming: Callable[[Sequence[RoomEvent]], None],
+        invited: Callable[[Invite], Awaitable[None]],
+        after: Callable[[Batch], Awaitable[None]],
+        given_up: Callable[[RoomEvent], None],
+    ) -> None:
+        """`take` deals with one event; `coming` is told of all those that it will be given next;
+        `after` is called after each batch; `given_up` is told what could not be dealt with."""
+        super().__init__("matrix", inbox=inbox, clock=clock, tries=TRIES)
+        self._api = api
+        self._take = take
+        self._coming = coming
+        self._invited = invited
+        self._after = after
+        self._given_up = given_up
+        self._cursor = Cursor(since=None)
+        self._held: Batch | None = None
+        """Read, but not yet dealt with."""
+        self._missed: dict[str, tuple[RoomEvent, ...]] = {}
+        self._keys = True
+        """Some may have come that nothing has been read with yet: also to the hub before this."""
+
+    @property
+    def cursor_key(self) -> str:
+        return f"since:{self._api.user_id}"
+
+    async def begin(self) -> None:
+        """Find out where to read on, and how the rooms are. On the first start with an account,
+        what was written until now is passed over; invitations count."""
+        known = await self.stored_cursor()
+        if known is not None:
+            self._cursor = _cursor_from(known.value)
+        try:
+            batch = await self._api.sync(self._cursor.since, wait=0.0, full=True)
+        except Rejected as error:
+            if known is None or error.code not in UNKNOWN_PLACE:
+                raise
+            # Another server under the same name, or one that was restored from a backup.
+            log.warning("matrix: what was written meanwhile is passed over (%s)", error)
+            self._cursor = Cursor(since=None)
+            batch = await self._api.sync(None, wait=0.0, full=True)
+        await self._api.keep_keys()
+        if self._cursor.since is None:
+            batch = replace(batch, timelines=())
+        # Who invited the bot may have been let in since.
+        invites = dict.fromkeys((*batch.invites, *await self._api.invites()))
+        self._held = replace(batch, invites=tuple(invites))
+
+    async def read_on(self) -> None:
+        """One request, unless there is still something to be dealt with."""
+        waiting = self.waiting()
+        if self._held is None:
+            wait = 0.0 if self.hurried else WAIT
+            reading = self._api.sync(self._cursor.since, wait=wait)
+            self._held = await (self.unless_hurried(reading) if wait else reading)
+            if self._held is None:
+                return
+        batch = self._held
+        await self._api.keep_keys()
+        try:
+            await self._deal_with(batch)
+        except RetryLater:
+            if self._cursor.since is not None:  # else it would be another first reading
+                self._held = None  # so that a server that is away costs no event its tries
+                self._missed.clear()
+            raise
+        self._held = None
+        self._missed.clear()
+        self._keys = self._keys or batch.keys
+        await self._after(replace(batch, keys=self._keys))
+        self._keys = False
+        if not any(timeline.events for timeline in batch.timelines):
+            self.read_all(waiting)
+        self.works()
+
+    async def _deal_with(self, batch: Batch) -> None:
+        for invite in batch.invites:
+            try:
+                await self._invited(invite)
+            except Rejected as error:
+                log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
+            except RetryLater as error:
+                if self.may_be_tried_again(invite.room):
+                    raise
+                log.warning("matrix: the bot cannot go to %s: %s", invite.room, error)
+        for timeline in batch.timelines:
+            done = self._cursor.done
+            events = [event for event in await self._whole(timeline) if event.id not in done]
+            self._coming(events)
+            for event in events:
+                await self._take_once(event)
+                self._cursor.add(event.id)
+        if batch.next != self._cursor.since:
+            ahead = Cursor(since=batch.next)
+            await self._inbox.remember(self.cursor(ahead.to_text()))
+            self._cursor = ahead
+
+    async def _whole(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
+        """With what the server left out, and without what was there before the bot."""
+        if timeline.room not in self._missed:
+            self._missed[timeline.room] = await self._left_out(timeline)
+        events = (*self._missed[timeline.room], *timeline.events)
+        for i in range(len(events) - 1, -1, -1):
+            if self._is_our_join(events[i]):
+                return events[i + 1 :]
+        return events
+
+    async def _left_out(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
+        since, start = self._cursor.since, timeline.start
+        if not timeline.limited or since is None or start is None:
+            return ()
+        if any(self._is_our_join(event) for event in timeline.events):
+            return ()
+        found: tuple[RoomEvent, ...] = ()
+        for _ in range(FAR_BACK):
+            try:
+                page, start = await self._api.before(timeline.room, start, until=since)
+            except (ChatRefused, Rejected) as error:
+                log.warning("matrix: what was missed in %s is not read: %s", timeline.room, error)
+                return found
+            found = (*page, *found)
+            if start is None or any(self._is_our_join(event) for event in page):
+                return found
+        log.warning("matrix: not everything that was missed in %s is read", timeline.room)
+        return found
+
+    def _is_our_join(self, event: RoomEvent) -> bool:
+        """Not every change of the bot's name is one."""
+        if event.type != "m.room.member" or event.state_key != self._api.user_id:
+            return False
+        return event.content.get("membership") == "join" and not event.still_in
+
+    async def _take_once(self, event: RoomEvent) -> None:
+        cursor = self.cursor(self._cursor.to_text(event.id))
+        dealt_with = await self.process(
+            event.id,
+            partial(self._take, event, cursor),
+            committed=lambda stored: event.id in _cursor_from(stored).done,
+        )
+        if not dealt_with:
+            self._given_up(event)

@@ -1,0 +1,123 @@
+"""What a room has shown, by the order of its timeline: which questions a message beside the cards
+may be for.
+
+A server puts all events of a room into one order; clocks of several servers do not agree. What a
+person wrote before our message was there, by that order, cannot have been meant for it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from chatbridge.channels.chat.card_visibility import CardVisibility
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Clock
+
+REMEMBERED = 1_000
+BATCHES = 2
+"""After so many, what was asked for after a message was sent has been read: it came back, or never
+will."""
+
+
+class OwnEvents:
+    """Which of the bot's own messages have come back in the timeline."""
+
+    def __init__(self) -> None:
+        self._ahead: set[str] = set()
+        self._passed: OrderedDict[str, None] = OrderedDict()
+
+    def sent(self, event: str) -> None:
+        """A message of ours has been taken by the server. It may have come back already."""
+        if event not in self._passed:
+            self._ahead.add(event)
+
+    def coming(self, events: Iterable[str]) -> None:
+        """Events of ours that are about to be passed: also those of an earlier hub."""
+        for event in events:
+            self.sent(event)
+
+    def passed(self, event: str) -> None:
+        self._ahead.discard(event)
+        self._passed[event] = None
+        while len(self._passed) > REMEMBERED:
+            self._passed.popitem(last=False)
+
+    def is_ahead(self, event: str) -> bool:
+        """Whether what is being read now was there before this message."""
+        return event in self._ahead
+
+
+@dataclass(slots=True, kw_only=True)
+class Sent:
+    """A message that shows an ask as it is, and has not come back."""
+
+    event: str
+    ask: Ask
+    viewer: str | None
+    batches: int = 0
+    """How many were read since."""
+
+
+class Visibility:
+    """A message counts as written when what was there before it had been read: sooner than it was,
+    and no clock of a server is needed. Approvals do not count: nothing that is written beside their
+    cards is for them."""
+
+    def __init__(self, *, own_events: OwnEvents, clock: Clock) -> None:
+        self.shown_cards = CardVisibility("matrix")
+        self._own_events = own_events
+        self._clock = clock
+        self._read_at = clock.monotonic()
+        self._sent: dict[str, Sent] = {}
+        """The newest for each ask."""
+        self._posted: dict[str, int] = {}
+        """First messages that have not come back, and how many batches were read since."""
+
+    def posted(self, ask: Ask, *, by: str, viewer: str | None) -> None:
+        """Its first message. A server that knows the transaction names one that was there before,
+        which never comes back."""
+        self._posted[by] = 0
+        if not ask.approval:
+            self.shown_cards.shown(ask, at=self._read_at, viewer=viewer, new=True)
+
+    def showing(self, ask: Ask) -> None:
+        if not ask.approval:
+            self.shown_cards.showing(ask)
+
+    def shown(self, ask: Ask, *, by: str, viewer: str | None) -> None:
+        """Until this message is in the timeline, nobody can have read it."""
+        if ask.approval:
+            return
+        self._own_events.sent(by)
+        self._sent[ask.id] = Sent(event=by, ask=ask, viewer=viewer)
+        if not self._own_events.is_ahead(by):
+            self.came_back(by)
+
+    def came_back(self, event: str) -> None:
+        self._posted.pop(event, None)
+        for sent in [sent for sent in self._sent.values() if sent.event == event]:
+            del self._sent[sent.ask.id]
+            now = self._clock.monotonic()
+            self.shown_cards.shown(sent.ask, at=self._read_at, known_at=now, viewer=sent.viewer)
+
+    def read_on(self) -> None:
+        """A batch has been dealt with."""
+        self._read_at = self._clock.monotonic()
+        for sent in list(self._sent.values()):
+            sent.batches += 1
+            if sent.batches >= BATCHES:
+                self._own_events.passed(sent.event)
+                self.came_back(sent.event)
+        for event, batches in list(self._posted.items()):
+            self._posted[event] = batches + 1
+            if batches + 1 >= BATCHES:
+                self._own_events.passed(event)
+                self.came_back(event)
+
+    def is_ambiguous(self, *, than: Ask) -> bool:
+        """Whether who wrote what is read now may have meant another question than this one."""
+        if any(ask != than.id for ask in self._sent):
+            return True
+        return self.shown_cards.is_ambiguous(self._read_at, than=than.id)

@@ -1,0 +1,176 @@
+"""What the rest of the program knows of a channel: a `ChannelSpec` in the channel's own folder.
+
+The hub, the settings, `doctor`, `setup` and `people` loop over the specs. Importing one imports no
+client library: heavy modules are named as "module:attribute" and loaded when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from chatbridge.core.text import title_of
+from chatbridge.extras import Extra
+from chatbridge.setting_rules import Fits
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pydantic import BaseModel
+
+    from chatbridge.core.login_codes import LoginCodes
+    from chatbridge.core.pairing import Pairing
+    from chatbridge.core.ports import Clock, Health
+
+Table = TypeVar("Table", bound="BaseModel")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountLock:
+    """Keeps two hubs of a user from using one account of a service."""
+
+    id: str
+    """Part of a file's name."""
+    called: str
+    why: str
+    """Why there can be only one hub."""
+    setting: str
+    """What to set for another account."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelContext:
+    """What a hub hands to a channel that it builds."""
+
+    clock: Clock
+    state: Path
+    """The hub's state directory."""
+    health: Health
+    pairing: Pairing
+    codes: LoginCodes
+    """Log browsers in."""
+    announce: Callable[[str], None]
+    """Publishes the address of an inbox."""
+    hold: Callable[[], AbstractContextManager[object]]
+    """Holds the channel's `AccountLock`."""
+    place_of: Callable[[str], str]
+    """Says where the owner finds the secret of this setting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetupSpec:
+    """The channel's part of `chatbridge setup`."""
+
+    choice: str
+    """Its line in the list of channels, after its title."""
+    flag: str
+    """The flag to name first where a script gave none."""
+    add_flags: Callable[[argparse._ArgumentGroup], None]
+    """Adds the flags of `--non-interactive`, each beginning with the channel's name."""
+    ask: str
+    """Reference to `(Setup) -> None`: sets the channel up at a terminal."""
+    plan: str
+    """Reference to `(Setup, Namespace) -> list[Callable[[], None]]`: checks the flags, and returns
+    what is done once all channels have checked theirs."""
+    test_place: str = "in the room"
+    """Where the test question is."""
+    test_hint: str
+    """Said if the test question is not answered for a while."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelSpec(Generic[Table]):
+    """Fields that name settings name them without the table: `allowed_users`."""
+
+    name: str
+    """Also that of its table in the settings."""
+    table: str
+    """Reference to the model of its settings. Each has a default; secrets are `SecretStr`."""
+    is_on: Callable[[Table], bool]
+    build: str
+    """Reference to `(Table, ChannelContext) -> Channel`. Its module is imported before the hub says
+    that it is ready."""
+    check: str
+    """Reference to `async (Table, CheckContext) -> Sequence[Finding]`, for `doctor`."""
+    setup: SetupSpec | None = None
+    extra: Extra | None = None
+    """The optional dependencies that it needs."""
+    unwatched: str | None = None
+    """Why a page shows nothing. None: the channel is a chat, which shows everything."""
+    approvals: bool = True
+    """Whether approvals may be given there."""
+    pairs_by_code: bool = False
+    """Whether `chatbridge pair` works with it."""
+    account: Callable[[Table], str] = lambda table: ""
+    """The account that it uses, in words."""
+    server: Callable[[Table], str] = lambda table: ""
+    """The address of the service."""
+    lock: Callable[[Table], AccountLock] | None = None
+    people: str | None = None
+    """The setting that lists who may answer."""
+    chats: str | None = None
+    """The setting that lists where cards go. Empty: to each of the people."""
+    named_by: tuple[str, ...] = ()
+    """A file that has one of these settings names this chat. Approvals are then given there."""
+    file_default: tuple[str, ...] = ()
+    """Settings that keep their default against variables once the file names this chat."""
+    limits: Mapping[str, Fits] = field(default_factory=dict)
+    """Settings that decide who may allow what: a variable must not be wider than the file."""
+    watched_settings: tuple[str, ...] = ()
+    """Settings whose change the owner is told of, besides people and account."""
+    link_settings: tuple[str, ...] = ()
+    """Settings that a link compares with the hub's. `chatbridge.link.preface` has the choice."""
+    own_remarks: tuple[str, ...] = ()
+    """How remarks of the channel begin that its check says itself."""
+
+    @property
+    def settings(self) -> type[Table]:
+        return cast("type[Table]", load_reference(self.table))
+
+    @property
+    def title(self) -> str:
+        return title_of(self.name)
+
+    @property
+    def is_chat(self) -> bool:
+        return self.unwatched is None
+
+    @property
+    def module(self) -> str:
+        """What a hub that uses this channel has to import."""
+        return self.build.partition(":")[0]
+
+    def secrets(self) -> tuple[str, ...]:
+        """The settings that are secret."""
+        return tuple(
+            name
+            for name, field in self.settings.model_fields.items()
+            if "SecretStr" in str(field.annotation)
+        )
+
+    def people_in(self, table: Table) -> tuple[object, ...]:
+        return tuple(getattr(table, self.people)) if self.people else ()
+
+    def chats_in(self, table: Table) -> tuple[object, ...]:
+        return tuple(getattr(table, self.chats)) if self.chats else ()
+
+
+def load_reference(reference: str) -> Any:
+    """The object that "module:attribute" names."""
+    module, _, attribute = reference.partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def text_of(value: object, *, separator: str = ",") -> str:
+    """A setting's value as a variable spells it; empty if it is not set."""
+    if secret := getattr(value, "get_secret_value", None):
+        return str(secret())
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple | list):
+        return separator.join(map(str, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,91 @@
+"""What Telegram can do, and cards as it shows them: one HTML message and its rows of buttons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chatbridge.channels.chat import card as cards
+from chatbridge.channels.chat import keyboard, long_questions, notices
+from chatbridge.channels.chat.capabilities import (
+    Buttons,
+    Capabilities,
+    Continuations,
+    Room,
+    Seen,
+)
+from chatbridge.channels.chat.document import Message, Rows
+from chatbridge.channels.chat.outcome import PROJECT_LENGTH
+from chatbridge.channels.telegram.render.html import LIMIT, escape, length, readable, split, write
+from chatbridge.core.cards.card import Card
+from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
+from chatbridge.core.model import Ask, Notice, OperationEnd
+from chatbridge.core.text import isolated, one_line, shortened
+
+TELEGRAM: Capabilities[str] = Capabilities(
+    channel="telegram",
+    write=write,
+    size=length,
+    card=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
+    rooms=(
+        Room(question=300, label=200, description=120),
+        *(Room(question=300, label=label, description=0) for label in (100, 40, 12)),
+    ),
+    approval_question=200,
+    path=160,
+    code=3_000,
+    ended_code=600,
+    output=3_500,
+    buttons=Buttons(
+        most_options=90,  # Telegram takes 100 buttons; the rest is for the form's own
+        private=(30, 14),
+        group=(27, 12),  # avatars take room
+    ),
+    continuations=Continuations(split=split, room=LIMIT - 100, most=4, options=2_000),
+)
+
+Overflow = long_questions.Overflow[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    html: str
+    rows: Rows = ()
+
+
+def draw(message: Message, *, now: float) -> Drawing:
+    return Drawing(html=readable(write(message.document, now=now)), rows=message.rows)
+
+
+def draw_card(card: Card, seen: Seen) -> Drawing:
+    text, rows = cards.draw_card(card, seen, TELEGRAM)
+    return Drawing(html=readable(text), rows=rows)
+
+
+def draw_reminder(card: Card, seen: Seen) -> Drawing:
+    document = cards.reminder(card, TELEGRAM)
+    return draw(Message(document=document, rows=keyboard.extend_row(card)), now=seen.now)
+
+
+def draw_end(notice: Notice, end: OperationEnd) -> Drawing:
+    return draw(notices.operation_end(notice, end, TELEGRAM), now=0.0)
+
+
+def draw_ends(ends: Sequence[tuple[Notice, OperationEnd]]) -> Drawing | None:
+    message = notices.operation_ends(ends)
+    return draw(message, now=0.0) if message else None
+
+
+def overflow(ask: Ask) -> Overflow:
+    return long_questions.overflow(ask, TELEGRAM)
+
+
+def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
+    """The message that is replied to. `mention`: whose turn it is in a group, by id and name."""
+    project = f"<b>{escape(isolated(shortened(card.project, PROJECT_LENGTH)))}</b>"
+    what = cards.prompt_subject(card)
+    if mention is None:
+        return f"{what.capitalize()} for {project}:"
+    person, name = mention
+    called = escape(isolated(shortened(one_line(name), MAX_NAME_CHARACTERS) or "You"))
+    return f'<a href="tg://user?id={person}">{called}</a>, {what} for {project}:'

@@ -1,0 +1,195 @@
+"""Read request bodies, bounded in size and time, and parse them.
+
+A page's form becomes events of the core's form; a script's JSON becomes checked answers. What does
+not fit is refused, with the path of the field.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast, get_args
+from urllib.parse import parse_qsl
+
+from starlette.requests import Request
+
+from chatbridge import safe_json
+from chatbridge.channels.web.server import read_body
+from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
+from chatbridge.core.cards.card import AskAction
+from chatbridge.core.errors import InvalidAnswer
+from chatbridge.core.forms import form
+from chatbridge.core.forms.form import MAX_TEXT, Event
+from chatbridge.core.model import Answer, Ask, Question, View
+
+MAX_BODY = 256 * 1024
+BODY_SECONDS = 10.0
+MAX_FIELDS = 32
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
+
+NAMES: dict[type[Event], str] = {
+    event: re.sub("(?<!^)(?=[A-Z])", "_", event.__name__).lower() for event in get_args(Event)
+}
+NAMES[form.AnswerAnyway] = "anyway"
+EVENTS = {name: event for event, name in NAMES.items()}
+
+
+class Refusal(Exception):
+    """Answered with `status`: JSON for the API, with `more` in it, and a page for a browser."""
+
+    def __init__(
+        self,
+        status: int,
+        sentence: str,
+        *,
+        title: str | None = None,
+        more: Mapping[str, object] | None = None,
+    ) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.title, self.more = status, sentence, title, more or {}
+
+
+# ── bodies ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _read_body(request: Request, *, seconds: float) -> bytes:
+    """The whole body, or a refusal: a sender cannot make the hub hold much, or for long."""
+    try:
+        async with asyncio.timeout(seconds):
+            body = await read_body(request, limit=MAX_BODY)
+    except TimeoutError:
+        raise Refusal(408, f"The request did not end within {seconds:g} s.") from None
+    if body is None:
+        raise Refusal(413, f"The request is larger than {MAX_BODY // 1024} KiB.")
+    return body
+
+
+async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
+    """A JSON object; nothing at all counts as an empty one."""
+    body = await _read_body(request, seconds=seconds)
+    if not body:
+        return {}
+    _check_type(request, JSON)
+    try:
+        # Python's reader takes escaped halves of a character; no store and no page does.
+        found = safe_json.loads(body.decode())
+        json.dumps(found, ensure_ascii=False).encode()
+        problem = None if isinstance(found, dict) else wrong_type(found, dict)
+    except ValueError:
+        problem = "the body is not valid JSON in UTF-8"
+    if problem:
+        raise Refusal(422, problem, more={"path": ""})
+    return cast("dict[str, Any]", found)
+
+
+async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
+    body = await _read_body(request, seconds=seconds)
+    if body:
+        _check_type(request, FORM)
+    try:
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"
+        )
+    except ValueError:
+        raise Refusal(422, "The form could not be read.") from None
+    # Browsers send a text area's line breaks as two characters.
+    return {name: value.replace("\r\n", "\n") for name, value in fields}
+
+
+def _check_type(request: Request, accepted: str) -> None:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != accepted:
+        raise Refusal(415, f"Content-Type: given {given or 'none'}; accepted: {accepted}")
+
+
+# ── the API's JSON ────────────────────────────────────────────────────────────────────────────────
+
+
+def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
+    check_keys(body, "", ("answers",))
+    return parse_answers(questions, body.get("answers"))
+
+
+def parse_reason(body: Mapping[str, Any]) -> str | None:
+    check_keys(body, "", ("reason",))
+    reason = body.get("reason")
+    if reason is None:
+        return None
+    if len(check_type(reason, str, "reason")) > MAX_TEXT:
+        raise InvalidAnswer("reason", f"{len(reason):,} characters, at most {MAX_TEXT:,}")
+    text: str = reason.strip()
+    return text or None
+
+
+# ── the pages' forms ──────────────────────────────────────────────────────────────────────────────
+
+
+def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
+    """What a page's form asks for; None if it fits nothing. A page's tap always carries its step:
+    without it an old page could answer a newer question."""
+    name = fields.get("do", "")
+    if name in set(AskAction):
+        return AskAction(name)
+    if name not in EVENTS:
+        return None
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(EVENTS[name]):
+        given = fields.get(field.name)
+        match field.name:
+            case "step" | "option" | "question":
+                if given is None or not given.isascii() or not given.isdecimal() or len(given) > 9:
+                    return None
+                values[field.name] = int(given)
+            case "on":
+                if given not in ("0", "1"):
+                    return None
+                values[field.name] = given == "1"
+            case "text":
+                values[field.name] = given or ""
+            case _:
+                values[field.name] = given
+    return EVENTS[name](**values)
+
+
+def event_fields(action: Event | AskAction) -> dict[str, str]:
+    if isinstance(action, AskAction):
+        return {"do": action.value}
+    fields = {"do": NAMES[type(action)]}
+    for field in dataclasses.fields(action):
+        value = getattr(action, field.name)
+        if field.name in ("step", "option", "question", "on"):
+            fields[field.name] = str(int(value))
+    return fields
+
+
+def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
+    """What the tap means on the screen that it was drawn for; `text` was typed beside it. If the
+    ask has moved on since, the first of the events is stale, and none counts."""
+    typed = bool(text.strip())
+    match action:
+        case form.Done(step=step) if typed:
+            # A multi-select's page has the field for Other beside its options.
+            return form.Text(text=text, step=step), form.Done(step=step + 1)
+        case form.Other(step=step) if typed and ask.approval:
+            return form.Other(step=step), form.Text(text=text, step=step + 1)
+        case form.Rephrase(step=step) if form.can_ask_back(ask.questions, ask.draft):
+            lead = _lead_to_cancel(ask, step)
+            return *lead, form.Rephrase(step=step + len(lead))
+        case form.Explain(step=step) if form.can_ask_back(ask.questions, ask.draft):
+            lead = ()
+            if ask.draft.view is not View.EXPLAIN:
+                lead = _lead_to_cancel(ask, step)
+                lead = *lead, form.AskExplain(step=step + len(lead))
+            step += len(lead)
+            last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
+            return *lead, last
+        case _:
+            return (action,)
+
+
+def _lead_to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
+    return () if ask.draft.view is View.CANCEL else (form.AskCancel(step=step),)

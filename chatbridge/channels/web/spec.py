@@ -1,0 +1,22 @@
+"""What the rest of the program knows of the web inbox."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chatbridge.channels.spec import ChannelSpec
+from chatbridge.setting_rules import is_no_more, is_same, is_same_or
+
+if TYPE_CHECKING:
+    from chatbridge.channels.web.settings import Web
+
+WEB: ChannelSpec[Web] = ChannelSpec(
+    name="web",
+    table="chatbridge.channels.web.settings:Web",
+    is_on=lambda table: table.enabled,
+    build="chatbridge.channels.web.channel:build",
+    check="chatbridge.channels.web.doctor:check",
+    unwatched="no page was open",
+    limits={"enabled": is_no_more, "host": is_same, "url": is_same_or(None)},
+    watched_settings=("enabled", "host", "url"),
+)

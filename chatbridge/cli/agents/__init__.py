@@ -1,0 +1,6 @@
+"""Commands about agents: their hooks, tokens, and the tools they may use.
+
+hook: `chatbridge hook`, which Claude Code's hooks call
+serve: `chatbridge serve` and `token`
+definition_files: `chatbridge tools`
+"""

@@ -1,0 +1,181 @@
+"""`chatbridge hook`, which Claude Code's hooks call: reads an event from standard input, and writes
+the decision of a person to standard output.
+
+Without a decision it prints nothing and succeeds, whatever went wrong: the client continues as if
+there were no hook. It never exits with 2, which would block the agent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.digests import sha256_hex
+from chatbridge.link.relay import Relay
+
+Json = dict[str, Any]
+
+HELP = """\
+usage: chatbridge hook
+
+Called by Claude Code's hooks: reads the event from standard input and writes the decision to
+standard output. Its questions and permissions go to your phone, and what you decide there counts.
+If nobody decides, or chatbridge cannot be reached, Claude Code asks in its own window.
+
+To use it, put this into ~/.claude/settings.json (the time-outs are seconds):
+
+  {
+    "hooks": {
+      "PreToolUse": [
+        {"matcher": "AskUserQuestion",
+         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+      ],
+      "PermissionRequest": [
+        {"matcher": "*",
+         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+      ],
+      "Notification": [
+        {"matcher": "idle_prompt",
+         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+      ],
+      "Stop": [
+        {"hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+      ]
+    }
+  }
+"""
+CLIENT = "chatbridge-hook"
+QUESTIONS = "AskUserQuestion"
+PEOPLES = ("denied", "cancelled")
+"""Denials that are a person's decision."""
+OUTCOME = "chatbridge/outcome"
+NOTICE_WITHIN = 20.0
+LONGEST_MESSAGE, LONGEST_TITLE = 4_000, 100
+MOST = 8 * 1024 * 1024
+TITLES = {
+    "permission_prompt": "Waiting for a permission",
+    "idle_prompt": "Waiting for you",
+    "elicitation_dialog": "Waiting for an answer",
+    "auth_success": "Logged in",
+}
+FINISHED: Json = {"title": "Finished", "message": "Claude Code has finished its turn."}
+
+
+def main(argv: list[str]) -> int:
+    while (spare := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # closed by whoever started us: none of our pipes shall be taken for it
+    os.close(spare)
+    if "-h" in argv or "--help" in argv:
+        print(HELP, end="")
+        return 0
+    if argv or sys.stdin is None or sys.stdin.isatty():
+        problem = f"chatbridge hook does not know {argv[0]!r}" if argv else "There is no event"
+        _complain(f"{problem}.\n\n{HELP}")
+        return 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        event = json.loads(sys.stdin.buffer.read(MOST))
+        if not isinstance(event, dict):
+            raise ValueError("the event is no JSON object")
+        if (said := _said(event)) is not None:
+            os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
+    except (NoAnswer, OSError, ValueError, RecursionError) as error:
+        _complain(f"chatbridge hook: no decision: {error}\n")
+    return 0
+
+
+def _complain(text: str) -> None:
+    """Where somebody can read it; where nobody can, that is no reason to fail."""
+    with suppress(OSError):
+        os.write(2, text.encode(errors="replace"))
+
+
+def _said(event: Json) -> Json | None:
+    """What the client is to be told; None: nothing."""
+    asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
+    match name:
+        case "PreToolUse" if asks:
+            if decision := _decision(event):
+                return _before_use(decision)
+        case "PermissionRequest" if not asks:  # its questions come before, as above
+            if decision := _decision(event):
+                # With the input that the person was shown, whatever another hook makes of it.
+                return {"hookEventName": name, "decision": decision}
+        case "Notification":
+            notice = _notification(event)
+        case "Stop" if not event.get("stop_hook_active"):
+            notice = FINISHED
+    if notice is not None:
+        _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
+    return None
+
+
+def _decision(event: Json) -> Json | None:
+    """What a person has decided about the use of this tool; None if nobody has."""
+    tool, given, use = (event.get(it) for it in ("tool_name", "tool_input", "tool_use_id"))
+    if not isinstance(tool, str) or not isinstance(given, dict):
+        return None
+    arguments: Json = {"tool_name": tool, "input": given}
+    if isinstance(use, str):
+        arguments["tool_use_id"] = use
+    if isinstance(folder := event.get("cwd"), str):
+        os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
+        event = {**event, "cwd": "."}
+    return decided(_called("approve_tool_use", arguments, event, within=None))
+
+
+def decided(result: Json) -> Json | None:
+    """The decision in a result of `approve_tool_use`, if it is a person's."""
+    content, meta = result.get("content"), result.get("_meta")
+    if result.get("isError") or not isinstance(content, list) or len(content) != 1:
+        return None
+    text = content[0].get("text") if isinstance(content[0], dict) else None
+    decision = json.loads(text) if isinstance(text, str) else None
+    peoples = isinstance(meta, dict) and meta.get(OUTCOME) in PEOPLES
+    match decision:
+        case {"behavior": "allow", "updatedInput": dict(given)}:
+            return {"behavior": "allow", "updatedInput": given}
+        case {"behavior": "deny", "message": str(message)} if peoples:
+            return {"behavior": "deny", "message": message}
+    return None
+
+
+def _before_use(decision: Json) -> Json:
+    output = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": decision["behavior"],
+        "permissionDecisionReason": decision.get("message", "Answered with chatbridge"),
+    }
+    given = decision.get("updatedInput")
+    return output if given is None else {**output, "updatedInput": given}
+
+
+def _notification(event: Json) -> Json | None:
+    message, kind, own = (event.get(it) for it in ("message", "notification_type", "title"))
+    if not isinstance(message, str) or not message.strip():
+        return None
+    title = TITLES.get(kind) if isinstance(kind, str) else None
+    title = title or (own if isinstance(own, str) and own.strip() else None)
+    cut = {"message": message[:LONGEST_MESSAGE], "title": (title or "")[:LONGEST_TITLE]}
+    return {name: text for name, text in cut.items() if text}
+
+
+def _called(tool: str, arguments: Json, event: Json, *, within: float | None) -> Json:
+    """The result of the call, which the hub may take `within` seconds for. :raises NoAnswer:"""
+    folder, session = event.get("cwd"), event.get("session_id")
+    name = None
+    if isinstance(session, str) and session:
+        # The session's and not this process': what was allowed for the session is found again.
+        name = sha256_hex(f"hook {session}".encode())[:32]
+    where = folder if isinstance(folder, str) else "."
+
+    def one_of_many(preface: dict[str, object]) -> Relay:
+        return Relay(preface, shared=True)
+
+    with own_link(CLIENT, folder=where, name=name, relay=one_of_many) as calls:
+        return calls.call(tool, arguments, within=within)

@@ -1,0 +1,6 @@
+"""Commands about the hub, and how commands talk to it.
+
+hub_client: a connection to the hub: requests and events
+tool_client: tool calls through a link of its own
+control: `chatbridge status`, `version`, `stop` and `inbox`, and restarting the hub
+"""

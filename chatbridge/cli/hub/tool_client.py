@@ -1,0 +1,207 @@
+"""Tool calls of a command, through a link of its own. Standard library only, because somebody
+waits.
+
+The link runs in a child whose input ends with this process: a command that is killed leaves nothing
+behind. Like an agent's link, it survives restarts of the hub.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from chatbridge import __version__
+from chatbridge.link.loop import Link
+from chatbridge.link.preface import build_preface
+from chatbridge.link.relay import Relay, Request
+from chatbridge.link.search import FIRST_LIMIT
+
+Json = dict[str, Any]
+
+HUB_WITHIN = 2 * FIRST_LIMIT
+"""A link gives up looking for a hub after half of it; the rest is for a hub that is slow."""
+ALONE = "chatbridge/alone"
+"""Marks a result that the link gave by itself, as there is no hub."""
+
+
+class NoAnswer(Exception):
+    """The hub could not be asked, or has refused. The text says why."""
+
+    def __init__(self, text: str, *, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
+
+
+class OwnRelay(Relay):
+    def answer(self, request: Request, response: dict[str, object]) -> None:
+        result = response.get("result")
+        if isinstance(result, dict):
+            response = {**response, "result": {**result, "_meta": {ALONE: True}}}
+        super().answer(request, response)
+
+
+class Calls:
+    """The client's side of a link. `client` are the name and the title that it gives."""
+
+    def __init__(self, client: dict[str, str], reads: int, writes: int) -> None:
+        self._client = client
+        self._reads, self._writes = reads, writes
+        self._rest = b""
+        self._responses: dict[str, Json] = {}
+        self._greeted = False
+
+    def call(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
+        """The result of a tool. `within`: how long the hub may take for it. :raises NoAnswer:"""
+        return self.result(self.begin(name, arguments), within=within)
+
+    def begin(self, name: str, arguments: Json) -> str:
+        """Call a tool, and return the call's id."""
+        # Links may share a name, so each call needs one of its own.
+        call = f"call-{os.getpid()}-{os.urandom(8).hex()}"
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {**self._client, "version": __version__},
+        }
+        greeting: list[Json] = [
+            {"id": "hello", "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+        ]
+        # All at once: a link that finds no hub then answers all at once, too.
+        self._say(
+            *([] if self._greeted else greeting),
+            {"id": call, "method": "tools/call", "params": {"name": name, "arguments": arguments}},
+        )
+        return call
+
+    def result(self, call: str, *, within: float | None = None) -> Json:
+        """:raises NoAnswer:"""
+        try:
+            if not self._greeted:
+                self._response("hello", within=HUB_WITHIN)
+                self._greeted = True
+            return self._response(call, within=within)
+        except BaseException:
+            # Also a signal. The end of this link alone may not tell the hub: another one may have
+            # its name.
+            with suppress(OSError):
+                self._say({"method": "notifications/cancelled", "params": {"requestId": call}})
+            raise
+
+    def has_ended(self, call: str) -> bool:
+        """Whether there is a response, without waiting for one. :raises NoAnswer:"""
+        while select.select([self._reads], [], [], 0.0)[0]:
+            self._read()
+        return call in self._responses
+
+    def fileno(self) -> int:
+        return self._reads
+
+    def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
+        """The structured content of the result. :raises NoAnswer: also if the tool refuses."""
+        result = self.call(name, arguments, within=within)
+        content, meta = result.get("content"), result.get("_meta")
+        if result.get("isError") or "structuredContent" not in result:
+            said = content[0].get("text") if isinstance(content, list) and content else "no answer"
+            alone = isinstance(meta, dict) and meta.get(ALONE)
+            raise NoAnswer(str(said), refused=not alone)
+        return dict(result["structuredContent"])
+
+    def _say(self, *messages: Json) -> None:
+        data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._writes, left) :]
+
+    def _response(self, wanted: str, *, within: float | None) -> Json:
+        until = None if within is None else time.monotonic() + within
+        while wanted not in self._responses:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._reads], [], [], left)[0]:
+                raise NoAnswer("the hub did not answer in time")
+            self._read()
+        response = self._responses.pop(wanted)
+        result, error = response.get("result"), response.get("error")
+        if isinstance(result, dict):
+            return result
+        said = error.get("message") if isinstance(error, dict) else error
+        raise NoAnswer(f"the hub answered with an error: {said}")
+
+    def _read(self) -> None:
+        piece = os.read(self._reads, 65536)
+        if not piece:
+            raise NoAnswer("the link has ended")
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        for message in map(json.loads, lines):
+            if "method" not in message:
+                self._responses[message.get("id")] = message
+
+
+@contextmanager
+def own_link(
+    client: str,
+    *,
+    title: str | None = None,
+    folder: str = ".",
+    name: str | None = None,
+    relay: Callable[[dict[str, object]], Relay] = OwnRelay,
+    quiet: bool = False,
+) -> Iterator[Calls]:
+    """A link that runs until the end of the block. It may then take a moment to tell the hub that
+    the last response has arrived. `client` and `title` are who it says that it is, `folder` where
+    it works, and `name` its own name, where it is to be one that was there before. `quiet`: what
+    the link would say on standard error is said by others."""
+    link_reads, we_write = os.pipe()
+    we_read, link_writes = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if quiet:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        others = (we_write, we_read)
+        _become_link(folder, name, relay, link_reads, link_writes, others=others)
+    for descriptor in (link_reads, link_writes):
+        os.close(descriptor)
+    try:
+        named = {"name": client} | ({"title": title} if title else {})
+        yield Calls(named, we_read, we_write)
+    finally:
+        os.close(we_write)
+        os.waitpid(child, 0)
+        os.close(we_read)
+
+
+def _become_link(
+    folder: str,
+    name: str | None,
+    relay: Callable[[dict[str, object]], Relay],
+    reads: int,
+    writes: int,
+    *,
+    others: tuple[int, int],
+) -> None:
+    """Never returns: the forked child must not unwind into the caller's stack."""
+    try:
+        os.dup2(reads, 0)
+        os.dup2(writes, 1)
+        for descriptor in (reads, writes, *others):
+            os.close(descriptor)
+        with suppress(OSError):
+            os.chdir(folder)
+        wake, wake_end = os.pipe()
+        os.set_blocking(wake_end, False)
+        signal.set_wakeup_fd(wake_end)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+        named = {"link": name} if name else {}
+        label = os.environ.get("CHATBRIDGE_LABEL") or None
+        Link(relay({**build_preface(label), **named}), wake).run()
+    except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
+        os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
+    finally:
+        os._exit(0)

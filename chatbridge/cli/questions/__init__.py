@@ -1,0 +1,7 @@
+"""Commands that ask, list and answer questions.
+
+ask: `chatbridge ask` and `chatbridge notify`
+lists: `chatbridge pending` and `chatbridge history`
+answer: `chatbridge answer` and `chatbridge cancel`
+terminal_form: a question that is answered by typing, also for the demo
+"""

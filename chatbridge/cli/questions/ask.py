@@ -1,0 +1,217 @@
+"""`chatbridge ask`, which prints the answer, and `chatbridge notify`, which waits for none.
+
+Both are real tool calls through a link of their own: shown, answered and kept like an agent's. A
+restart of the hub is not noticed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from chatbridge.cli.commands import LEVELS
+from chatbridge.cli.hub.hub_client import ask_hub
+from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
+from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
+from chatbridge.cli.ui.wording import duration, seconds_of, time_of
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import one_line, visible
+from chatbridge.durations import seconds
+
+Json = dict[str, Any]
+
+CLIENT = "chatbridge-cli"
+CANCELLED, TIMED_OUT = 2, 3
+SHORTEST = 10.0
+LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
+NOTICE_WITHIN = 30.0
+
+
+def ask(given: argparse.Namespace) -> int:
+    _check(given)
+    timeout = _timeout(given.timeout)
+    text = _text("question", given.question, LONGEST_QUESTION)
+    limits = ask_hub("limits", start=True)
+    if timeout is not None and timeout > limits["longest"]:
+        raise WrongUsage(
+            f"--timeout {given.timeout!r}: {duration(limits['longest'])} is the longest\n"
+            "To allow more: chatbridge setup, or max_timeout in config.toml"
+        )
+    asked = Asked(withdraws=bool(limits["withdraws"]))
+    try:
+        _on_leaving(_leave)
+        with own_link(CLIENT, quiet=True) as calls:
+            outcome = _outcome(calls, _arguments(given, text, timeout), asked)
+        _on_leaving(signal.SIG_DFL)
+    except _Left as left:
+        say(asked.left_sentence)
+        return left.code
+    except NoAnswer as error:
+        return _failed(error)
+    return _told(outcome, asked, whole=given.json)
+
+
+def notify(given: argparse.Namespace) -> int:
+    message = _text("message", given.message, LONGEST_MESSAGE)
+    arguments = {"message": message, "level": LEVELS[given.level]}
+    if given.title:
+        arguments["title"] = given.title
+    try:
+        with own_link(CLIENT, quiet=True) as calls:
+            content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
+    except NoAnswer as error:
+        return _failed(error)
+    if content.get("delivery"):
+        say(f"Kept, to be shown later. {content['delivery']}")
+    return 0
+
+
+def _failed(error: NoAnswer) -> int:
+    complain(str(error))
+    return FAILED if error.refused else UNREACHABLE
+
+
+def _check(given: argparse.Namespace) -> None:
+    options = given.option
+    if given.confirm and options:
+        raise WrongUsage("--confirm takes no options")
+    if given.multi and not options:
+        raise WrongUsage("--multi needs options: -o LABEL -o LABEL")
+    if twice := next((it for it in options if options.count(it) > 1), None):
+        raise WrongUsage(f"the option {twice!r} is there twice")
+    if not all(label.strip() for label in options):
+        raise WrongUsage("an option is empty")
+    if given.title and len(given.title) > LONGEST_TITLE:
+        raise WrongUsage(f"--title has {len(given.title)} characters, at most {LONGEST_TITLE}")
+
+
+def _timeout(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        found = float(str(seconds(text)))
+    except ValueError as error:
+        raise WrongUsage(f"--timeout {text!r}: {error}") from None
+    if found < SHORTEST:
+        raise WrongUsage(f"--timeout {text!r}: {SHORTEST:.0f} s is the shortest")
+    return found
+
+
+def _text(what: str, given: str, longest: int) -> str:
+    text = (sys.stdin.read() if given == "-" else given).strip()
+    if not text:
+        raise WrongUsage(f"the {what} is empty")
+    if len(text) > longest:
+        raise WrongUsage(f"the {what} has {len(text):,} characters, at most {longest:,}")
+    return text
+
+
+class _Left(BaseException):
+    """A signal says that nobody wants to wait any longer."""
+
+    def __init__(self, number: int) -> None:
+        self.code = 128 + number
+
+
+def _on_leaving(action: Callable[[int, object], None] | signal.Handlers) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, action)
+
+
+def _leave(number: int, _frame: object) -> None:
+    _on_leaving(signal.SIG_IGN)  # an impatient second one changes nothing
+    raise _Left(number)
+
+
+class Asked:
+    """What is known of the question that is out."""
+
+    def __init__(self, *, withdraws: bool) -> None:
+        self.id: str | None = None
+        self.deadline: float | None = None
+        self._withdraws = withdraws
+
+    @property
+    def left_sentence(self) -> str:
+        if self.id is None:
+            return "Stopped. If the question is out already, it is here: chatbridge pending"
+        if self._withdraws:
+            return "Stopped waiting. The question is withdrawn."
+        return "Stopped waiting. The question stays open: chatbridge pending"
+
+    def look(self) -> Json | None:
+        """What the hub says of it now; None if it cannot be asked."""
+        try:
+            found = ask_hub("ask", id=self.id)
+        except ChatbridgeError:
+            return None
+        deadline = found["ask"]["deadline"]
+        self.deadline = None if deadline is None else seconds_of(deadline)
+        return found
+
+    def sentence(self) -> str:
+        """Asked on Telegram and in the web inbox (k3f9a2). Ends 23:41. Ctrl-C: leave."""
+        found = self.look()
+        if found is None:
+            return f"Asked ({str(self.id)[:6]}). Ctrl-C: leave."
+        places, troubles, short = found["places"], found["troubles"], found["ask"]["short"]
+        *others, last = places or [""]
+        where = f" {', '.join(others)} and {last}" if others else f" {last}"
+        line = f"Asked{where} ({short})." if places else f"Nobody can see it yet ({short})."
+        if self.deadline is not None:
+            line += f" Ends {time_of(self.deadline)}."
+        lines = [f"{line} Ctrl-C: leave.", *(f"{name}: {why}" for name, why in troubles.items())]
+        if not places and not troubles:
+            lines.append("No channel is set up. Run: chatbridge setup")
+        return "\n".join(lines)
+
+
+def _arguments(given: argparse.Namespace, text: str, timeout: float | None) -> Json:
+    question: Json = {"id": "answer", "question": text, "type": "text"}
+    if given.confirm:
+        question["type"] = "confirm"
+    elif given.option:
+        question["type"] = "multi-select" if given.multi else "select"
+        question["options"] = given.option
+    arguments: Json = {"questions": [question], "wait": False}
+    if given.title:
+        arguments["title"] = given.title
+    if timeout is not None:
+        arguments["timeout"] = int(timeout * 1000)
+    return arguments
+
+
+def _outcome(calls: Calls, arguments: Json, asked: Asked) -> Json:
+    """How it ended. With a ticket first, so that it is known under which id it is out."""
+    outcome = calls.content("ask_user", arguments)
+    if outcome.get("pending"):
+        asked.id = str(outcome["askId"])
+        say(asked.sentence())
+    while outcome.get("pending"):
+        outcome = calls.content("wait_for_answer", {"askId": asked.id})
+    return {**({"askId": asked.id} if asked.id else {}), **outcome}
+
+
+def _told(outcome: Json, asked: Asked, *, whole: bool) -> int:
+    if whole:
+        print(json.dumps(outcome))
+    if outcome["answered"]:
+        if outcome.get("late") and asked.id is None:
+            say("Answered before, and kept for this question.")
+        answer = outcome["answers"][0]
+        for text in [] if whole else [*answer["values"], *filter(None, [answer.get("customText")])]:
+            # A script reads it as it was given; a terminal is not to be steered.
+            sys.stdout.write(f"{visible(text) if sys.stdout.isatty() else text}\n")
+        return 0
+    if outcome["cancelled"]:
+        reason = outcome.get("reason")
+        say(f"Cancelled: {one_line(reason)}" if reason else "Cancelled.")
+        return CANCELLED
+    asked.look()
+    by = f" by {time_of(asked.deadline)}" if asked.deadline else ""
+    say(f"Nobody answered{by}.", *filter(None, [outcome.get("delivery")]))
+    return TIMED_OUT

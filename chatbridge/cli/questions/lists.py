@@ -1,0 +1,207 @@
+"""`chatbridge pending`, once or live, and `chatbridge history`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from typing import Any, NoReturn
+
+from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connected
+from chatbridge.cli.ui import tables
+from chatbridge.cli.ui.tables import Column, Table, cell
+from chatbridge.cli.ui.wording import day, left, seconds_of
+from chatbridge.core.errors import HubUnreachable
+from chatbridge.core.text import visible
+
+Json = dict[str, Any]
+
+TICK = 1.0
+LEAVE = "Ctrl-C: leave"
+FRAME = 4
+"""The live view's lines beside the questions."""
+VERDICTS = {"allow": "allowed once", "session": "allowed for this session", "deny": "denied"}
+
+
+def pending(given: argparse.Namespace) -> int:
+    if given.watch:
+        return _watch(given)
+    _print(ask_hub("pending", brief=not given.json)["asks"], given)
+    return 0
+
+
+def _print(asks: list[Json], given: argparse.Namespace) -> None:
+    if given.json:
+        print(json.dumps(asks, indent=None if given.watch else 2))
+    elif given.ids:
+        sys.stdout.write("".join(f"{ask['short']}\n" for ask in asks))
+    else:
+        room = shutil.get_terminal_size().columns if tables.on_terminal() else None
+        parts = pending_screen(asks, now=time.time(), room=room)
+        tables.write(*parts, *([""] if given.watch else []))
+    sys.stdout.flush()
+
+
+def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> list[Table | str]:
+    """With `room`, the terminal's width, also what can be done next."""
+    if not asks:
+        return ["Nothing is waiting."]
+    columns = (
+        Column(title="ID"),
+        Column(title="PROJECT", most=18),
+        Column(title="AGENT", most=14),
+        Column(title="QUESTION", gives_way=True),
+        Column(title="LEFT", right=True),
+    )
+    rows = [
+        (
+            ask["short"],
+            cell(ask["agent"]["project"]),
+            cell(ask["agent"]["name"]),
+            cell(headline(ask)),
+            left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now),
+        )
+        for ask in asks
+    ]
+    parts: list[Table | str] = [Table(columns=columns, rows=rows)]
+    if room is not None:
+        own = next((ask["short"] for ask in asks if not ask["approval"]), None)
+        hints = [f"Answer here: chatbridge answer {own}"] if own else []
+        hints.append("Live view: chatbridge pending --watch")
+        line = "     ".join(hints)
+        parts += ["", *([line] if len(line) <= room else hints)]
+    return parts
+
+
+def headline(ask: Json) -> str:
+    """What an ask is about, in the words of whoever asks."""
+    first, count = ask["questions"][0], len(ask["questions"])
+    if ask["approval"]:
+        return f"Approve: {first['subject']['code'] if 'subject' in first else first['question']}"
+    if count == 1:
+        return str(first["question"])
+    done = f", {ask['done']} done" if ask["done"] else ""
+    return f"{ask['title'] or first['question']} ({count} questions{done})"
+
+
+def _watch(given: argparse.Namespace) -> int:
+    try:
+        if tables.steers() and not given.json and not given.ids:
+            _live()
+        with connected() as line:
+            line.begin("watch", brief=not given.json)
+            while event := line.event(within=None):
+                _print(event["asks"], given)
+    except KeyboardInterrupt:
+        pass  # there is no other way out
+    except HubGone:
+        raise HubUnreachable("the hub has gone. Watch again when there is another one") from None
+    return 0
+
+
+def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | str]:
+    """The questions that fit on the screen, and how many do not."""
+    fits = max(height - FRAME, 1)
+    parts, more = pending_screen(asks[:fits], now=now), len(asks) - fits
+    return [*parts, *([f"and {more} more: chatbridge pending"] if more > 0 else []), "", LEAVE]
+
+
+def _live() -> NoReturn:
+    """The table in its place, counting down. A hub that has gone is waited for."""
+
+    def show(parts: list[Table | str]) -> None:
+        drawn = "\n".join(tables.lines(parts, shutil.get_terminal_size().columns, bold=True))
+        print(f"\x1b[H\x1b[J{drawn}", end="", flush=True)
+
+    with connected():
+        pass  # without a hub there is nothing to watch
+    print("\x1b[?1049h\x1b[?25l", end="")  # a screen of its own, without a cursor
+    try:
+        while True:
+            try:
+                with connected() as line:
+                    line.begin("watch", brief=True)
+                    asks: list[Json] | None = None
+                    while True:
+                        event = line.event(within=TICK)
+                        asks = event["asks"] if event else asks
+                        if asks is not None:
+                            height = shutil.get_terminal_size().lines
+                            show(live_screen(asks, now=time.time(), height=height))
+            except HubUnreachable:
+                show(["The hub has gone. This goes on with the next one.", "", LEAVE])
+                time.sleep(TICK)
+    finally:
+        print("\x1b[?25h\x1b[?1049l", end="", flush=True)
+
+
+def history(given: argparse.Namespace) -> int:
+    brief = not (given.json or given.yaml)
+    asks = ask_hub("history", limit=given.limit, search=given.search, brief=brief)["asks"]
+    if given.json:
+        print(json.dumps(asks, indent=2))
+    elif given.yaml:
+        import yaml
+
+        # A terminal must not be steered by what an agent wrote.
+        found = _revealed(asks) if tables.on_terminal() else asks
+        sys.stdout.write(yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
+    elif not asks:
+        print("Nothing was found." if given.search else "Nothing has been asked yet.")
+    else:
+        tables.write(*history_screen(asks))
+    return 0
+
+
+def history_screen(asks: list[Json]) -> list[Table | str]:
+    """A table for each day. Their columns are in line: it is read as one list."""
+    from chatbridge.core.cards.phrases import clock_time
+
+    days: dict[str, list[tuple[str, ...]]] = {}
+    for ask in reversed(asks):
+        at = seconds_of(ask["outcome"]["at"])
+        row = (clock_time(at), cell(ask["agent"]["project"]), cell(headline(ask)), cell(said(ask)))
+        days.setdefault(day(at), []).append(row)
+    columns = (
+        Column(title="TIME"),
+        Column(title="PROJECT", most=18),
+        Column(title="QUESTION", gives_way=True),
+        Column(title="ANSWER", gives_way=True),
+    )
+    parts: list[Table | str] = []
+    for name, rows in days.items():
+        parts += [*([""] if parts else []), name]
+        parts.append(Table(columns=columns, rows=rows, headed=False))
+    return parts
+
+
+def said(ask: Json) -> str:
+    """How it ended, in a few words."""
+    outcome, ended = ask.get("late") or ask["outcome"], str(ask["status"]).replace("_", " ")
+    answers = outcome["answers"]
+    if ask["approval"]:
+        if not answers:
+            return ended
+        verdict, subject = answers[0]["values"][0], ask["questions"][0].get("subject") or {}
+        # More than once, as the card said.
+        return "allowed" if verdict == "allow" and subject.get("beyond") else VERDICTS[verdict]
+    if answers:
+        return "; ".join(map(_answer, answers)) + (" (late)" if ask.get("late") else "")
+    return f"{ended}: {outcome['reason']}" if outcome.get("reason") else ended
+
+
+def _answer(answer: Json) -> str:
+    if "askBack" in answer:
+        return f"asked to {answer['askBack']}"
+    parts = [*answer["values"], *filter(None, [answer.get("customText")])]
+    return ", ".join(parts) or "skipped"
+
+
+def _revealed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _revealed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_revealed(item) for item in value]
+    return visible(value) if isinstance(value, str) else value

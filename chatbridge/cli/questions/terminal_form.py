@@ -1,0 +1,179 @@
+"""A question in the terminal, answered by typing numbers and texts, on the same form as in a chat.
+
+Owns what is printed and how a typed line is read. The demo and `chatbridge answer` send the
+answers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from chatbridge import markdown
+from chatbridge.core.cards.build import answer_text
+from chatbridge.core.exact_text import distinguish_labels
+from chatbridge.core.forms import form
+from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
+from chatbridge.core.text import one_line, prose, split_recommended
+
+BACK = "<"
+
+
+class Reply(NamedTuple):
+    """What a typed line led to: something to print, or the answers to send."""
+
+    text: str = ""
+    answers: tuple[Answer, ...] | None = None
+
+
+class TerminalForm:
+    """One ask of the inbox's API, filled in by typed lines."""
+
+    def __init__(self, ask: dict[str, Any]) -> None:
+        self.questions = tuple(
+            Question(
+                id=found["id"],
+                text=found["question"],
+                type=QuestionType(found["type"]),
+                options=tuple(
+                    Option(label=it["label"], description=it.get("description"))
+                    for it in found["options"]
+                ),
+                required=found["required"],
+            )
+            for found in ask["questions"]
+        )
+        self._title = one_line(ask["title"] or "")
+        self._draft = new_draft(self.questions)
+
+    def screen(self) -> str:
+        """What is to be answered now."""
+        if self._draft.view is View.REVIEW:
+            return self._review()
+        at, count = self._draft.at, len(self.questions)
+        question = self.questions[at]
+        lines = self._heading(f"{at + 1} of {count}" if count > 1 else "")
+        lines += [_plain(question), ""]
+        labels = distinguish_labels([option.label for option in question.choices])
+        for number, option in enumerate(question.choices, 1):
+            lines.append(f"  {number}  {labels[number - 1]}")
+            if option.description:
+                lines.append(f"     {one_line(option.description)}")
+        if question.choices:
+            lines.append("")
+        return "\n".join([*lines, self._hint(question)])
+
+    def _heading(self, place: str) -> list[str]:
+        """A single question without a title needs no line that says which one it is."""
+        heading = " · ".join(filter(None, (self._title, place)))
+        return [heading, ""] if heading else []
+
+    def take(self, line: str) -> Reply:
+        """What a typed line leads to: another screen, a word about it, or the end."""
+        if self._draft.view is not View.REVIEW:
+            question = self.questions[self._draft.at]
+            if (number := _named(question, line)) is not None:
+                line = str(number)
+            elif question.type is QuestionType.CONFIRM and line.strip() not in ("1", "2", BACK, ""):
+                return Reply("Type yes or no.")
+        if problem := self._problem(line):
+            return Reply(problem)
+        for event in self._events(line):
+            match form.advance(self.questions, self._draft, event):
+                case form.Moved(draft=draft):
+                    self._draft = draft
+                case form.Answered(answers=answers):
+                    return Reply(answers=answers)
+                case form.Refused(why=why):
+                    return Reply(why)
+        return Reply(self.screen())
+
+    def as_json(self, answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
+        """Answers as the API takes them."""
+        return [
+            {"questionId": question.id, "values": list(answer.values)}
+            | ({"customText": answer.custom_text} if answer.custom_text is not None else {})
+            for question, answer in zip(self.questions, answers, strict=True)
+        ]
+
+    def _problem(self, line: str) -> str | None:
+        """Why a line fits nothing that is shown, in more helpful words than the form's."""
+        numbers = _numbers(line)
+        if self._draft.view is View.REVIEW:
+            known = line in ("", BACK) or (numbers and 1 <= numbers[0] <= len(self.questions))
+            return None if known else f"Enter sends it; 1 to {len(self.questions)} change one."
+        choices = self.questions[self._draft.at].choices
+        wrong = [n for n in numbers if not 1 <= n <= len(choices)] if choices else []
+        if wrong:
+            return f"There is no option {wrong[0]}. This question has 1 to {len(choices)}."
+        return None
+
+    def _events(self, line: str) -> list[form.Event]:
+        step, numbers = self._draft.step, _numbers(line)
+        if line == BACK:
+            return [form.Back(step=step)]
+        if self._draft.view is View.REVIEW:
+            if not numbers:
+                return [form.Submit(step=step)]
+            return [form.Edit(step=step, question=numbers[0] - 1)]
+        question = self.questions[self._draft.at]
+        if not line and not question.required:
+            return [form.Skip(step=step)]
+        if question.type is not QuestionType.MULTI_SELECT:
+            if len(numbers) == 1 and question.choices:
+                return [form.Choose(step=step, option=numbers[0] - 1)]
+            return [form.Text(step=step, text=line)]
+        # One line says it all: numbers, or a text as Other. Then the question is done.
+        toggles = [
+            form.Toggle(step=step, option=i, on=i + 1 in numbers)
+            for i in range(len(question.choices))
+        ]
+        if line and not numbers:
+            # Other shows the question again, which is one step more.
+            return [*toggles, form.Text(step=step, text=line), form.Done(step=step + 1)]
+        return [form.DropOther(step=step), *toggles, form.Done(step=step)]
+
+    def _hint(self, question: Question) -> str:
+        match question.type:
+            case QuestionType.MULTI_SELECT:
+                hint = "Type the numbers you want, as in 1,2, or your own answer."
+            case QuestionType.TEXT:
+                hint = "Type your answer."
+            case QuestionType.CONFIRM:
+                hint = "Type yes or no."
+            case _:
+                hint = "Type a number, or your own answer."
+        if not question.required:
+            hint += " Enter skips."
+        return f"{hint} {BACK} goes back." if self._draft.at or self._draft.editing else hint
+
+    def _review(self) -> str:
+        lines = self._heading("check and send")
+        entries = zip(self.questions, self._draft.entries, strict=True)
+        for number, (question, entry) in enumerate(entries, 1):
+            answer = answer_text(form.entry_answer(question, entry)) or "(skipped)"
+            lines += [f"{number}. {_plain(question)}", f"   {answer}", ""]
+        last = "Nothing has been sent yet. Enter sends it, a number changes that answer."
+        return "\n".join([*lines, last])
+
+
+def _named(question: Question, line: str) -> int | None:
+    """The number of the option whose words these are."""
+    said = one_line(line).casefold()
+    for number, option in enumerate(question.choices, 1):
+        label = one_line(option.label).casefold()
+        if said and said in (label, split_recommended(label)[0]):
+            return number
+        if question.type is QuestionType.CONFIRM and said == label[:1]:
+            return number
+    return None
+
+
+def _plain(question: Question) -> str:
+    return markdown.plain(markdown.parse(prose(question.text)))
+
+
+def _numbers(line: str) -> list[int]:
+    """The numbers of a line that has nothing else in it."""
+    words = line.replace(",", " ").split()
+    fits = all(word.isascii() and word.isdecimal() and len(word) < 4 for word in words)
+    return [int(word) for word in words] if fits else []

@@ -1,0 +1,219 @@
+"""Questions to the person at the terminal, and messages to them.
+
+Reads from the terminal and not from standard input, so that what only a person may decide cannot be
+piped in. Ctrl-C raises KeyboardInterrupt everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import sys
+import termios
+import textwrap
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from chatbridge.cli.ui.running import printable
+from chatbridge.core.errors import NoTerminal
+from chatbridge.core.text import one_line
+
+T = TypeVar("T")
+
+shown = one_line
+"""What somebody else wrote, as one line that cannot steer the terminal."""
+
+ESCAPE = "\x1b"
+ENTER = "\r\n"
+WIDEST = 80
+LATER = "Esc: later"
+LOCAL_MODES = 3
+"""Where `tcgetattr` has them."""
+SEQUENCE_WITHIN = 0.05
+"""The rest of an arrow key's bytes comes at once; after Esc alone nothing does."""
+
+
+def take_terminal(command: str) -> None:
+    """From here on standard input and output are the person's terminal. :raises NoTerminal:"""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        raise NoTerminal(
+            f"This needs a terminal, and a person at it. Run chatbridge {command} in a terminal "
+            "window, or over ssh -t"
+        ) from None
+    sys.stdout.flush()
+    os.dup2(terminal, 0)
+    os.dup2(terminal, 1)
+    os.close(terminal)
+
+
+@contextmanager
+def unechoed() -> Iterator[None]:
+    """What is typed or pasted between two questions is not shown: it may be a token."""
+    before = termios.tcgetattr(0)
+    quiet = [*before]
+    quiet[LOCAL_MODES] &= ~termios.ECHO
+    try:
+        termios.tcsetattr(0, termios.TCSANOW, quiet)
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSANOW, before)
+
+
+def say(text: str = "") -> None:
+    print(printable(text), flush=True)
+
+
+def good(text: str) -> None:
+    wrapped(f"  ✓ {text}")
+
+
+def bad(what: str, then: str = "") -> None:
+    """First what happened, then what to do."""
+    wrapped(f"  ✗ {what}")
+    if then:
+        wrapped(f"    {then}")
+
+
+def remark(text: str) -> int:
+    """How many lines it takes."""
+    return wrapped(f"  ! {text}")
+
+
+def wrapped(text: str) -> int:
+    """Broken between words; how many lines it takes."""
+    lines = textwrap.wrap(
+        printable(text),
+        min(shutil.get_terminal_size().columns, WIDEST),
+        subsequent_indent="    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    say("\n".join(lines))
+    return len(lines)
+
+
+def explain(text: str) -> None:
+    """Several lines, each broken between words where the window is narrow."""
+    for line in text.split("\n"):
+        wrapped(line)
+
+
+def say_with_later(text: str) -> None:
+    """That Esc leaves it is said at the right edge, or below."""
+    line = with_key(text, LATER)
+    if line == text:
+        wrapped(text)
+        line = f"    {LATER}"
+    say(line)
+
+
+def with_key(text: str, *keys: str) -> str:
+    """With the keys that do something at the right edge: the first of these that fit there."""
+    room = min(shutil.get_terminal_size().columns, WIDEST) - len(text) - 1
+    return text + next((key.rjust(room) for key in keys if len(key) < room), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Generic[T]):
+    value: T
+    title: str
+    picked: bool = False
+
+
+def pick(question: str, choices: Sequence[Choice[T]], *, default: T | None = None) -> T:
+    import questionary
+
+    offered = [questionary.Choice(it.title, value=it.value) for it in choices]
+    first = next((it for it in offered if it.value == default), offered[0])
+    answer: T = _asked(
+        "select", question, choices=offered, default=first, pointer="❯", instruction=" "
+    )
+    return answer
+
+
+def pick_several(question: str, choices: Sequence[Choice[T]]) -> list[T]:
+    import questionary
+
+    offered = [questionary.Choice(it.title, value=it.value, checked=it.picked) for it in choices]
+    hint = "(space: on and off, Enter: done)"
+    answer: list[T] = _asked("checkbox", question, choices=offered, pointer="❯", instruction=hint)
+    return answer
+
+
+def _asked(kind: str, question: str, **options: Any) -> Any:
+    import questionary
+
+    return getattr(questionary, kind)(question, **options).unsafe_ask()
+
+
+def confirm(question: str, *, default: bool) -> bool:
+    return bool(_asked("confirm", question, default=default, auto_enter=False))
+
+
+def text(question: str, *, problem: Callable[[str], str | None]) -> str:
+    """`problem` says what is wrong with an answer, if anything."""
+
+    def check(given: str) -> bool | str:
+        return problem(given.strip()) or True
+
+    return str(_asked("text", question, validate=check)).strip()
+
+
+def hidden(question: str) -> str:
+    """What is typed or pasted stays out of the scroll-back. Line breaks in it do not end it."""
+    return str(_asked("password", question))
+
+
+def forget_typed() -> None:
+    """What was typed ahead: where a terminal does not say that it pastes, the rest of a message
+    must not answer the next questions."""
+    from prompt_toolkit.application.current import get_app_session
+    from prompt_toolkit.input.typeahead import clear_typeahead
+
+    clear_typeahead(get_app_session().input)
+    termios.tcflush(0, termios.TCIFLUSH)
+
+
+class Keys:
+    """Single keys, and whatever else is waited for."""
+
+    def wait(self, seconds: float | None, *, until: int | None = None) -> str | None:
+        """The key that was pressed; None: `until` can be read, or the time is over."""
+        found, _, _ = select.select([0] if until is None else [0, until], [], [], seconds)
+        if 0 not in found:
+            return None
+        pressed = os.read(0, 1).decode("ascii", "replace")
+        if not pressed:
+            raise KeyboardInterrupt  # the terminal has gone
+        if pressed == ESCAPE and select.select([0], [], [], SEQUENCE_WITHIN)[0]:
+            os.read(0, 64)  # an arrow, for instance
+            return ""
+        return pressed
+
+
+@contextmanager
+def keys() -> Iterator[Keys]:
+    """Keys come one by one and are not shown. What was typed before is dropped: what a person is to
+    press is said inside, else a quick one presses in vain."""
+    before = termios.tcgetattr(0)
+    try:
+        tty.setcbreak(0)
+        yield Keys()
+    finally:
+        termios.tcsetattr(0, termios.TCSAFLUSH, before)
+
+
+def enter_or_escape(invite: Callable[[], object]) -> bool:
+    """Whether Enter was pressed, once `invite` has said what for: not before, and at once then."""
+    with keys() as pressed:
+        invite()
+        while (key := pressed.wait(None)) != ESCAPE:
+            if key is not None and key in ENTER and key:
+                return True
+    return False

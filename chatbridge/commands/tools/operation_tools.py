@@ -1,0 +1,239 @@
+"""The tools that look after operations: `status` never waits, `await` waits until operations have
+ended, `cancel` ends one.
+
+Giving up the call that started an operation is something else, and ends nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from mcp_types import CallToolResult, Tool
+
+from chatbridge.commands.operations.operations import SHORTEST_PREFIX
+from chatbridge.commands.tools import presentation
+from chatbridge.commands.tools.tool import Means, started_here
+from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.model import Project
+from chatbridge.core.operation import Operation, Stage
+from chatbridge.core.text import one_line, shortened
+from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
+
+ONE, SEVERAL = "operationId", "operationIds"
+MOST_NAMED = 100
+MOST_LISTED = 20
+LONGEST_REASON = 200
+DEFAULT_WAIT_SECONDS, LONGEST_WAIT_SECONDS = 300.0, 3600.0
+MOST_WAITING = 20
+"""Waiting calls of one agent. Each may wait for a hundred operations; further calls look once."""
+ID_SCHEMA = text_field(
+    f"An operation's id, or the first {SHORTEST_PREFIX} characters of it", minLength=SHORTEST_PREFIX
+)
+NOTHING = "Nothing is on the way in this project. status shows what has ended."
+HINTS = (
+    "They go on by themselves. Go on with other work if there is any, look with status from time "
+    "to time, or end one with cancel."
+)
+
+
+class _OperationTool:
+    name: str
+    always = False
+    title: ClassVar[str]
+    description: ClassVar[str]
+    properties: ClassVar[dict[str, Any]] = {ONE: ID_SCHEMA}
+    required: ClassVar[tuple[str, ...]] = ()
+    read_only = True
+
+    def __init__(self, means: Means) -> None:
+        self._means = means
+
+    def definition(self, project: Project, peer: Peer) -> Tool | None:
+        if not peer.local or not self._means.library.commands:
+            return None
+        schema = object_schema(*self.required, **self.properties)
+        return described(
+            self.name,
+            title=self.title,
+            description=self.description,
+            schema={**schema, "additionalProperties": False},
+            read_only=self.read_only,
+            idempotent=True,
+            open_world=False,
+        )
+
+    async def _find(self, operation_id: str, call: ToolCall) -> Operation:
+        return await self._means.operations.find(operation_id, project=call.project.key)
+
+
+class Status(_OperationTool):
+    name = "status"
+    title = "Look at operations"
+    description = """\
+Look at operations: the commands that were started and go on in the background. Returns at once, \
+always. Give an operationId for its status, exit code and output; leave it out for those on the \
+way and the newest that have ended in this project. Use this whenever you want to know how a \
+command is doing, between other work, and not `await`."""
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        started_here(call)
+        operations, now = self._means.operations, call.clock.time()
+        if named := _one_named(arguments):
+            one = await self._find(named, call)
+            if one.stage is Stage.RUNNING:
+                one = replace(one, result=await self._means.outputs.printed(one.id))
+            record = presentation.record(one, now, file=self._means.file(one), whole=True)
+            return json_result({"operations": [record]})
+        listed = await operations.listed(project=call.project.key, limit=MOST_LISTED)
+        found: dict[str, Any] = {"operations": [presentation.record(it, now) for it in listed]}
+        if problems := self._means.library.problems:
+            found["problems"] = [problem.as_json() for problem in problems[:MOST_LISTED]]
+        return json_result(found)
+
+
+class Await(_OperationTool):
+    name = "await"
+    title = "Wait for operations"
+    description = """\
+Do not call this while there is anything else to do: it stops you until operations have ended. \
+Use it only for the final validation, when no other work is left. In every other case go on \
+working and look with `status`, which never waits. Give operationId or operationIds; without any \
+it waits for all that are on the way in this project. What has ended is returned at once; when the \
+time is up you are told what still runs, and it goes on."""
+    properties: ClassVar[dict[str, Any]] = {
+        ONE: ID_SCHEMA,
+        SEVERAL: {"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
+        "timeout": number_field(
+            "Seconds to wait at most",
+            minimum=0,
+            maximum=LONGEST_WAIT_SECONDS,
+            default=DEFAULT_WAIT_SECONDS,
+        ),
+    }
+
+    def __init__(self, means: Means) -> None:
+        super().__init__(means)
+        self._waiting: Counter[str] = Counter()
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        started_here(call)
+        limit = self._means.limit(call, _timeout(arguments))
+        wanted = await self._wanted(_all_named(arguments), call)
+        if not wanted:
+            return text_result(NOTHING)
+        ids = [each.id for each in wanted]
+        link = call.name.link
+        if any(not each.ended for each in wanted) and self._waiting[link] < MOST_WAITING:
+            self._waiting[link] += 1
+            try:
+                with self._means.pushes.quiet(*ids):
+                    await self._all_ended(wanted, call, limit)
+            finally:
+                self._waiting -= Counter((link,))
+            wanted = [await self._find(each, call) for each in ids]
+        now, file, whole = call.clock.time(), self._means.file, len(wanted) == 1
+        if not all(each.ended for each in wanted):
+            return text_result(_not_yet(wanted, call, now))
+        found = [presentation.record(it, now, file=file(it), whole=whole) for it in wanted]
+        return json_result({"operations": found})
+
+    async def _wanted(self, named: Sequence[str], call: ToolCall) -> list[Operation]:
+        if named:
+            found = [await self._find(each, call) for each in named]
+            return list({each.id: each for each in found}.values())
+        listed = await self._means.operations.listed(project=call.project.key, limit=MOST_NAMED)
+        return [each for each in listed if not each.ended]
+
+    async def _all_ended(
+        self, wanted: Sequence[Operation], call: ToolCall, limit: float | None
+    ) -> None:
+        """Or the limit has come, counted from the call's own beginning."""
+        ending = asyncio.gather(*(self._means.operations.ended(each.id) for each in wanted))
+
+        async def doing() -> str:
+            states = [await self._find(each.id, call) for each in wanted]
+            left = [each for each in states if not each.ended]
+            return f"{len(left)} of {len(wanted)} on the way"
+
+        await call.watch(ending, call.clock.time(), limit=limit, doing=doing)
+
+
+def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:
+    waited = format_duration(call.clock.monotonic() - call.began)
+    lines = [f"Not all have ended after {waited}."]
+    for each in wanted:
+        state = presentation.sentence(each) if each.ended else presentation.on_the_way(each, now)
+        lines.append(f"- {state} (operationId {each.id})")
+    return "\n".join([*lines, HINTS])
+
+
+def _timeout(arguments: dict[str, Any]) -> float:
+    given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
+        sentence = "Validation error: timeout is out of range"
+        raise refused(sentence, "timeout", given, f"0 to {LONGEST_WAIT_SECONDS:.0f} s")
+    return float(given)
+
+
+class Cancel(_OperationTool):
+    name = "cancel"
+    title = "End an operation"
+    description = """\
+End an operation that is on the way, with every process that it has started. What it has done so \
+far stays done. Tells you whether it was cancelled or had ended before."""
+    properties: ClassVar[dict[str, Any]] = {
+        ONE: ID_SCHEMA,
+        "reason": text_field("Why; it is kept with its result"),
+    }
+    required = (ONE,)
+    read_only = False
+
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
+        started_here(call)
+        named, reason = _one_named(arguments), arguments.get("reason")
+        if named is None:
+            accepted = "the operationId that a call returned"
+            raise refused(f"Validation error: {ONE} is required", ONE, None, accepted)
+        if reason is not None and not isinstance(reason, str):
+            raise refused("Validation error: reason is not valid", "reason", reason, "a text")
+        found = await self._find(named, call)
+        why = shortened(one_line(reason), LONGEST_REASON) if reason else None
+        with self._means.pushes.quiet(found.id):
+            ended, by_this = await self._means.operations.cancel(
+                found.id, project=call.project.key, reason=why
+            )
+        had_ended = f"It had ended: {presentation.sentence(ended)}"
+        said = f"{ended.title} is cancelled" if by_this else had_ended
+        record = presentation.record(ended, call.clock.time())
+        return json_result({"cancelled": by_this, "message": said, **record})
+
+
+def _one_named(arguments: dict[str, Any]) -> str | None:
+    given = arguments.get(ONE)
+    return None if given is None else _checked(given, ONE)
+
+
+def _all_named(arguments: dict[str, Any]) -> list[str]:
+    """The given ids, each once. :raises ToolInputError:"""
+    one, several = _one_named(arguments), arguments.get(SEVERAL)
+    if several is None:
+        return [] if one is None else [one]
+    if not isinstance(several, list) or len(several) > MOST_NAMED:
+        accepted = f"a list of at most {MOST_NAMED} ids"
+        raise refused(f"Validation error: {SEVERAL} is not valid", SEVERAL, several, accepted)
+    named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
+    return list(dict.fromkeys([*([one] if one else []), *named]))
+
+
+def _checked(given: object, path: str) -> str:
+    if isinstance(given, str) and len(given.strip()) >= SHORTEST_PREFIX:
+        return given.strip()
+    least = f"at least its first {SHORTEST_PREFIX} characters"
+    accepted = f"the operationId that a call returned, or {least}"
+    raise refused(f"Validation error: {path} is not valid", path, given, accepted)

@@ -1,0 +1,115 @@
+"""All tools that agents are offered: chatbridge's own, the owner's commands, and those for
+operations. Tells connected clients when the list changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+
+from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, ToolsListChanged
+
+from chatbridge import __version__
+from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
+from chatbridge.commands.tools.tool import CommandTool, Means
+from chatbridge.core.errors import StoreError
+from chatbridge.core.model import ChannelState
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+from chatbridge.digests import sha256_hex
+from chatbridge.tools.call import ToolHandler
+
+log = logging.getLogger(__name__)
+
+CHANNEL, KEY = "commands", "offered"
+
+
+class Changes(InMemorySubscriptionBus):
+    """How clients of the era without a handshake hear of another list. One whose subscription is
+    made again after a restart of the hub may have missed the change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other_tools = False
+        """Whether there are other tools than the hub before this one had."""
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        unsubscribe = super().subscribe(listener)
+        if self.other_tools:
+            listener(ToolsListChanged())
+        return unsubscribe
+
+
+class ToolList:
+    def __init__(
+        self, own: Sequence[ToolHandler], means: Means, *, store: Store, clock: Clock
+    ) -> None:
+        """The library of `means` has been loaded."""
+        self.changes = Changes()
+        self._own, self._means, self._library = tuple(own), means, means.library
+        self._store, self._clock = store, clock
+        self._beside: tuple[ToolHandler, ...] = (Status(means), Await(means), Cancel(means))
+        self._tools = self._listed()
+        means.pushes.problems(means.library.problems)
+
+    def tools(self) -> Sequence[ToolHandler]:
+        """In an order that stays the same."""
+        return self._tools
+
+    def missing(self, name: str) -> str | None:
+        """Why there is no tool of this name, if a definition file is to blame."""
+        problem = self._library.broken_tool(name)
+        if problem is None:
+            return None
+        return (
+            f"There is no tool {name} now, because its definition file cannot be used. Tell the "
+            f"person that you work for what to mend:\n{problem.text()}"
+        )
+
+    async def compare(self) -> None:
+        """With what the hub before this one offered, before any of its clients is served."""
+        try:
+            before = await self._store.note(channel=CHANNEL, key=KEY)
+        except StoreError as error:
+            log.warning("whether there are other tools than before is not known: %s", error)
+            return
+        other = before is not None and before.value != self._digest()
+        self._means.pushes.other_tools = self.changes.other_tools = other
+        await self._remember()
+
+    async def reload(self) -> None:
+        before, problems = self._digest(), self._library.problems
+        if not await asyncio.to_thread(self._library.reload):
+            return
+        self._tools = self._listed()
+        if self._library.problems != problems:
+            self._means.pushes.problems(self._library.problems)
+        if self._digest() == before:
+            return
+        log.info("agents are offered other commands: %s", ", ".join(self._library.commands))
+        self._means.pushes.tools_changed()
+        await self.changes.publish(ToolsListChanged())
+        await self._remember()
+
+    def _listed(self) -> tuple[ToolHandler, ...]:
+        commands = self._library.commands.values()
+        return (*self._own, *(CommandTool(each, self._means) for each in commands), *self._beside)
+
+    def _digest(self) -> str:
+        """Changes with the list and with every description in it."""
+        commands = [(each.tool, each.grant) for each in self._library.commands.values()]
+        said = [__version__, [each.name for each in self._own], commands]
+        return sha256_hex(json.dumps(said).encode())
+
+    async def _remember(self) -> None:
+        note = ChannelState(channel=CHANNEL, key=KEY, value=self._digest(), at=self._clock.time())
+
+        async def work(tx: Transaction) -> None:
+            await tx.save_note(note)
+
+        try:
+            await self._store.write(work)
+        except StoreError as error:
+            log.warning("the next hub may tell its clients of other tools again: %s", error)

@@ -1,0 +1,209 @@
+"""What channels may do with asks: read them, and apply a person's input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from chatbridge.core.asks import transitions
+from chatbridge.core.cards.operation_summary import strip_escapes
+from chatbridge.core.cards.phrases import NOWHERE
+from chatbridge.core.cards.row import Row
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
+from chatbridge.core.forms import form
+from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post
+from chatbridge.core.policy import DAY, Policy
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+
+REPAIR_SECONDS = 2 * DAY  # Cards of asks that ended since are updated after a start
+
+
+class _Broker(Protocol):
+    """The part of the broker that applies what people do."""
+
+    @property
+    def policy(self) -> Policy: ...
+
+    async def change(
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
+    ) -> Ask: ...
+
+    async def show_again(self, ask_id: str) -> None:
+        """Let every surface check whether it shows the current revision, and send it if not."""
+
+
+Outputs = Callable[[str], Awaitable[bytes | None]]  # By the id of an operation; None if none
+
+
+class AskActions:
+    """What a channel may do: read asks, and apply a person's input. A cursor is committed in the
+    same transaction as the effect. All methods that change an ask :raises UnknownAsk:
+    :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
+
+    def __init__(
+        self, broker: _Broker, *, store: Store, clock: Clock, outputs: Outputs | None = None
+    ) -> None:
+        self._broker = broker
+        self._store = store
+        self._clock = clock
+        self._policy = broker.policy
+        self._outputs = outputs
+        self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
+        self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.show_again = broker.show_again
+
+    async def ask(self, ask_id: str) -> Ask:
+        """:raises UnknownAsk:"""
+        ask = await self._store.ask(ask_id)
+        if ask is None:
+            raise UnknownAsk(ask_id)
+        return ask
+
+    async def put(
+        self,
+        ask_id: str,
+        *events: form.Event,
+        person: Person,
+        cursor: ChannelState | None = None,
+        beside: Sequence[ChannelState] = (),
+    ) -> form.Step:
+        """Apply a person's input to the form, as one or more events. Return the step of the last
+        event, or of the first that was refused; the events after it are dropped. `beside` is
+        committed like the cursor."""
+        led_to: list[form.Step] = []
+
+        def change(ask: Ask) -> Ask:
+            for event in events:
+                step = transitions.apply_event(ask, event)
+                led_to.append(step)
+                ask = self._after(ask, step, person)
+                if isinstance(step, form.Refused):
+                    break
+            return ask
+
+        notes = [*([cursor] if cursor else []), *beside]
+        await self._change(ask_id, change, person, *notes)
+        return led_to[-1]
+
+    def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
+        now = self._clock.time()
+        match step:
+            case form.Refused():
+                return ask
+            case form.Moved(draft=draft):
+                return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
+            case form.Answered(draft=draft, answers=answers):
+                filled = replace(ask, draft=draft)
+                return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
+            case form.Cancelled() if not ask.open:
+                return transitions.close_late_form(ask)
+            case form.Cancelled(reason=reason):
+                return transitions.cancel(ask, reason=reason, by=person, now=now)
+
+    async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
+        """Answer all questions at once, in their order. `answers.check_answers` has checked
+        them."""
+        now, policy = self._clock.time(), self._policy
+        give = partial(transitions.answer, answers=answers, by=person, now=now, policy=policy)
+        return await self._change(ask_id, give, person)
+
+    async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
+        now = self._clock.time()
+        cancel = partial(transitions.cancel, reason=reason, by=person, now=now)
+        return await self._change(ask_id, cancel, person)
+
+    async def extend(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
+        """Move the deadline by 15 minutes, at most to the latest one allowed."""
+
+        def extend(ask: Ask) -> Ask:
+            return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
+
+        return await self._change(ask_id, extend, person, *([cursor] if cursor else []))
+
+    async def _change(
+        self, ask_id: str, change: Callable[[Ask], Ask], person: Person, *notes: ChannelState
+    ) -> Ask:
+        def checked(ask: Ask) -> Ask:
+            channels = self._channels(ask)
+            if ask.approval and person.channel not in channels:
+                raise NotHere(ask.id, channels=channels)
+            return change(ask)
+
+        return await self._broker.change(ask_id, checked, notes=notes)
+
+    async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
+        """Discard a kept answer. Approvals have none."""
+        notes = [cursor] if cursor else []
+        return await self._broker.change(ask_id, transitions.discard, notes=notes)
+
+    async def redraw(self, ask_id: str) -> None:
+        """Show an ask again with a new revision. An unknown one is ignored."""
+        with suppress(UnknownAsk, AskEnded):
+            await self._broker.change(ask_id, transitions.bump_revision)
+
+    async def behind(self, *, surface: str) -> Sequence[Ask]:
+        """Asks that this surface may show in an old revision: open ones, and recently ended ones
+        with a post there."""
+        since = self._clock.time() - REPAIR_SECONDS
+        return await self._store.behind(surface=surface, since=since)
+
+    async def post(self, ask_id: str, *, surface: str) -> Post | None:
+        return await self._store.post(ask_id=ask_id, surface=surface)
+
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
+        """The post that this handle belongs or belonged to."""
+        return await self._store.post_at(surface=surface, handle=handle)
+
+    async def adopt(self, post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
+        """Record a card that was posted before a crash. Return False without a change if the
+        recorded post is no longer `over`: then it was recorded after all."""
+
+        async def work(tx: Transaction) -> bool:
+            if await tx.post(ask_id=post.ask_id, surface=post.surface) != over:
+                return False
+            await tx.save_post(post, handles=handles)
+            return True
+
+        return await self._store.write(work)
+
+    async def note(self, channel: str, key: str) -> ChannelState | None:
+        return await self._store.note(channel=channel, key=key)
+
+    async def remember(self, note: ChannelState) -> None:
+        await self._store.write(lambda tx: tx.save_note(note))
+
+    async def forget(self, channel: str, key: str) -> None:
+        """Delete a stored value, if there is one."""
+        if await self._store.note(channel=channel, key=key) is not None:
+            await self._store.write(lambda tx: tx.drop_note(channel=channel, key=key))
+
+    async def output(self, operation_id: str) -> bytes | None:
+        """The stored output of an operation without escape sequences; it may be long. None: there
+        is no such operation, or its output has been removed."""
+        content = await self._outputs(operation_id) if self._outputs else None
+        return None if content is None else await asyncio.to_thread(strip_escapes, content)
+
+    def only_on(self, ask: Ask | Row, channel: str) -> tuple[str, ...]:
+        """The channels that can settle this approval, if `channel` cannot; for `build_card`."""
+        channels = self._channels(ask)
+        return () if not ask.approval or channel in channels else channels or NOWHERE
+
+    def _channels(self, ask: Ask | Row) -> tuple[str, ...]:
+        """Channels that may settle an approval, by the settings both then and now. Changed
+        settings cannot add a channel to an approval that was asked before."""
+        now = self._policy.approval_channels
+        return tuple(sorted(now.intersection(ask.approval_channels or now)))
+
+    def latest_deadline(self, ask: Ask) -> float:
+        """The latest deadline to which `extend` can move this ask."""
+        longest = ask.created_at + self._policy.max_timeout
+        subject = ask.questions[0].subject
+        latest = subject.latest if subject else None
+        return longest if latest is None else min(longest, latest)

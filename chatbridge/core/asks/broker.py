@@ -1,0 +1,370 @@
+"""The broker: opens asks for calls, applies every change to them, and wakes the waiting calls.
+
+Each change is decided inside one store transaction. Its effects follow the commit. The broker knows
+no tool and no channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from functools import partial
+
+from chatbridge.core.asks import transitions
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
+from chatbridge.core.asks.scheduler import Scheduler
+from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.bounds import bound_request
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    StoreError,
+    TooManyOpenAsks,
+    UnknownAsk,
+)
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState
+from chatbridge.core.policy import (
+    APPROVAL_LIMIT_FACTOR,
+    PARTY_LIMIT_FACTOR,
+    TOTAL_LIMIT_FACTOR,
+    Policy,
+)
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.tasks import BackgroundTasks, race
+from chatbridge.core.text import one_line, shortened
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 1.0  # Pause before something due is tried again after a store error
+_Found = tuple[Ask, Call, Call | None]
+"""An ask, the call that waits for it, and the call of the same link that this one supersedes."""
+
+
+class Broker:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        policy: Policy,
+        changed: Callable[[Ask], None],
+        drained: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`changed` is called after every change. `drained` returns once each reachable channel
+        has processed the backlog of its service."""
+        self.policy = policy
+        self.waiting_calls = WaitingCalls(store, clock=clock, policy=policy, committed=self._notify)
+        self._store = store
+        self._clock = clock
+        self._drained = drained
+        self._changed = changed
+        self._scheduler = Scheduler(clock)
+        self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
+
+    async def ask(
+        self,
+        request: AskRequest,
+        name: CallName,
+        *,
+        counts_for: float | None = None,
+        shared_link: bool = False,
+    ) -> tuple[Ask, Call]:
+        """Return the ask that this call waits for, and the call.
+
+        A repeated call gets its ask of before. Otherwise the call gets a kept answer, or an open
+        ask with the same content that its link waits for or that has no caller, or a new ask. An
+        approval is always new: nobody allows more than they saw.
+
+        A response that is written more than `counts_for` seconds from now reaches nobody.
+        `shared_link`: several agents use the link.
+
+        :raises ToolInputError: its texts are too long.
+        :raises TooManyOpenAsks:
+        """
+        request = await bound_request(request)
+        now = self._clock.time()
+        timeout = self.policy.default_timeout if request.timeout is None else request.timeout
+        deadline = now + max(timeout, self.policy.min_timeout)
+        subject = request.questions[0].subject
+        if subject and subject.latest is not None:  # an approval ends with its call
+            deadline = min(deadline, subject.latest)
+        fresh = transitions.open_ask(
+            request,
+            now=now,
+            deadline=None if math.isinf(deadline) else deadline,
+            approval_channels=self.policy.approval_channels,
+        )
+        first = Call(
+            name=name,
+            ask_id=fresh.id,
+            question_ids=tuple(q.id for q in request.questions),
+            started_at=now,
+            counts_until=None if counts_for is None else now + counts_for,
+        )
+
+        async def work(tx: Transaction) -> _Found:
+            self.waiting_calls.check_not_cancelled(name)
+            if not await tx.is_new(name, fingerprint=request.fingerprint):
+                earlier = await self._find_earlier(tx, fresh, first, shared_link=shared_link)
+                if earlier is not None:
+                    return earlier
+            await self._check_flood(tx, request, link=None if shared_link else name.link)
+            await tx.add_ask(fresh)
+            await tx.save_call(first)
+            return fresh, first, None
+
+        ask, call, _ = await self._store.write(work, then=self._notify_found)
+        return ask, call
+
+    async def _find_earlier(
+        self, tx: Transaction, fresh: Ask, call: Call, *, shared_link: bool
+    ) -> _Found | None:
+        """Return the earlier ask that this call continues instead of opening `fresh`."""
+        known = await self.waiting_calls.resume(tx, call.name, fresh.fingerprint)
+        if known is not None:
+            return (*known, None)
+        if fresh.approval:
+            return None  # no call continues another's approval
+        mine = await self.waiting_calls.take_over(
+            tx, call.name, fresh.fingerprint, shared=shared_link
+        )
+        content = {"project": fresh.project.key, "fingerprint": fresh.fingerprint}
+        if kept := await tx.kept_twin(**content, now=call.started_at):
+            ask, call = kept, replace(call, ask_id=kept.id, late=True)
+        elif twin := mine[0] if mine else await tx.open_twin(**content):
+            ask = transitions.extend_to(transitions.clear_orphaned(twin), fresh.deadline)
+            if ask.revision == twin.revision and not mine:
+                ask = transitions.bump_revision(ask)
+            call = replace(call, ask_id=twin.id)
+            await tx.save_ask(ask, was=twin.status)
+        else:
+            return None
+        await tx.save_call(call)
+        return ask, call, mine[1] if mine else None
+
+    async def follow(
+        self,
+        ask_id: str,
+        name: CallName,
+        *,
+        project: str,
+        tools: Collection[str] | None = None,
+        counts_for: float | None = None,
+    ) -> tuple[Ask, Call]:
+        """Add a caller to an ask, by its id. An approval takes no further callers.
+        :raises UnknownAsk: no ask of this project and these tools has this id."""
+        now = self._clock.time()
+
+        def fits(ask: Ask) -> bool:
+            mine = ask.project.key == project and not ask.approval
+            return mine and (tools is None or ask.tool in tools)
+
+        async def work(tx: Transaction) -> _Found:
+            ask = await tx.ask(ask_id)
+            if ask is None or not fits(ask):
+                raise UnknownAsk(ask_id)
+            known = await self.waiting_calls.resume(tx, name, ask.fingerprint)
+            if known is not None:
+                return (*known, None)
+            mine = [c for c in await tx.live_calls(ask_id) if c.name.link == name.link]
+            ids = mine[-1].question_ids if mine else tuple(q.id for q in ask.questions)
+            for used in (c for c in mine if c.ticket and c.delivered_at is not None):
+                await tx.save_call(replace(used, ended_at=now))  # this call continues it
+            call = Call(
+                name=name,
+                ask_id=ask.id,
+                question_ids=ids,
+                started_at=now,
+                late=ask.late is not None,
+                counts_until=None if counts_for is None else now + counts_for,
+            )
+            await tx.save_call(call)
+            waited = [c for c in mine if ask.open and not c.ticket]
+            return await self.waiting_calls.rejoin(tx, ask), call, waited[-1] if waited else None
+
+        try:
+            ask, call, _ = await self._store.write(work, then=self._notify_found)
+            return ask, call
+        except UnknownAsk:
+            here = [ask.id for ask in await self._store.open_asks() if fits(ask)]
+            raise UnknownAsk(ask_id, known=tuple(here)) from None
+
+    def _notify_found(self, found: _Found) -> None:
+        ask, _, superseded = found
+        if superseded is not None:
+            self.waiting_calls.note_superseded(superseded)
+        self._notify(ask)
+
+    async def ended(self, ask_id: str) -> Ask:
+        """Wait until this ask has ended, however long that takes."""
+        future: asyncio.Future[Ask] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(ask_id, set())
+        waiting.add(future)
+        try:
+            ask = await self._store.ask(ask_id)
+            if ask is None:
+                raise UnknownAsk(ask_id)
+            return await future if ask.open else ask
+        finally:
+            waiting.discard(future)
+            if not waiting and self._waiting.get(ask_id) is waiting:
+                del self._waiting[ask_id]
+
+    async def time_out(self, ask_id: str) -> Ask:
+        """End it now as if its deadline had passed, if it is still open."""
+        now = self._clock.time()
+
+        def time_out(ask: Ask) -> Ask:
+            if not ask.open:
+                return ask
+            if ask.deadline is not None:  # cards must not show a deadline in the future
+                ask = replace(ask, deadline=min(ask.deadline, now))
+            return transitions.time_out(ask, now=now, policy=self.policy)
+
+        return await self.change(ask_id, time_out)
+
+    async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
+        """Whether the owner has allowed exactly this for the rest of the caller's session."""
+        return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
+
+    async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
+        """`link`: None if several agents share it. Then only the limits of their party count."""
+        limit, project = self.policy.max_open_asks, request.project
+        of_party = await tx.count_open_asks(party=project.party)
+        if link is not None and of_party >= limit:
+            mine = await tx.open_asks_of(link)
+            if len(mine) >= limit:
+                texts = ((ask.id, one_line(ask.questions[0].text[:200])) for ask in mine)
+                listed = tuple(f"{ask_id}: {shortened(text, 60)}" for ask_id, text in texts)
+                raise TooManyOpenAsks(limit=limit, open_asks=listed)
+        if request.approval and not project.outsider:
+            limit *= APPROVAL_LIMIT_FACTOR
+        if of_party >= PARTY_LIMIT_FACTOR * limit:
+            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit)
+        if not project.outsider and await tx.count_open_asks() >= TOTAL_LIMIT_FACTOR * limit:
+            raise TooManyOpenAsks(limit=TOTAL_LIMIT_FACTOR * limit)
+
+    async def change(
+        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
+    ) -> Ask:
+        """Apply `change` to an ask in one transaction. Notes are saved even if the change is
+        refused, because the input was processed. :raises UnknownAsk: :raises AskEnded: another
+        change came first."""
+
+        async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
+            for note in notes:
+                await tx.save_note(note)
+            before = await tx.ask(ask_id)
+            if before is None:
+                return UnknownAsk(ask_id)
+            try:
+                after = change(before)
+            except ChatbridgeError as error:
+                return error
+            if after is before:
+                return after, False
+            if before.open and transitions.is_undelivered(after):
+                # A caller waits in this process, holds a ticket, or may reconnect after a start.
+                has_caller = ask_id in self._waiting or bool(await tx.live_calls(ask_id))
+                after = replace(after, kept=not has_caller)
+            if not await tx.save_ask(after, was=before.status):
+                return AskEnded(ask_id, status="by another")
+            return after, True
+
+        def tell(result: tuple[Ask, bool] | ChatbridgeError) -> None:
+            if not isinstance(result, ChatbridgeError) and result[1]:
+                self._notify(result[0])
+
+        result = await self._store.write(work, then=tell)
+        if isinstance(result, ChatbridgeError):
+            raise result
+        return result[0]
+
+    async def show_again(self, ask_id: str) -> None:
+        """Let every surface check whether it shows the current revision."""
+        ask = await self._store.ask(ask_id)
+        if ask is not None:
+            self._changed(ask)
+
+    def _notify(self, ask: Ask) -> None:
+        self._schedule(ask)
+        self._changed(ask)
+        if not ask.open:
+            for future in self._waiting.pop(ask.id, ()):
+                if not future.done():
+                    future.set_result(ask)
+
+    async def run(self) -> None:
+        """Apply what is due until cancelled, also to asks of before the start."""
+        while not await self._load_schedule():
+            await self._clock.sleep(RETRY_SECONDS)
+        tasks = BackgroundTasks("links of before the start")
+        tasks.spawn(self.waiting_calls.expire_absent_links())
+        try:
+            await self._scheduler.run(
+                self._apply_due, on_clock_step=self._wait_for_channels, on_wake=self._store.look
+            )
+        finally:
+            await tasks.end()
+
+    async def _load_schedule(self) -> bool:
+        """Schedule what is due for stored asks. Return whether the store could be read."""
+        try:
+            open_asks = await self._store.open_asks()
+            undelivered = await self._store.unsettled_delivery()
+        except StoreError as error:
+            log.warning("deadlines are not known yet, trying again: %s", error)
+            return False
+        now = self._clock.time()
+        for ask in open_asks:
+            # Added, not replaced: the ask may have changed since it was read.
+            for when, due in all_due(ask, now=now, policy=self.policy):
+                self._scheduler.add(when, due, ask.id)
+            if is_redraw_due(ask, now=now):  # perhaps while no hub was running
+                self._scheduler.add(now, Due.REDRAW, ask.id)
+        for ask in undelivered:
+            self._schedule(ask, extra_seconds=self.policy.return_within)
+        return True
+
+    async def sweep(self) -> int:
+        """Remove asks that ended long ago and return their number. A failure is only logged."""
+        age = max(self.policy.retention, self.policy.late_answer_ttl)
+        try:
+            count = await self._store.sweep(before=self._clock.time() - age)
+        except StoreError as error:
+            log.warning("sweep failed: %s", error)
+            return 0
+        log.info("swept %d ended asks", count)
+        return count
+
+    async def _wait_for_channels(self) -> None:
+        """Wait for the channels' backlog: it may hold answers from before the deadline."""
+        await race(self._clock.sleep(self.policy.drain_within), self._drained())
+
+    async def _apply_due(self, due: Due, ask_id: str) -> None:
+        now = self._clock.time()
+        change = partial(apply_due, due, now=now, policy=self.policy)
+        try:
+            ask = await self._store.ask(ask_id)
+            if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
+                await self.change(ask_id, change)
+        except (UnknownAsk, AskEnded):
+            pass
+        except StoreError as error:
+            log.warning("ask %s: %s not applied, trying again: %s", ask_id, due, error)
+            self._scheduler.add(now + RETRY_SECONDS, due, ask_id)
+        except Exception:
+            # A bug: a retry would fail again, and other asks are due.
+            log.exception("ask %s: %s not applied", ask_id, due)
+
+    def _schedule(self, ask: Ask, *, extra_seconds: float = 0.0) -> None:
+        """Replace what is scheduled for this ask. A handover that is scheduled already keeps its
+        time, which counts from the moment of the answer."""
+        if not (transitions.is_undelivered(ask) and self._scheduler.has(ask.id, Due.HANDOVER)):
+            now = self._clock.time()
+            due = all_due(ask, now=now, policy=self.policy, extra_seconds=extra_seconds)
+            self._scheduler.replace(ask.id, due)

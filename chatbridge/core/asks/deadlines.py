@@ -1,0 +1,86 @@
+"""Deadlines: what is due for an ask and when, and how to apply it. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+
+from chatbridge.core.asks import transitions
+from chatbridge.core.model import Ask
+from chatbridge.core.policy import Policy
+
+
+class Due(StrEnum):
+    DEADLINE = "deadline"
+    ORPHANED = "orphaned"
+    HANDOVER = "handover"
+    REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
+
+
+def all_due(
+    ask: Ask, *, now: float, policy: Policy, extra_seconds: float = 0.0
+) -> Iterator[tuple[float, Due]]:
+    """Yield everything that is still due, with its wall time. `extra_seconds` is added to the time
+    in which an answer has to be handed over."""
+    if ask.open:
+        if ask.deadline is not None:
+            yield ask.deadline, Due.DEADLINE
+        for turn in redraw_times(ask):
+            if turn > now:
+                yield turn, Due.REDRAW
+        if ask.orphaned_since is not None and not ask.orphaned:
+            yield ask.orphaned_since + policy.orphaned_after, Due.ORPHANED
+    elif transitions.is_undelivered(ask):
+        yield now + policy.handover_within + extra_seconds, Due.HANDOVER
+
+
+def is_redraw_due(ask: Ask, *, now: float) -> bool:
+    """Whether the card should have been drawn again by now."""
+    return any(turn <= now for turn in redraw_times(ask))
+
+
+def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
+    """Return the changed ask, or the same object if nothing has to be done."""
+    if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
+        return transitions.time_out(ask, now=now, policy=policy)
+    if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
+        if ask.orphaned_since + policy.orphaned_after > now:
+            return ask
+        if ask.approval:
+            return transitions.withdraw(ask, now=now)
+        return transitions.mark_orphaned(ask)
+    if due is Due.HANDOVER and transitions.is_undelivered(ask):
+        return transitions.keep(ask)
+    if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):
+        return transitions.bump_revision(ask)
+    return ask
+
+
+SOON_SHARE = 0.2
+SOON_MAX_SECONDS = 10 * 60.0
+MORE_TIME_BEFORE = 15 * 60.0  # Seconds before the deadline when a chat's card offers more time
+REMIND_BEFORE_SECONDS = 10 * 60.0
+REMIND_MIN_TIMEOUT_SECONDS = 30 * 60.0
+
+
+def soon_at(*, created_at: float, deadline: float | None) -> float | None:
+    """When the card starts to say that time is running out."""
+    if deadline is None:
+        return None
+    return deadline - min((deadline - created_at) * SOON_SHARE, SOON_MAX_SECONDS)
+
+
+def remind_at(ask: Ask) -> float | None:
+    """When to remind a person who has not begun to answer; None for a short ask."""
+    if ask.deadline is None or ask.deadline - ask.created_at < REMIND_MIN_TIMEOUT_SECONDS:
+        return None
+    return ask.deadline - REMIND_BEFORE_SECONDS
+
+
+def redraw_times(ask: Ask) -> tuple[float, ...]:
+    """The times at which the card has to be drawn again."""
+    if ask.deadline is None:
+        return ()
+    soon = soon_at(created_at=ask.created_at, deadline=ask.deadline)
+    times = (ask.deadline - MORE_TIME_BEFORE, remind_at(ask), soon)
+    return tuple(sorted({t for t in times if t is not None and t > ask.created_at}))

@@ -1,0 +1,173 @@
+"""State changes of an ask, as pure functions that return the changed ask.
+
+The broker decides when to apply them. Nothing here waits, reads a clock or touches a store.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from chatbridge.core.errors import AskEnded
+from chatbridge.core.forms import approval, form
+from chatbridge.core.model import Answer, Ask, AskRequest, Outcome, Person, Status, new_draft
+from chatbridge.core.policy import Policy
+
+
+def open_ask(
+    request: AskRequest,
+    *,
+    now: float,
+    deadline: float | None,
+    approval_channels: Collection[str] = (),
+) -> Ask:
+    questions = request.questions
+    if request.approval:
+        channels = tuple(sorted(approval_channels))
+        questions = tuple(replace(question, channels=channels) for question in questions)
+    return Ask(
+        id=str(uuid.uuid4()),
+        project=request.project,
+        agent=request.agent,
+        tool=request.tool,
+        dialect=request.dialect,
+        title=request.title,
+        questions=questions,
+        fingerprint=request.fingerprint,
+        created_at=now,
+        deadline=deadline,
+        draft=new_draft(request.questions),
+    )
+
+
+def apply_event(ask: Ask, event: form.Event) -> form.Step:
+    """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
+    anyway = isinstance(event, form.AnswerAnyway)
+    if ask.open and ask.approval:
+        return approval.advance(ask.questions[0], ask.draft, event)
+    if ask.open:
+        return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
+    if takes_late_answer(ask) and (ask.draft.late or anyway):
+        return form.advance(ask.questions, ask.draft, event)
+    raise AskEnded(ask.id, status=ask.status)
+
+
+def takes_late_answer(ask: Ask) -> bool:
+    """Whether this is a timed-out ask without a late answer and without a declared default. A late
+    approval would have no effect."""
+    decided = ask.approval or bool(ask.outcome and ask.outcome.answers)
+    return ask.status is Status.TIMED_OUT and ask.late is None and not decided
+
+
+def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
+    """Answer the ask, in time or after its time-out. :raises AskEnded:"""
+    outcome = Outcome(at=now, answers=answers, by=by)
+    kept_until = None if ask.approval else now + policy.late_answer_ttl
+    after = _revised(ask, kept_until=kept_until, delivered_at=None)
+    if ask.open:
+        return replace(after, status=Status.ANSWERED, settled_at=now, outcome=outcome)
+    if takes_late_answer(ask):
+        return replace(after, late=outcome, kept=True)
+    raise AskEnded(ask.id, status=ask.status)
+
+
+def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
+    """:raises AskEnded:"""
+    if not ask.open:
+        raise AskEnded(ask.id, status=ask.status)
+    return _ended(ask, Status.CANCELLED, Outcome(at=now, reason=reason, by=by))
+
+
+def close_late_form(ask: Ask) -> Ask:
+    """Close the form of a late answer. The ask stays timed out."""
+    return _revised(ask, draft=replace(new_draft(ask.questions), step=ask.draft.step + 1))
+
+
+def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    answers = _declared_answers(ask) if policy.declared_defaults else ()
+    return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
+
+
+def withdraw(ask: Ask, *, now: float) -> Ask:
+    return _ended(ask, Status.WITHDRAWN, Outcome(at=now))
+
+
+def extend(ask: Ask, *, latest: float, policy: Policy) -> Ask:
+    """:raises AskEnded:"""
+    if not ask.open:
+        raise AskEnded(ask.id, status=ask.status)
+    if ask.deadline is None or ask.deadline >= latest:
+        return ask
+    return _revised(ask, deadline=min(ask.deadline + policy.extension, latest))
+
+
+def extend_to(ask: Ask, deadline: float | None) -> Ask:
+    """Move the deadline to that of a new caller, if that is later."""
+    later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
+    return ask if later == ask.deadline else _revised(ask, deadline=later)
+
+
+def bump_revision(ask: Ask) -> Ask:
+    """Make every surface show the ask again, though it has not changed."""
+    return _revised(ask)
+
+
+def is_undelivered(ask: Ask) -> bool:
+    """Whether an answer is neither delivered, kept nor discarded. Approvals are never kept."""
+    waits = ask.answer is not None and ask.delivered_at is None
+    return waits and not ask.approval and not ask.kept and not ask.discarded
+
+
+def keep(ask: Ask) -> Ask:
+    return _revised(ask, kept=True)
+
+
+def discard(ask: Ask) -> Ask:
+    return _revised(ask, kept=False, discarded=True) if ask.kept else ask
+
+
+def mark_delivered(ask: Ask, *, now: float) -> Ask:
+    return _revised(ask, delivered_at=now, kept=False)
+
+
+def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
+    """Record when the last caller left. The card does not say so yet."""
+    return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
+
+
+def mark_orphaned(ask: Ask) -> Ask:
+    return _revised(ask, orphaned=True)
+
+
+def clear_orphaned(ask: Ask) -> Ask:
+    """Record that the ask has a caller again."""
+    if ask.orphaned_since is None:
+        return ask
+    visible = 1 if ask.orphaned else 0
+    return replace(ask, orphaned_since=None, orphaned=False, revision=ask.revision + visible)
+
+
+def _ended(ask: Ask, status: Status, outcome: Outcome) -> Ask:
+    return _revised(ask, status=status, settled_at=outcome.at, outcome=outcome)
+
+
+def _revised(ask: Ask, **changes: Any) -> Ask:
+    """Apply a change that the card shows."""
+    return replace(ask, revision=ask.revision + 1, **changes)
+
+
+def _declared_answers(ask: Ask) -> tuple[Answer, ...]:
+    """Complete the draft with the declared defaults. Return nothing if a required answer is still
+    missing or no default was declared: a half-filled form is not an answer."""
+    if not any(q.on_timeout for q in ask.questions):
+        return ()
+    answers = []
+    for question, entry in zip(ask.questions, ask.draft.entries, strict=True):
+        default = question.on_timeout and replace(question.on_timeout, decided_by="timeout")
+        answer = form.entry_answer(question, entry) if entry.done else default or Answer()
+        if answer.skipped and question.required:
+            return ()
+        answers.append(answer)
+    return tuple(answers)

@@ -1,0 +1,12 @@
+"""The channel-neutral view of an ask, and the texts that all channels share.
+
+Modules:
+
+    card: the card and its buttons
+    build: builds the card of an ask
+    markup: the tree of a question's markup
+    row: an ask as a row of a list
+    outcome_text: sentences about how an ask ended
+    operation_summary: the summary of an ended operation, and its output
+    phrases: times, durations and other sentences
+"""

@@ -1,0 +1,338 @@
+"""Builds the card of an ask. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from chatbridge.core.asks.deadlines import soon_at
+from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.cards.card import (
+    APPROVAL_GLYPH,
+    GLYPHS,
+    AskAction,
+    Button,
+    Card,
+    Choice,
+    Line,
+    Role,
+    State,
+)
+from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
+from chatbridge.core.forms import form
+from chatbridge.core.forms.approval import goes_beyond, unread
+from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
+    DENY,
+    VERDICTS,
+    Answer,
+    Ask,
+    AskBack,
+    Question,
+    QuestionType,
+    Status,
+    Subject,
+    View,
+)
+from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
+
+SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
+"""Screens beside the question. A person confirms them or goes back."""
+ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
+
+
+def build_card(
+    ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
+) -> Card:
+    """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
+    moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
+    `channel` cannot."""
+    state = state_of(ask)
+    view = ask.draft.view if state in (State.OPEN, State.LATE) else None
+    on_question = view is not None and ask.draft.at < len(ask.questions)
+    question = ask.questions[ask.draft.at] if on_question else None
+    outcome = ask.late or ask.outcome
+    return Card(
+        ask_id=ask.id,
+        revision=ask.revision,
+        step=ask.draft.step,
+        state=state,
+        glyph=APPROVAL_GLYPH if ask.approval and ask.open else GLYPHS[state],
+        project=one_line(ask.project.name),
+        label=one_line(ask.project.label) if ask.project.label else None,
+        agent=one_line(ask.agent.name),
+        title=_title(ask),
+        view=view,
+        number=min(ask.draft.at + 1, len(ask.questions)),
+        count=len(ask.questions),
+        done=sum(entry.done for entry in ask.draft.entries),
+        type=question.type if question else None,
+        question=prose(question.text) if question else "",
+        required=question.required if question else True,
+        placeholder=one_line(question.placeholder) if question and question.placeholder else None,
+        entered=_entered(ask) if question else None,
+        changed_by=ask.draft.by,
+        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        lines=_lines(ask, view),
+        buttons=() if only_on else _buttons(ask, state, latest_deadline),
+        declared=_declared(ask) if ask.open else None,
+        created_at=ask.created_at,
+        deadline=ask.deadline,
+        soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
+        orphaned=ask.orphaned and ask.open,
+        outcome=outcome,
+        by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
+        kept_until=ask.kept_until if state is State.KEPT else None,
+        delivered_at=ask.delivered_at,
+        handed_over_late=ask.late is not None and ask.delivered_at is not None,
+        unheard=ask.orphaned_since is not None and ask.delivered_at is None,
+        approval=ask.approval,
+        subject=drawn_subject(ask),
+        verdict=verdict_of(ask),
+        ours_to_run=ask.approval and ask.dialect == COMMANDS,
+        only_on=only_on,
+    )
+
+
+def _entered(ask: Ask) -> str | None:
+    """The text that was entered for the current question."""
+    entry = ask.draft.entries[ask.draft.at]
+    return entry.text if entry.ask_back is None else None
+
+
+def state_of(ask: Ask) -> State:
+    match ask.status:
+        case Status.OPEN:
+            return State.OPEN
+        case Status.CANCELLED:
+            return State.CANCELLED
+        case Status.WITHDRAWN:
+            return State.WITHDRAWN
+        case Status.TIMED_OUT if ask.late is None:
+            return State.LATE if ask.draft.late else State.TIMED_OUT
+    if ask.approval:
+        denied = verdict_of(ask) == VERDICTS[DENY].label
+        return State.DENIED if denied else State.ALLOWED
+    if ask.discarded:
+        return State.DISCARDED
+    if ask.delivered_at is not None:
+        return State.ANSWERED
+    return State.KEPT if ask.kept else State.HANDING_OVER
+
+
+def _title(ask: Ask) -> str | None:
+    """The title of the ask or of the current question, unless the question repeats it."""
+    own = ask.questions[ask.draft.at].title if ask.draft.at < len(ask.questions) else None
+    title = one_line(ask.title or own or "")
+    only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
+    return None if not title or title.casefold() in only.casefold() else title
+
+
+def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+    if ask.approval:
+        return ()  # its buttons have roles of their own, because wrong taps differ in their cost
+    entry, step, labels = ask.draft.entries[ask.draft.at], ask.draft.step, _labels(question)
+    multi = question.type is QuestionType.MULTI_SELECT
+    return tuple(
+        Choice(
+            number=i + 1,
+            label=labels[option.label][0],
+            description=prose(option.description) if option.description else None,
+            recommended=labels[option.label][1],
+            picked=i in entry.picked,
+            action=form.Toggle(step=step, option=i, on=i not in entry.picked)
+            if multi
+            else form.Choose(step=step, option=i),
+        )
+        for i, option in enumerate(question.choices)
+    )
+
+
+def _labels(question: Question) -> dict[str, tuple[str, bool]]:
+    """Map each label to its displayed form and whether the agent recommends it."""
+    labels = [option.label for option in question.choices]
+    shown = distinguish_labels(labels)
+    if question.type is QuestionType.CONFIRM:
+        shown = [label.capitalize() for label in shown]
+    return dict(zip(labels, map(split_recommended, shown), strict=True))
+
+
+def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
+    """The lines of the review or of the outcome; without answers, the questions alone."""
+    if view not in (View.REVIEW, None):
+        return ()
+    outcome = ask.late or ask.outcome
+    answers: Sequence[Answer | None] = [None] * len(ask.questions)
+    if view is View.REVIEW:
+        answers = list(map(form.entry_answer, ask.questions, ask.draft.entries))
+    elif outcome and outcome.answers and not ask.approval:
+        answers = outcome.answers
+    edits = view is View.REVIEW
+    return tuple(
+        Line(
+            question=prose(q.text),
+            answer=said_to(q, a) if a else None,
+            edit=form.Edit(step=ask.draft.step, question=i) if edits else None,
+        )
+        for i, (q, a) in enumerate(zip(ask.questions, answers, strict=False))
+    )
+
+
+def said_to(question: Question, answer: Answer) -> str | None:
+    if question.type is not QuestionType.TEXT:
+        shown = _labels(question)
+        labels = tuple(shown[value][0] if value in shown else value for value in answer.values)
+        answer = replace(answer, values=labels)
+    return answer_text(answer)
+
+
+def answer_text(answer: Answer) -> str | None:
+    """Format an answer for people; None if it was skipped."""
+    if answer.skipped:
+        return None
+    texts = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
+    said = ", ".join(map(visible, texts))
+    if answer.ask_back is None:
+        return said
+    asked = ASKED_BACK[answer.ask_back]
+    return f"{asked}: {said}" if answer.custom_text else asked
+
+
+_TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
+    Role.EXPLAIN: ("Ask to explain…", form.AskExplain),
+    Role.REPHRASE: ("Ask to rephrase", form.Rephrase),
+    Role.EXPLAIN_NOW: ("Just explain more", form.Explain),
+    Role.CANCEL: ("Cancel question", form.AskCancel),
+    Role.CANCEL_NOW: ("Cancel question", form.Cancel),
+    Role.BACK: ("Back", form.Back),
+    Role.SEND: ("Send answers", form.Submit),
+    Role.OTHER: ("Other…", form.Other),
+    Role.DROP_OTHER: ("", form.DropOther),
+    Role.SKIP: ("Skip", form.Skip),
+    Role.DONE: ("Done", form.Done),
+    Role.ANYWAY: ("Answer anyway", form.AnswerAnyway),
+    Role.SHOW_ALL: ("Show all", form.ShowAll),
+    Role.ALLOW: ("Allow once", partial(form.Choose, option=ALLOW)),
+    Role.RUN_NOW: ("Yes, run it", partial(form.Choose, option=ALLOW)),
+    Role.SESSION: ("Allow for this session…", form.AskSession),
+    Role.SESSION_NOW: ("Yes, for this session", partial(form.Choose, option=ALLOW_SESSION)),
+    Role.DENY: ("Deny", partial(form.Choose, option=DENY)),
+    Role.DENY_WHY: ("Deny, say why…", form.Other),
+}
+"""The usual label and the event of each button of the form."""
+
+
+def _tap(ask: Ask, role: Role, label: str = "") -> Button:
+    usual, event = _TAPS[role]
+    return Button(role=role, label=label or usual, action=event(step=ask.draft.step))
+
+
+def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[Button, ...]:
+    if state is State.TIMED_OUT and takes_late_answer(ask):
+        return (_tap(ask, Role.ANYWAY),)
+    if state is State.KEPT:
+        return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
+    if state not in (State.OPEN, State.LATE):
+        return ()
+    buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
+    if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
+        return tuple(buttons)
+    if not ask.approval:
+        buttons.append(_tap(ask, Role.CANCEL))
+    if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
+        buttons.append(Button(role=Role.EXTEND, label="+15 min", action=AskAction.EXTEND))
+    return tuple(buttons)
+
+
+def _form_buttons(ask: Ask) -> list[Button]:
+    draft = ask.draft
+    match draft.view:
+        case View.CANCEL:
+            can_ask_back = form.can_ask_back(ask.questions, draft)
+            asking = (Role.EXPLAIN, Role.REPHRASE) if can_ask_back else ()
+            keep = _tap(ask, Role.BACK, "Keep it open")
+            return [*(_tap(ask, role) for role in asking), keep, _tap(ask, Role.CANCEL_NOW)]
+        case View.EXPLAIN:
+            return [_tap(ask, Role.BACK), _tap(ask, Role.EXPLAIN_NOW)]
+        case View.REVIEW:
+            return [_tap(ask, Role.BACK), _tap(ask, Role.SEND)]
+        case View.OTHER:
+            return [_tap(ask, Role.BACK, "Back to the options")]
+    question, buttons = ask.questions[draft.at], []
+    if question.takes_other:
+        buttons.append(_tap(ask, Role.OTHER))
+    if draft.at or draft.editing:
+        buttons.append(_tap(ask, Role.BACK))
+    if not question.required:
+        buttons.append(_tap(ask, Role.SKIP))
+    if question.type is QuestionType.MULTI_SELECT:
+        other = _entered(ask)
+        if other is not None:
+            buttons.append(_tap(ask, Role.DROP_OTHER, one_line(other)))
+        count = len(draft.entries[draft.at].picked) + (other is not None)
+        buttons.append(_tap(ask, Role.DONE, f"Done ({count})"))
+    return buttons
+
+
+def _declared(ask: Ask) -> str | None:
+    texts = [said_to(q, q.on_timeout) for q in ask.questions if q.on_timeout is not None]
+    return " · ".join(one_line(t) for t in texts if t) or None
+
+
+HEAD, TAIL = 1_500, 800
+FIRST_LINES, LAST_LINES = 14, 8  # Shown of a long subject until the person asks for all
+LONG_DIFF = FIRST_LINES + LAST_LINES + 1  # Longer ones are cut, to so many lines
+MAX_BEYOND_CHARACTERS = 240
+REALLY = "Really run this command?"
+MARKED = "It is marked as destructive, so it takes a second tap."
+COMMANDS = "command"  # Dialect of approvals for commands that chatbridge runs itself
+
+
+def drawn_subject(ask: Ask) -> Subject | None:
+    question = ask.questions[0]
+    subject = question.subject
+    if subject is None:
+        return None
+    code, beyond = exact(subject.code), subject.beyond
+    return replace(
+        subject,
+        code=_cut_middle(code) if unread(question, ask.draft) else code,
+        file=exact_line(subject.file) if subject.file else None,
+        leads_to=exact_line(subject.leads_to) if subject.leads_to else None,
+        folder=exact_line(subject.folder) if subject.folder else None,
+        beyond=shortened(one_line(beyond), MAX_BEYOND_CHARACTERS) if beyond else None,
+    )
+
+
+def _cut_middle(code: str) -> str:
+    hidden, lines = len(code) - HEAD - TAIL, code.split("\n")
+    if hidden > 0:
+        return f"{code[:HEAD]}\n… {hidden:,} characters …\n{code[-TAIL:]}"
+    if len(lines) <= LONG_DIFF:
+        return code
+    more = f"… {len(lines) - FIRST_LINES - LAST_LINES} lines …"
+    return "\n".join([*lines[:FIRST_LINES], more, *lines[-LAST_LINES:]])
+
+
+def verdict_of(ask: Ask) -> str | None:
+    """The verdict label of an approval."""
+    answers = ask.outcome.answers if ask.outcome and ask.approval else ()
+    return next(iter(answers[0].values), None) if answers else None
+
+
+def approval_buttons(ask: Ask) -> list[Button]:
+    back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
+    match ask.draft.view:
+        case View.SESSION:
+            return [_tap(ask, Role.SESSION_NOW), back, deny]
+        case View.CONFIRM_DESTRUCTIVE:
+            return [_tap(ask, Role.RUN_NOW), back, deny]
+        case View.OTHER:
+            return [back]
+    if unread(ask.questions[0], ask.draft):
+        return [_tap(ask, Role.SHOW_ALL), deny, why]
+    if goes_beyond(ask.questions[0]):
+        return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
+    return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]

@@ -1,0 +1,148 @@
+"""The card: the channel-neutral view of an ask that `build_card` creates and each channel renders.
+
+All texts of agents in a card have been through `text.visible`. The question is markdown source, the
+rest is plain text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from chatbridge.core.forms.form import Event
+from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
+
+
+class State(StrEnum):
+    """The overall state of a card."""
+
+    OPEN = "open"
+    LATE = "late"  # Timed out, and a person is answering anyway
+    HANDING_OVER = "handing_over"
+    ANSWERED = "answered"
+    KEPT = "kept"
+    DISCARDED = "discarded"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    WITHDRAWN = "withdrawn"
+    ALLOWED = "allowed"
+    DENIED = "denied"
+
+
+APPROVAL_GLYPH = "🔐"
+GLYPHS = {
+    **dict.fromkeys(State, "🚫"),
+    **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
+    **dict.fromkeys((State.LATE, State.TIMED_OUT), "⌛"),
+    State.OPEN: "❓",
+}
+
+
+class AskAction(StrEnum):
+    """Button actions on the ask itself, besides the form's events."""
+
+    EXTEND = "extend"
+    DISCARD = "discard"
+
+
+class Role(StrEnum):
+    """The purpose of a button, by which a channel places and styles it."""
+
+    OTHER = "other"
+    DROP_OTHER = "drop_other"
+    BACK = "back"
+    SKIP = "skip"
+    DONE = "done"
+    SEND = "send"
+    CANCEL = "cancel"
+    CANCEL_NOW = "cancel_now"
+    EXTEND = "extend"
+    ANYWAY = "anyway"
+    DISCARD = "discard"
+    EXPLAIN = "explain"
+    EXPLAIN_NOW = "explain_now"
+    REPHRASE = "rephrase"
+    SHOW_ALL = "show_all"
+    ALLOW = "allow"
+    SESSION = "session"
+    SESSION_NOW = "session_now"
+    RUN_NOW = "run_now"
+    DENY = "deny"
+    DENY_WHY = "deny_why"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Button:
+    role: Role
+    label: str
+    action: Event | AskAction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """An option that can be tapped."""
+
+    number: int
+    label: str
+    description: str | None
+    recommended: bool
+    picked: bool
+    action: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A question with its answer; None means skipped. Only the review has `edit`."""
+
+    question: str
+    answer: str | None
+    edit: Event | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    ask_id: str
+    revision: int
+    step: int
+    state: State
+    glyph: str
+    project: str
+    label: str | None
+    agent: str
+    title: str | None
+    view: View | None  # The screen of the form; None if there is nothing to fill in
+    number: int = 0
+    count: int = 1
+    done: int = 0  # Number of questions that the person has finished
+    type: QuestionType | None = None
+    question: str = ""
+    required: bool = True
+    placeholder: str | None = None
+    entered: str | None = None  # The text entered for this question
+    changed_by: Person | None = None  # The person who changed the draft last
+    choices: tuple[Choice, ...] = ()
+    lines: tuple[Line, ...] = ()
+    buttons: tuple[Button, ...] = ()
+    declared: str | None = None  # The declared default, used if the owner allows it
+    created_at: float = 0.0
+    deadline: float | None = None
+    soon_at: float | None = None  # When the card starts to say that time is running out
+    orphaned: bool = False
+    outcome: Outcome | None = None
+    by_you: bool = False  # Whether the outcome was entered on the card's own channel
+    kept_until: float | None = None
+    delivered_at: float | None = None
+    handed_over_late: bool = False
+    unheard: bool = False  # No caller was waiting when it ended
+    approval: bool = False
+    subject: Subject | None = None  # Cut in the middle until the person asks for all of it
+    verdict: str | None = None  # The verdict label of an approval
+    ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
+    only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
+
+    def button(self, role: Role) -> Button | None:
+        return next((b for b in self.buttons if b.role is role), None)
+
+    @property
+    def by(self) -> Person | None:
+        return self.outcome.by if self.outcome else None

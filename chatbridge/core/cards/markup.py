@@ -1,0 +1,74 @@
+"""The tree of a question's markup, which `chatbridge.markdown` parses and each channel renders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strong:
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Emphasis:
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Shown as its text and the whole address, so that nobody taps an unknown link."""
+
+    children: tuple[Inline, ...]
+    address: str
+
+    @property
+    def shown(self) -> tuple[Inline, ...]:
+        code = Code(self.address)
+        bare = self.children == (Plain(self.address),)
+        return (code,) if bare else (*self.children, Plain(" "), code)
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A line break inside a paragraph."""
+
+
+Inline = Plain | Code | Strong | Emphasis | Link | Break
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    children: tuple[Inline, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeBlock:
+    text: str
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list; `start` is the first number, None for bullets."""
+
+    items: tuple[tuple[Block, ...], ...]
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    children: tuple[Block, ...]
+
+
+Block = Paragraph | CodeBlock | Items | Quote

@@ -1,0 +1,82 @@
+"""Times, durations and sentences that all channels share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import pairwise
+
+from chatbridge.core.model import Ask, Status
+from chatbridge.core.text import title_of
+
+TIME_ONLY_SECONDS = 20 * 3600.0
+WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
+NOWHERE = ("nowhere",)  # Stands for the channels of an approval that no channel can settle any more
+REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
+"""The beginning of messages from chatbridge itself. No card or notice starts with this glyph, so
+that no folder or client name can imitate one."""
+_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def local_time(at: float) -> datetime:
+    """The time in the hub's time zone."""
+    return datetime.fromtimestamp(at, UTC).astimezone()
+
+
+def clock_time(at: float) -> str:
+    return f"{local_time(at):%H:%M}"
+
+
+def format_time(at: float, *, now: float) -> str:
+    """Format a time, with the weekday or the date if it is not near."""
+    away, then = abs(at - now), local_time(at)
+    if away <= TIME_ONLY_SECONDS:
+        return clock_time(at)
+    if away <= WEEKDAY_ONLY_SECONDS:
+        return f"{then:%a %H:%M}"
+    return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again
+
+
+def format_duration(seconds: float) -> str:
+    """Format a duration in its two largest units: `4 min 12 s`."""
+    if 0 < seconds < 1:
+        return f"{max(seconds, 0.1):.1f} s"
+    whole = int(seconds)
+    for (unit, word), (smaller, rest_word) in pairwise(_UNITS):
+        if whole >= unit:
+            rest = whole % unit // smaller
+            return f"{whole // unit} {word}" + (f" {rest} {rest_word}" if rest else "")
+    return f"{whole} s"
+
+
+def format_end(ask: Ask, *, now: float) -> str:
+    """The reply to a person whose tap came after the end."""
+    if ask.open:
+        return "This question is open again."
+    ended = ask.settled_at or ask.created_at
+    day = f"{local_time(ended):%A} " if now - ended > TIME_ONLY_SECONDS else ""
+    how = "Already answered" if ask.status is Status.ANSWERED else ask.status.replace("_", " ")
+    return f"{how.capitalize()} at {day}{clock_time(ended)}."
+
+
+UNSENT = (
+    "It can be allowed when all of it is here. If that does not come, read it in the web inbox."
+)
+"""Shown while the continuation of a long approval has not been sent."""
+
+
+def format_only_on(channels: Sequence[str]) -> str:
+    """Where an approval can be settled, said on a channel that is none of these."""
+    titles = [title_of(each) for each in channels if (each,) != NOWHERE]
+    places = [title if title[:1].isupper() else f"the {title}" for title in titles]
+    if not places:
+        return "This cannot be allowed here. It is denied when its time is up."
+    return f"Allow or deny this in {' or '.join(places)}."
+
+
+def format_certificate_advice(setting: str) -> str:
+    """What to do about an untrusted certificate. `setting` has the server's address."""
+    return (
+        f"Check this computer's clock and {setting}; where a proxy reads along, set SSL_CERT_FILE "
+        "to the file with its authority"
+    )

@@ -1,0 +1,96 @@
+"""An ask as a row of a list: short, safe to show, and made without building its card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from chatbridge.core.asks.deadlines import soon_at
+from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
+from chatbridge.core.cards.outcome_text import how_it_ended
+from chatbridge.core.model import Agent, Project, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The texts of an ask for lists, visible and cut. The store keeps it beside the ask."""
+
+    question: str  # The first question as one line
+    title: str | None = None  # As one line; None if the question repeats it
+    subject: str | None = None  # Of an approval: the file, or the beginning of the code
+    language: str | None = None  # Of an approval: the language of its code
+    file: bool = False  # The subject is the file to change
+    approval: bool = False
+    channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
+    count: int = 1  # Number of questions
+    at: int = 0  # Index of the current question
+    done: int = 0  # Number of answered questions
+    review: bool = False  # All questions are answered, and the answers are not sent yet
+    state: State = State.OPEN
+    verdict: str | None = None
+    beyond: bool = False  # Of an approval: it covers more than its subject
+    said: str | None = None  # The answers, or the reason why there are none, as one line
+    ended_at: float | None = None
+    by: str | None = None  # The channel on which it was ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    id: str
+    seq: int
+    project: Project
+    agent: Agent
+    status: Status
+    created_at: float
+    deadline: float | None
+    settled_at: float | None
+    delivered_at: float | None
+    late: bool  # Whether it was answered after the time-out
+    orphaned: bool
+    summary: Summary = field(repr=False)
+
+    @property
+    def approval(self) -> bool:
+        return self.summary.approval
+
+    @property
+    def approval_channels(self) -> tuple[str, ...]:
+        return self.summary.channels
+
+    @property
+    def glyph(self) -> str:
+        open_approval = self.approval and self.status is Status.OPEN
+        return APPROVAL_GLYPH if open_approval else GLYPHS[self.summary.state]
+
+    @property
+    def soon_at(self) -> float | None:
+        return soon_at(created_at=self.created_at, deadline=self.deadline)
+
+    @property
+    def ended_at(self) -> float:
+        return self.summary.ended_at or self.settled_at or self.created_at
+
+    def how_it_ended(self, *, channel: str) -> str:
+        found = self.summary
+        return how_it_ended(
+            found.state,
+            approval=found.approval,
+            verdict=found.verdict,
+            beyond=found.beyond,
+            elsewhere=found.by not in (None, channel),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A part of a list, and the number of rows in all."""
+
+    rows: tuple[Row, ...]
+    total: int  # Read after the rows: asks may have opened or ended in between
+
+    @property
+    def only(self) -> Row | None:
+        """The row, if the list has exactly one."""
+        return self.rows[0] if self.total == len(self.rows) == 1 else None
+
+
+Past = tuple[float, int]  # A position in the history: end time, and `seq` to break ties

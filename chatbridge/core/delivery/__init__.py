@@ -1,0 +1,8 @@
+"""Brings asks and notices to the surfaces of all channels.
+
+Modules:
+
+    delivery: posts and edits cards until each surface shows the current revision
+    queue: the order of asks on a surface, and its rate limit
+    notices: stores and announces notices
+"""

@@ -1,0 +1,328 @@
+"""Delivery: makes each surface show the current revision of every ask.
+
+A reconciler: it compares the revision that a surface shows with the ask's, and posts or edits until
+they agree. Nothing else sends messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, RateLimiter, Urgency
+from chatbridge.core.errors import (
+    ChatbridgeError,
+    ChatRefused,
+    PostGone,
+    RetryLater,
+    StoreError,
+    TokenRejected,
+)
+from chatbridge.core.model import Ask, Draft, Notice, Post
+from chatbridge.core.ports import Clock, Shown, Surface
+from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import race
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
+SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
+"""Errors that affect the whole surface. Any other error may be due to the ask itself."""
+
+
+class Delivery:
+    def __init__(self, store: Store, *, clock: Clock) -> None:
+        self.on_notice_tried: Callable[[str], None] = lambda _notice_id: None
+        """Called with the id after a surface has tried to show a notice."""
+        self._store = store
+        self._clock = clock
+        self._queues: list[SurfaceQueue] = []
+        self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
+
+    def changed(self, ask: Ask) -> None:
+        """Queue the new revision of an ask. Returns at once."""
+        for queue in self._queues:
+            queue.add(ask)
+
+    def announce(self, notice: Notice) -> None:
+        """Queue a new notice. Returns at once."""
+        for queue in self._queues:
+            queue.add_notice(notice)
+
+    def about_to_show(self, notice_id: str) -> bool:
+        """Whether a working surface still has this notice in its queue."""
+        return any(queue.about_to_show(notice_id) for queue in self._queues)
+
+    async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
+        """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
+        surface is ready, it first shows what it has missed."""
+        unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
+        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, self.on_notice_tried)
+        self._queues.append(queue)
+        try:
+            await ready.wait()
+            await queue.run()
+        finally:
+            self._queues.remove(queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrecorded:
+    """What is shown, but not yet recorded in the store."""
+
+    posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
+    notices: set[str] = field(default_factory=set)
+
+
+class SurfaceQueue:
+    """The work of one surface: the newest state of each ask that it may not show yet."""
+
+    def __init__(
+        self,
+        surface: Surface,
+        store: Store,
+        clock: Clock,
+        unrecorded: Unrecorded,
+        on_notice_tried: Callable[[str], None],
+    ) -> None:
+        self._surface = surface
+        self._store = store
+        self._clock = clock
+        self._unrecorded = unrecorded
+        self._on_notice_tried = on_notice_tried
+        self._rate_limiter = RateLimiter(surface.pace)
+        self._pending = FairQueue()
+        self._shown_drafts: dict[str, Draft] = {}
+        """Open asks that are shown, with the draft that the card shows: a person who has tapped
+        on it waits for the effect."""
+        self._notices: OrderedDict[str, Notice] = OrderedDict()
+        self._passed_over = 0  # Asks shown since a notice started to wait
+        self._work = asyncio.Event()
+        self._refused = False
+        self._backoff = Backoff()
+        self._ask_backoffs: dict[str, Backoff] = {}  # Of single asks that fail, not of all
+
+    def add(self, ask: Ask) -> None:
+        """Queue an ask. Several changes while the surface is busy become one."""
+        known = self._pending.get(ask.id)
+        if known is None or known.revision <= ask.revision:
+            self._pending.put(ask, self._urgency(ask), first=ask.id in self._shown_drafts or None)
+            if ask.id in self._ask_backoffs:
+                self._ask_backoffs[ask.id].until = 0.0  # the new revision may work
+            self._work.set()
+
+    def add_notice(self, notice: Notice) -> None:
+        self._notices[notice.id] = notice
+        self._work.set()
+
+    def about_to_show(self, notice_id: str) -> bool:
+        return notice_id in self._notices and not self._backoff.failures
+
+    async def run(self) -> None:
+        while pause := await self._catch_up():
+            await self._clock.sleep(pause)
+        while True:
+            if limited := self._rate_limiter.pause(self._clock.monotonic()):
+                await self._clock.sleep(limited)
+            pause = 0.0
+            self._work.clear()  # before showing: what comes meanwhile is new work
+            ask = self._next()
+            if ask is not None:
+                self._passed_over += 1 if self._notices else 0
+                pause = await self._try(ask)
+            elif self._notices:
+                pause = await self._try_notice(next(iter(self._notices.values())))
+            elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
+                due_in = min(waiting_until) - self._clock.monotonic()
+                await race(self._work.wait(), self._clock.sleep(due_in))
+            else:
+                await self._work.wait()
+            if pause and self._refused:  # somebody may let the bot in, so new work is tried
+                await race(self._clock.sleep(pause), self._work.wait())
+            elif pause:
+                await self._clock.sleep(pause)
+
+    async def _catch_up(self) -> float:
+        """Queue what a chat has missed; a page reads it when it opens. Return the pause after a
+        failure."""
+        if not self._surface.persistent:
+            return 0.0
+        since = self._clock.time() - REPAIR_SECONDS
+        try:
+            for ask in await self._store.behind(surface=self._surface.name, since=since):
+                self.add(ask)
+            name = self._surface.name
+            for notice in await self._store.notices_behind(surface=name, since=since):
+                self.add_notice(notice)
+        except StoreError as error:
+            return self._pause("what it shows is not known yet", error)
+        return 0.0
+
+    def _next(self) -> Ask | None:
+        """Take the next ask. Asks come before notices, but not all the time."""
+        if self._notices and self._passed_over >= MAX_PASSED_OVER:
+            return None
+        now, never = self._clock.monotonic(), Backoff()
+        return self._pending.take(lambda ask: self._ask_backoffs.get(ask, never).until <= now)
+
+    def _urgency(self, ask: Ask) -> Urgency:
+        """Only a person's input and the end of an ask go before other cards: an agent can change
+        its own card as often as it likes."""
+        shown = self._shown_drafts.get(ask.id)
+        if shown is not None and (ask.draft != shown or not ask.open):
+            return Urgency.ANSWERING
+        new_approval = shown is None and ask.open and ask.approval
+        return Urgency.APPROVAL if new_approval else Urgency.ANYTHING
+
+    async def _try(self, ask: Ask) -> float:
+        """Show the ask. Return the pause if the whole surface failed."""
+        try:
+            shown = await self._show(ask)
+        except SURFACE_ERRORS as error:
+            posted = ask.id in self._shown_drafts
+            # A pause that the service asks for is not about this ask: it keeps its position.
+            asked = isinstance(error, RetryLater) and error.after is not None
+            keep_position = not self._backoff.failures if posted else ask.open and asked
+            self._put_back(ask, first=keep_position)
+            return self._pause(f"ask {ask.id} not shown yet", error)
+        except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the other asks nor the channels
+            self._back_off(ask, error)
+            return 0.0
+        self._ask_backoffs.pop(ask.id, None)
+        if shown and self._backoff.failures:
+            log.info("%s: shows questions again", self._surface.name)
+            self._backoff = Backoff()
+        return 0.0
+
+    async def _try_notice(self, notice: Notice) -> float:
+        """Show the notice. Return the pause if the whole surface failed."""
+        name, self._passed_over = self._surface.name, 0
+        try:
+            if notice.id in self._unrecorded.notices or await self._announce(notice):
+                self._unrecorded.notices.add(notice.id)
+                await self._store.write(lambda tx: tx.save_notice_post(notice.id, surface=name))
+                self._unrecorded.notices.discard(notice.id)
+        except SURFACE_ERRORS as error:
+            pause = self._pause(f"notice {notice.id} not shown yet", error)
+            self._on_notice_tried(notice.id)
+            return pause
+        except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
+            log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
+        self._notices.pop(notice.id, None)
+        self._backoff = Backoff()
+        self._on_notice_tried(notice.id)
+        return 0.0
+
+    async def _announce(self, notice: Notice) -> bool:
+        try:
+            return await self._surface.announce(notice)
+        finally:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
+
+    def _put_back(self, ask: Ask, *, first: bool) -> None:
+        """`first`: at its old position. Otherwise last, so that a card that cannot be edited does
+        not block new ones."""
+        newest = self._pending.get(ask.id) or ask
+        urgency = self._urgency(newest) if first else Urgency.ANYTHING
+        self._pending.put(newest, urgency, first=first)
+
+    def _pause(self, what: str, error: Exception) -> float:
+        """Return the next pause. A repeated error is logged once, not at every attempt."""
+        self._refused = isinstance(error, ChatRefused)
+        pause = self._backoff.grow()
+        level = logging.WARNING if self._backoff.is_new(error) else logging.DEBUG
+        log.log(level, "%s: %s: %s", self._surface.name, what, error)
+        after = error.after if isinstance(error, RetryLater) else None
+        return pause if after is None else after
+
+    def _back_off(self, ask: Ask, error: Exception) -> None:
+        self._put_back(ask, first=False)
+        backoff = self._ask_backoffs.setdefault(ask.id, Backoff())
+        backoff.until = self._clock.monotonic() + backoff.grow()
+        level = logging.ERROR if backoff.is_new(error) else logging.DEBUG
+        fault = None if isinstance(error, ChatbridgeError) else error
+        shown = (self._surface.name, ask.id, error)
+        log.log(level, "%s: ask %s cannot be shown: %s", *shown, exc_info=fault)
+
+    async def _show(self, ask: Ask) -> bool:
+        """Show the ask if needed. Return whether something was shown."""
+        name = self._surface.name
+        if not self._surface.persistent:
+            await self._show_live(ask)
+            return True
+        if ask.id in self._unrecorded.posts:
+            await self._record(*self._unrecorded.posts[ask.id])
+        post = await self._store.post(ask_id=ask.id, surface=name)
+        if post.revision >= ask.revision if post else not ask.open:
+            return False  # it is shown, or ended before it was shown
+        place = post.place if post else None
+        try:
+            shown = await self._send(ask, place)
+        except PostGone:
+            if ask.open:
+                place = None
+                shown = await self._send(ask, None)
+            else:  # an ended ask is not posted again
+                assert place is not None
+                shown = Shown(place=place)
+        if not ask.open:
+            self._shown_drafts.pop(ask.id, None)
+        elif shown.complete or shown.cleanup_only:
+            self._shown_drafts[ask.id] = ask.draft
+        for _ in range(shown.messages - (place is None)):
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
+        revision = ask.revision if shown.complete else ask.revision - 1
+        post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=revision)
+        await self._record(post, shown.handles)
+        if not shown.complete:
+            self._put_back(ask, first=not shown.cleanup_only)
+        return True
+
+    async def _send(self, ask: Ask, place: str | None) -> Shown:
+        """Send the card. Charge the rate limiter afterwards: the service may count from then."""
+        try:
+            return await self._surface.show(ask, place=place)
+        finally:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=place is not None)
+
+    async def _show_live(self, ask: Ask) -> None:
+        """Show the ask on a live page. Record once that somebody could see it."""
+        shown = await self._surface.show(ask, place=None)
+        if not ask.open:
+            self._shown_drafts.pop(ask.id, None)
+        elif ask.id in self._shown_drafts:
+            self._shown_drafts[ask.id] = ask.draft
+        elif shown.seen:
+            name = self._surface.name
+            post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=ask.revision)
+            await self._record(post)
+            self._shown_drafts[ask.id] = ask.draft
+
+    async def _record(self, post: Post, handles: tuple[str, ...] = ()) -> None:
+        """Record the post. It stays unrecorded if that fails: otherwise each retry on a full disk
+        would post another card."""
+        self._unrecorded.posts[post.ask_id] = post, handles
+        await self._store.write(lambda tx: tx.save_post(post, handles=handles))
+        del self._unrecorded.posts[post.ask_id]
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Consecutive failures: exponential pauses, and repeated errors logged once."""
+
+    failures: int = 0
+    until: float = 0.0
+    last_error: str = ""
+
+    def grow(self) -> float:
+        self.failures += 1
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+
+    def is_new(self, error: Exception) -> bool:
+        known, self.last_error = self.last_error, str(error)
+        return self.last_error != known or self.failures == 1

@@ -1,0 +1,9 @@
+"""The form that a person fills in to answer an ask.
+
+Modules:
+
+    form: the events of a person, and the state machine that they drive
+    approval: the form of an approval
+    typed_input: what a typed text means
+    emoji_shortcuts: emoji that stand for buttons
+"""

@@ -1,0 +1,57 @@
+"""Emoji that stand for the buttons of a card, as a reaction or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from chatbridge.core.cards.card import AskAction, Card, Role
+from chatbridge.core.forms.form import Event, Toggle
+from chatbridge.core.model import QuestionType
+
+NUMBERS = ("1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣", "🔟")
+YES_NO = ("👍", "👎")
+FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
+SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
+
+_ROLES = (
+    (SHOW_ALL, (Role.SHOW_ALL,)),
+    (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
+    (DENY, (Role.DENY,)),
+    (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
+    (SKIP, (Role.SKIP,)),
+    (BACK, (Role.BACK,)),
+    (CANCEL, (Role.CANCEL,)),
+)
+_UNIMPORTANT = dict.fromkeys((0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)))
+"""Variation selectors and skin tones."""
+
+
+def normal(emoji: str) -> str:
+    """Remove variation selectors and skin tones, which differ between keyboards."""
+    return emoji.translate(_UNIMPORTANT)
+
+
+def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
+    """Yield the emoji of this screen in display order. Options after the tenth have none."""
+    if card.view is None:
+        return
+    emojis = YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
+    for emoji, choice in zip(emojis, card.choices, strict=False):
+        action = choice.action
+        # A reaction has no state: adding it selects, and removing it deselects.
+        yield emoji, replace(action, on=True) if isinstance(action, Toggle) else action
+    for emoji, roles in _ROLES:
+        if emoji == ALLOW and card.subject and card.subject.destructive:
+            continue  # too easy to tap by accident: it has to be typed
+        for role in roles:
+            if button := card.button(role):
+                yield emoji, button.action
+
+
+def is_shortcut(emoji: str) -> bool:
+    """Whether this emoji is a shortcut on any screen."""
+    return normal(emoji) in _ALL
+
+
+_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, FORWARD, SKIP, BACK, CANCEL, SHOW_ALL)))

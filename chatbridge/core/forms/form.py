@@ -1,0 +1,324 @@
+"""The form: a pure state machine for the input to an ask. Knows no channel, clock or store.
+
+A tap carries the step for which it was drawn. A tap of another step is stale and changes nothing. A
+toggle does not change the step, so that quick toggles are not stale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from chatbridge.core.model import Answer, AskBack, Draft, Entry, Question, QuestionType, View
+from chatbridge.core.text import encodable
+
+MAX_TEXT = 10_000  # Maximum characters of one answer or reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tap:
+    """`step` is that of the screen for which the button was drawn."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choose(_Tap):
+    """Pick the one option of a select, or yes (0) or no (1) of a confirm."""
+
+    option: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toggle(_Tap):
+    """Set one option of a multi-select on or off."""
+
+    option: int
+    on: bool
+
+
+class DropOther(_Tap):
+    """Take back the text given as Other of a multi-select."""
+
+
+class Done(_Tap):
+    """Finish a multi-select."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A typed text: the answer, the Other or the reason, depending on the screen. A text that was
+    sent as a reply has no step."""
+
+    text: str
+    step: int | None = None
+
+
+class Other(_Tap):
+    """Ask for a text instead of an option."""
+
+
+class Skip(_Tap):
+    """Leave a question unanswered."""
+
+
+class Back(_Tap):
+    """One screen back; on the cancel screen: keep it open."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit(_Tap):
+    """Open one question from the review."""
+
+    question: int
+
+
+class Submit(_Tap):
+    """Send the reviewed answers."""
+
+
+class AskCancel(_Tap):
+    """Show the cancel screen: nothing is sent yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel(_Tap):
+    """Decline the ask."""
+
+    reason: str | None = None
+
+
+class AnswerAnyway(_Tap):
+    """Open the form of a timed-out ask."""
+
+
+class AskExplain(_Tap):
+    """Show the screen on which a person says what should be explained: nothing is sent yet."""
+
+
+class Explain(_Tap):
+    """Ask back without saying what exactly: the agent should explain the question."""
+
+
+class Rephrase(_Tap):
+    """Ask back: the agent should put the question in other words."""
+
+
+class AskSession(_Tap):
+    """Show the screen for the second tap that allows something for the whole session."""
+
+
+class ShowAll(_Tap):
+    """Show all of what an approval is about."""
+
+
+Event = (
+    Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
+    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskSession | ShowAll
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The draft after the event."""
+
+    draft: Draft
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """The form is complete and sent: one answer for each question."""
+
+    draft: Draft
+    answers: tuple[Answer, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled:
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """Nothing changed. The channel shows `why` to the person."""
+
+    why: str
+
+
+Step = Moved | Answered | Cancelled | Refused
+
+STALE = Refused(why="That was an older step. Here is the current one.")
+NONE_PICKED = Refused(why="Pick at least one, or use Other.")
+REQUIRED = Refused(why="This question needs an answer.")
+EMPTY = Refused(why="Type something first.")
+UNFIT = Refused(why="That does not fit this question.")
+TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
+
+
+def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    """Apply `event` to `draft`. Never raises."""
+    if event.step is not None and event.step != draft.step:
+        return STALE
+    match draft.view, event:
+        case _, Cancel(reason=reason):
+            return _cancel(reason)
+        case view, AskCancel() if view is not View.CANCEL:
+            return show(draft, view=View.CANCEL)
+        case view, AnswerAnyway() if not draft.late:
+            aside = view in (View.CANCEL, View.EXPLAIN)
+            return show(draft, late=True, view=_view_under_cancel(draft) if aside else view)
+        case View.CANCEL, Back():
+            return show(draft, view=_view_under_cancel(draft))
+        case View.CANCEL, Text(text=text):
+            return _cancel(text) if text.strip() else EMPTY
+        case View.CANCEL, AskExplain() if can_ask_back(questions, draft):
+            return show(draft, view=View.EXPLAIN)
+        case View.CANCEL, Rephrase() if can_ask_back(questions, draft):
+            return _ask_back(questions, draft, AskBack.REPHRASE, None)
+        case View.EXPLAIN, Back():
+            return show(draft, view=View.CANCEL)
+        case View.EXPLAIN, Text(text=text):
+            return _ask_back(questions, draft, AskBack.EXPLAIN, text)
+        case View.EXPLAIN, Explain():
+            return _ask_back(questions, draft, AskBack.EXPLAIN, None)
+        case View.REVIEW, Submit():
+            return _submit(questions, draft)
+        case View.REVIEW, Edit(question=at) if 0 <= at < len(questions):
+            return show(draft, view=View.QUESTION, at=at, editing=True)
+        case View.REVIEW, Back():
+            return show(draft, view=View.QUESTION, at=len(questions) - 1, editing=False)
+        case View.OTHER, Back():
+            return show(draft, view=View.QUESTION)
+        case View.OTHER, Text(text=text):
+            return _enter_text(questions, draft, text)
+        case View.QUESTION, _:
+            return _on_question(questions, draft, event)
+    return UNFIT
+
+
+def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    question, entry = questions[draft.at], draft.entries[draft.at]
+    multi = question.type is QuestionType.MULTI_SELECT
+    single = question.type in (QuestionType.SELECT, QuestionType.CONFIRM)
+    answered = entry.picked or entry.text is not None or entry.ask_back is not None
+    lacks_choice = multi and question.required and not answered
+    match event:
+        case Choose(option=option) if single and 0 <= option < len(question.choices):
+            return _move_on(questions, draft, Entry(picked=(option,), done=True))
+        case Toggle(option=option, on=on) if multi and 0 <= option < len(question.choices):
+            picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
+            entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
+            return Moved(draft=_enter(draft, entry))
+        case DropOther() if multi:
+            return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))
+        case Done() if multi:
+            if lacks_choice:
+                return NONE_PICKED
+            return _move_on(questions, draft, replace(entry, done=True))
+        case Text(text=text) if question.type is not QuestionType.CONFIRM:
+            return _enter_text(questions, draft, text)
+        case Other() if question.takes_other:
+            return show(draft, view=View.OTHER)
+        case Skip():
+            return REQUIRED if question.required else _move_on(questions, draft, Entry(done=True))
+        case Back() if draft.editing:
+            if lacks_choice:
+                return NONE_PICKED  # the review would show a required answer as skipped
+            return show(draft, view=View.REVIEW, at=len(questions), editing=False)
+        case Back() if draft.at:
+            return show(draft, at=draft.at - 1)
+    return UNFIT
+
+
+def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
+    """Whether there is a question to ask back about, and an agent that waits."""
+    if draft.at < len(questions) and questions[draft.at].takes_ask_back:
+        return True
+    return not draft.late and not any(q.takes_ask_back for q in questions)
+
+
+def _ask_back(
+    questions: Sequence[Question], draft: Draft, kind: AskBack, guidance: str | None
+) -> Step:
+    text = None if guidance is None else encodable(guidance).strip()
+    if text is not None and (refused := check_text(text)):
+        return refused
+    if draft.at < len(questions) and questions[draft.at].takes_ask_back:
+        return _move_on(questions, draft, Entry(text=text, done=True, ask_back=kind))
+    several = len(questions) > 1 and draft.at < len(questions)
+    what = f"question {draft.at + 1}" if several else "this"
+    wish = f"Please explain {what} in more detail."
+    if kind is AskBack.REPHRASE:
+        wish = f"Please rephrase {what} in a different way."
+    return Cancelled(reason=f"{wish} {text}" if text else wish)
+
+
+def _view_under_cancel(draft: Draft) -> View:
+    return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
+
+
+def _drop_ask_back(entry: Entry) -> Entry:
+    """Picking an option withdraws an earlier ask-back."""
+    return entry if entry.ask_back is None else Entry()
+
+
+def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
+    """Enter a text: the whole answer, or the Other of a multi-select."""
+    text = encodable(text)
+    if refused := check_text(text):
+        return refused
+    if questions[draft.at].type is QuestionType.MULTI_SELECT:
+        entry = replace(draft.entries[draft.at], text=text, ask_back=None)
+        return show(_enter(draft, entry), view=View.QUESTION)
+    return _move_on(questions, draft, Entry(text=text, done=True))
+
+
+def check_text(text: str) -> Refused | None:
+    if not text.strip():
+        return EMPTY
+    return TOO_LONG if len(text) > MAX_TEXT else None
+
+
+def _enter(draft: Draft, entry: Entry) -> Draft:
+    entries = list(draft.entries)
+    entries[draft.at] = entry
+    return replace(draft, entries=tuple(entries))
+
+
+def show(draft: Draft, **changes: Any) -> Moved:
+    """Change the screen."""
+    return Moved(draft=replace(draft, step=draft.step + 1, **changes))
+
+
+def _move_on(questions: Sequence[Question], draft: Draft, entry: Entry) -> Step:
+    """Enter it, and show the next question or the review, or submit a single question."""
+    draft = _enter(draft, entry)
+    if len(questions) == 1:
+        return _submit(questions, draft)
+    if draft.editing or draft.at == len(questions) - 1:
+        return show(draft, view=View.REVIEW, at=len(questions), editing=False)
+    return show(draft, view=View.QUESTION, at=draft.at + 1)
+
+
+def _submit(questions: Sequence[Question], draft: Draft) -> Step:
+    answers = tuple(entry_answer(q, e) for q, e in zip(questions, draft.entries, strict=True))
+    if any(q.required and a.skipped for q, a in zip(questions, answers, strict=True)):
+        return REQUIRED
+    return Answered(draft=replace(draft, step=draft.step + 1), answers=answers)
+
+
+def _cancel(reason: str | None) -> Step:
+    reason = encodable(reason or "").strip()
+    return TOO_LONG if len(reason) > MAX_TEXT else Cancelled(reason=reason or None)
+
+
+def entry_answer(question: Question, entry: Entry) -> Answer:
+    if entry.ask_back is not None:
+        return Answer(ask_back=entry.ask_back, custom_text=entry.text)
+    values = tuple(question.choices[i].label for i in entry.picked)
+    if entry.text is None:
+        return Answer(values=values)
+    if question.type is QuestionType.TEXT:
+        return Answer(values=(entry.text,))
+    return Answer(values=values, custom_text=entry.text)

@@ -1,0 +1,5 @@
+"""Requests of a person's commands, over the links' socket.
+
+server: connections, requests and replies; the status, and codes for `pair` and `setup`
+asks: what is open, the history, answers as words or JSON
+"""

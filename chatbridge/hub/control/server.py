@@ -1,0 +1,223 @@
+"""Serve a person's commands over the links' socket: one request at a time, its reply or its events.
+
+Owns the lines after the first one of a connection that says it is a terminal, see
+docs/link-protocol.md, pairing and the status. What a request about asks does is in `asks`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from chatbridge import __version__, safe_json
+from chatbridge.core.bounds import Slices
+from chatbridge.core.errors import ChatbridgeError, NotPaired
+from chatbridge.core.pairing import Bot, Pairing
+from chatbridge.core.ports import Clock, Health
+from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import race
+from chatbridge.core.text import title_of
+from chatbridge.hub.links.peers import may_request, may_see, owns
+from chatbridge.hub.process.background import end_tasks
+from chatbridge.hub.process.lock import Lock
+
+log = logging.getLogger(__name__)
+
+Json = dict[str, Any]
+
+UP_WITHIN_SECONDS = 20.0
+"""A hub that has just started takes a moment to reach its bot."""
+FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """`given` is what the command wrote, unchecked; `uid` who runs it, as the kernel knows it."""
+
+    do: str
+    given: Json
+    uid: int
+
+
+Answering = Callable[[Request], Awaitable[Json]]
+Streaming = Callable[[Request], AsyncGenerator[Json, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminals:
+    """`answers` have one reply, `streams` go on until the command has heard enough."""
+
+    answers: Mapping[str, Answering] = field(default_factory=dict)
+    streams: Mapping[str, Streaming] = field(default_factory=dict)
+
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
+    ) -> None:
+        """Until the command closes its side, or says more at once than a line may hold."""
+        while line := await _line(reader, writer):
+            request = _request(line, uid)
+            if request is None:
+                await _say(writer, _refused("", ChatbridgeError("this line is no request")))
+            elif not may_request(request.do, uid):
+                await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
+            elif request.do in self.streams:
+                await self._stream(self.streams[request.do](request), reader, writer)
+                return
+            else:
+                await _say(writer, await self._reply(request))
+
+    async def _reply(self, request: Request) -> Json:
+        answer = self.answers.get(request.do)
+        try:
+            if answer is None:
+                raise ChatbridgeError(
+                    f"this hub does not know {request.do!r}: it is another version than this "
+                    "command. Run: chatbridge stop, and try again"
+                )
+            return {"result": await answer(request)}
+        except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence
+            return _refused(request.do, error)
+
+    async def _stream(
+        self,
+        events: AsyncGenerator[Json, None],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        async def tell() -> None:
+            async with aclosing(events):
+                async for event in events:
+                    await _say(writer, {"event": event})
+
+        async def leave() -> None:
+            while await reader.read(65536):
+                pass  # discard what it says meanwhile, so that it takes no memory
+
+        telling, leaving = asyncio.ensure_future(tell()), asyncio.ensure_future(leave())
+        try:
+            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            error = telling.exception() if telling.done() else None
+            if error is not None and not isinstance(error, ConnectionError):
+                await _say(writer, _refused("a stream", error))
+        finally:
+            await end_tasks([telling, leaving])
+
+
+async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    """The next one; nothing at the end."""
+    try:
+        return await reader.readline()
+    except ValueError:  # the reader's limit
+        await _say(writer, _refused("", ChatbridgeError("this request is too long")))
+        return b""
+
+
+def _request(line: bytes, uid: int) -> Request | None:
+    try:
+        found = safe_json.loads(line)
+    except ValueError:
+        return None
+    if not isinstance(found, dict) or not isinstance(found.get("do"), str):
+        return None
+    return Request(do=found.pop("do"), given=found, uid=uid)
+
+
+def _refused(what: str, error: BaseException) -> Json:
+    if isinstance(error, ChatbridgeError):
+        return {"error": str(error), "kind": type(error).__name__}
+    log.error("a terminal's request failed: %s", what, exc_info=error)
+    return {"error": "chatbridge failed inside; the hub's log says more", "kind": "failure"}
+
+
+async def _say(writer: asyncio.StreamWriter, line: Json) -> None:
+    writer.write((await _encoded(line)).encode() + b"\n")
+    await writer.drain()
+
+
+async def _encoded(value: object) -> str:
+    """As JSON. The items of a list are encoded one by one, so that the hub does not stand still for
+    a long one."""
+    if isinstance(value, dict):
+        pairs = [f"{json.dumps(name)}: {await _encoded(item)}" for name, item in value.items()]
+        return f"{{{', '.join(pairs)}}}"
+    if not isinstance(value, list):
+        return json.dumps(value)
+    texts, slices = [], Slices()
+    for item in value:
+        texts.append(json.dumps(item))
+        await slices.pause()
+    return f"[{', '.join(texts)}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalStatus:
+    health: Health
+    store: Store
+    lock: Lock
+    since: float
+    links: Callable[[int | None], list[Json]]
+    """Those that are connected now, of one user or of all."""
+
+    async def status(self, request: Request) -> Json:
+        asks = [it for it in await self.store.open_asks() if may_see(it, request.uid)]
+        return {
+            "version": __version__,
+            "pid": os.getpid(),
+            "since": self.since,
+            "startedBy": self.lock.info.started_by,
+            "state": str(self.lock.state),
+            "web": self.lock.info.web,
+            "open": len(asks),
+            "links": self.links(None if owns(request.uid) else request.uid),
+            "channels": [
+                {"name": name, "trouble": trouble}
+                for name, trouble in self.health.troubles().items()
+            ],
+            "faults": list(self.health.faults()) if owns(request.uid) else [],
+            "remarks": list(self.health.remarks()) if owns(request.uid) else [],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TerminalPairing:
+    """Requests of `pair` and `setup`: a code, who brought it, and the greeting. Allows nobody
+    anything: the command changes the settings once its person has confirmed who it was."""
+
+    pairing: Pairing
+    channel: str
+    """The one whose bot takes the codes."""
+    clock: Clock
+    troubles: Callable[[], Mapping[str, str | None]]
+    up_within: float = UP_WITHIN_SECONDS
+
+    async def pair(self, _request: Request) -> AsyncGenerator[Json, None]:
+        """A code; then who brought it, or that nobody did."""
+        bot = await self._bot()
+        with self.pairing.opened() as code:
+            yield {"code": code.text, "link": bot.address(code.payload), "until": code.until}
+            await race(code.claimed.wait(), self.clock.sleep(code.until - self.clock.time()))
+            yield {"claimed": asdict(code.claim)} if code.claim else {"over": True}
+
+    async def greet(self, request: Request) -> Json:
+        """Says in a chat that it is paired, if it is."""
+        chat = request.given.get("chat")
+        if type(chat) is not int:
+            raise NotPaired("chat: a chat's number is needed")
+        await (await self._bot()).greet(chat)
+        return {}
+
+    async def _bot(self) -> Bot:
+        if self.channel not in self.troubles():
+            raise NotPaired(f"{title_of(self.channel)} is not set up. Run: chatbridge setup")
+        try:
+            async with asyncio.timeout(self.up_within):
+                return await self.pairing.bot()
+        except TimeoutError:
+            why = self.troubles().get(self.channel) or f"{self.channel} cannot be reached yet"
+            raise NotPaired(why) from None

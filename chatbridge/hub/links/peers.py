@@ -1,0 +1,69 @@
+"""Who may connect to the hub's socket, and whose asks are whose.
+
+A user's own hub serves that user. The hub of a machine (`--system`) serves the members of its
+socket's group, and each sees their own asks only.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass
+
+from chatbridge import sockets
+from chatbridge.core.model import Ask
+from chatbridge.projects import belongs_to
+
+SO_PEERGROUPS = 59
+_LONGEST_LIST = 1024
+"""All that Python's getsockopt takes: 256 groups."""
+FOR_EVERY_USER = frozenset(
+    ("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history")
+)
+"""Requests of commands that look only at asks which their user may see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """`group` is that of a machine's hub; None is a user's own."""
+
+    group: int | None = None
+
+    @classmethod
+    def of_group_of(cls, path: str) -> Peers:
+        return cls(group=os.stat(path).st_gid)
+
+    def admits(self, sock: socket.socket) -> bool:
+        uid = sockets.peer_uid(sock)
+        if self.group is None:
+            return uid == os.getuid()
+        return uid == 0 or self.group in peer_groups(sock)
+
+    def owner(self, uid: int) -> int | None:
+        """Whom the asks of this user's agents belong to; None where everything is one user's."""
+        return None if self.group is None else uid
+
+
+def may_see(ask: Ask, uid: int) -> bool:
+    """Whether the commands of this user may know of the ask, and answer it."""
+    return owns(uid) or belongs_to(ask.project, uid)
+
+
+def may_request(do: str, uid: int) -> bool:
+    return do in FOR_EVERY_USER or owns(uid)
+
+
+def owns(uid: int) -> bool:
+    """Whether everything in this hub is theirs: its own user's, and root's."""
+    return uid in (0, os.getuid())
+
+
+def peer_groups(sock: socket.socket) -> set[int]:
+    """The groups of the process at the other end when it connected, as the kernel knows them."""
+    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    try:
+        raw = raw[8:] + sock.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, _LONGEST_LIST)
+    except OSError:  # more than fit: the first one has to do
+        raw = raw[8:]
+    return {int.from_bytes(raw[at : at + 4], sys.byteorder) for at in range(0, len(raw), 4)}

@@ -1,0 +1,382 @@
+"""One MCP session: lines of a link's socket, or of standard input and output, to and from the SDK.
+
+Owns framing and the private lines of docs/link-protocol.md. The server knows what a request means;
+`listener` reads the first lines of a connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
+
+import mcp_types as types
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+
+from chatbridge import safe_json
+from chatbridge.commands.tools.notifications import LEVELS, Pushes
+from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import CallName, Project
+from chatbridge.framing import MAX_LINE, LineReader, Overlong
+from chatbridge.safe_json import has_bad_id, is_request_id
+
+log = logging.getLogger(__name__)
+
+MOST_AGES, LONGEST_AGE = 1000, 1e9
+CHUNK_BYTES = 65536
+_OUT_OF_TIME = re.compile(r"time[ds]?[ -]?out|deadline", re.IGNORECASE)
+Send = Callable[[bytes], Awaitable[None]]
+Delivered = Callable[[CallName], Awaitable[None]]
+
+
+class PendingElicitations:
+    """The forms that one connection has open at its client, and replies to those of an earlier hub.
+    A reply that the link passes on belongs to a call, which was repeated, and not to a request of
+    this hub. It is given to the SDK as the response to the request that the call makes now."""
+
+    def __init__(self) -> None:
+        self.replies: asyncio.Queue[SessionMessage] = asyncio.Queue()
+        """For the SDK, as if they had come on the wire."""
+        self._open: dict[str, types.RequestId] = {}
+        """Our request that is open at the client, by the call it is made for."""
+        self._early: dict[str, dict[str, Any]] = {}
+        """By call: what the client said before the call asked again."""
+
+    def reply(self, call: str, result: dict[str, Any]) -> types.RequestId | None:
+        """The client's reply for this call. The request that it answers, if that is open."""
+        form = self._open.pop(call, None)
+        if form is None:
+            self._early[call] = result
+        else:
+            self._respond(form, result)
+        return form
+
+    def answered(self, call: str, form: types.RequestId) -> bool:
+        """Whether this request, which is about to be sent, has its answer already."""
+        early = self._early.pop(call, None)
+        if early is None:
+            self._open[call] = form
+            return False
+        self._respond(form, early)
+        return True
+
+    def closed(self, form: types.RequestId | None) -> None:
+        self._open = {call: other for call, other in self._open.items() if other != form}
+
+    def forget(self, call: str) -> None:
+        self._open.pop(call, None)
+        self._early.pop(call, None)
+
+    def _respond(self, form: types.RequestId, result: dict[str, Any]) -> None:
+        response = types.JSONRPCResponse(jsonrpc="2.0", id=form, result=result)
+        self.replies.put_nowait(SessionMessage(response))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Session:
+    """A link's connection; also the `Caller` that its tool calls belong to."""
+
+    link: str
+    project: Project
+    reader: asyncio.StreamReader
+    send: Send
+    waiting_calls: WaitingCalls
+    confirms: bool
+    """The other side says when a response has reached the client. Where there is no link between us
+    and the client, writing it is all there is."""
+    limit: float | None = None
+    folder: str | None = None
+    pushes: Pushes = field(default_factory=Pushes)
+    """Has what nobody asked for."""
+    delivered: Delivered | None = None
+    """Told of delivered responses, beside the `waiting_calls`."""
+    present: bool = field(default=True, init=False)
+    level: types.LoggingLevel = field(default="debug", init=False)
+    _greeted: bool = field(default=False, init=False)
+    """The client has begun to shake hands."""
+    _ready: bool = field(default=False, init=False)
+    """It has shaken hands."""
+    _requests: set[str] = field(default_factory=set, init=False)
+    """The requests of this connection that have no response yet."""
+    _ages: dict[str, float] = field(default_factory=dict, init=False)
+    """How long requests have waited that are about to be repeated."""
+    _unconfirmed: set[str] = field(default_factory=set, init=False)
+    """Its calls of which the link has not said that the client has the response."""
+    forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
+    _splitter: LineReader = field(default_factory=LineReader, init=False)
+    _lines: deque[bytes | Overlong] = field(default_factory=deque, init=False)
+    """Read, and not yet looked at."""
+
+    async def serve(self, server: Server[Any]) -> None:
+        streams = _Streams(self)
+        options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+        try:
+            async with self.pushes.to(self):
+                await server.run(streams, streams, options)
+        finally:
+            streams.stop()
+
+    def age(self, request: object) -> float | None:
+        return self._ages.pop(json.dumps(request), None)
+
+    def mute(self) -> None:
+        """From now on nothing is sent and nobody counts as cancelled: the SDK would answer every
+        open call with an error, but the call goes on with the next hub."""
+        self.present = False
+
+    # ── in ────────────────────────────────────────────────────────────────────────────────────────
+
+    async def next_message(self) -> SessionMessage | None:
+        """The next message of the client; None at the end."""
+        while True:
+            while not self._lines:
+                try:
+                    data = await self.reader.read(CHUNK_BYTES)
+                except ConnectionError:
+                    data = b""
+                if not data:
+                    self.mute()  # an unfinished line is a cut connection: nothing was asked
+                    return None
+                self._lines.extend(self._splitter.feed(data))
+            line = self._lines.popleft()
+            if isinstance(line, Overlong):
+                problem = f"a line is over {MAX_LINE:,} bytes"
+                await self._refuse(types.INVALID_REQUEST, problem, line.request_id())
+                continue
+            try:
+                message = await self._parsed(line)
+            except ChatbridgeError as error:
+                # What it said is not acknowledged: it will say it again when it comes back.
+                log.warning("link %s is cut off: %s", self.link, error)
+                self.mute()
+                return None
+            if message is not None:
+                return message
+
+    async def _parsed(self, line: bytes) -> SessionMessage | None:
+        if b'"chatbridge"' in line and await self._took_private(line):
+            return None
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValidationError:
+            repaired = await self._repaired(line)
+            if repaired is None:
+                return None
+            message = repaired
+        if isinstance(message, types.JSONRPCRequest):
+            bad_id = not is_request_id(message.id)
+        else:  # the SDK's parser takes a request with an id of another type for a notification
+            bad_id = isinstance(message, types.JSONRPCNotification) and has_bad_id(json.loads(line))
+        if bad_id:
+            await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
+            return None
+        if isinstance(message, types.JSONRPCRequest):
+            self._requests.add(json.dumps(message.id))
+            if self.confirms and message.method == "tools/call":
+                self._unconfirmed.add(json.dumps(message.id))
+            self.waiting_calls.clear_cancelled(self._name(message.id))
+            self._greeted = self._greeted or message.method == "initialize"
+        if isinstance(message, types.JSONRPCNotification):
+            if message.method == "notifications/initialized" and self._greeted and not self._ready:
+                self._ready = True
+                self.pushes.ready(self)
+            await self._note_cancelled(message)
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self.forms.closed(message.id)
+        return SessionMessage(message, metadata=ServerMessageMetadata(request_context=self))
+
+    async def _repaired(self, line: bytes) -> types.JSONRPCMessage | None:
+        """Half a surrogate pair becomes a question mark. Everything else that the SDK's parser does
+        not take is refused, under its own id if it has one: its caller waits for an answer."""
+        found: Any = None
+        try:
+            found = json.loads(line)
+            if has_bad_id(found):
+                await self._refuse(types.INVALID_REQUEST, safe_json.PROBLEM)
+                return None
+            text = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+            return types.jsonrpc_message_adapter.validate_json(text, by_name=False)
+        except (ValueError, RecursionError):
+            request = found.get("id") if isinstance(found, dict) and "method" in found else None
+            if not is_request_id(request):
+                request = Overlong(line, line).request_id()
+            code = types.PARSE_ERROR if found is None else types.INVALID_REQUEST
+            await self._refuse(code, "this line is no JSON-RPC message", request)
+            return None
+
+    async def _note_cancelled(self, message: types.JSONRPCNotification) -> None:
+        """The SDK tells a tool of this only while it runs; a response that was on its way when the
+        client cancelled has reached nobody.
+        :raises ChatbridgeError: it cannot be stored; a link that returns without the call says
+        so."""
+        params = message.params or {}
+        if message.method != "notifications/cancelled" or "requestId" not in params:
+            return
+        requested = params["requestId"]
+        self._unconfirmed.discard(json.dumps(requested))
+        try:
+            timed_out = speaks_of_time(params)
+            await self.waiting_calls.cancel(self._name(requested), timed_out=timed_out)
+        except ChatbridgeError as error:
+            if self.confirms:
+                raise
+            log.warning("link %s: the cancelled call %r stays: %s", self.link, requested, error)
+
+    async def _took_private(self, line: bytes) -> bool:
+        try:
+            private = safe_json.loads(line)
+        except ValueError:
+            return False
+        if not isinstance(private, dict) or "chatbridge" not in private:
+            return False
+        match private:
+            case {"chatbridge": "delivered", "request": request}:
+                self._unconfirmed.discard(json.dumps(request))
+                await self._told_of(self._name(request))
+                await self._say({"chatbridge": "acknowledged", "request": request})
+            case {"chatbridge": "reply", "call": call, "response": {"result": dict(result)}}:
+                await self._take_reply(json.dumps(call), result)
+            case {"chatbridge": "age", "request": request, "seconds": int() | float() as seconds}:
+                if len(self._ages) < MOST_AGES:
+                    self._ages[json.dumps(request)] = float(min(max(0.0, seconds), LONGEST_AGE))
+            case {"chatbridge": "level", "level": level} if level in LEVELS:
+                self.level = cast("types.LoggingLevel", level)
+            case {"chatbridge": "resumed"}:
+                given = private.get("pending")
+                pending = map(json.dumps, given) if isinstance(given, list) else ()
+                repeated = self._requests | self._unconfirmed | {*pending}
+                await self.waiting_calls.resumed(self.link, repeated=repeated)
+                self.pushes.resumed(self)
+            case {"chatbridge": what}:
+                log.debug("link %s: private line %r is not known", self.link, what)
+        return True
+
+    async def _take_reply(self, call: str, result: dict[str, Any]) -> None:
+        """The client has filled in a form of an earlier hub. The call was repeated just before;
+        its tool may have shown the form anew, or be about to."""
+        if call not in self._requests or result.get("action") != "accept":
+            return  # to decline a form that is taken away says nothing: it is shown anew
+        if (form := self.forms.reply(call, result)) is not None:
+            gone = {"requestId": form, "reason": "already answered"}
+            method = "notifications/cancelled"
+            await self._say({"jsonrpc": "2.0", "method": method, "params": gone})
+
+    def _name(self, request: object) -> CallName:
+        return CallName(link=self.link, request=json.dumps(request))
+
+    async def _refuse(self, code: int, problem: str, request: object = None) -> None:
+        log.warning("link %s: %s", self.link, problem)
+        if json.dumps(request) in self._requests:
+            request = None  # it was of a reply to a form, whose ids are ours: no call ends by that
+        error = {"code": code, "message": problem}
+        await self._say({"jsonrpc": "2.0", "id": request, "error": error})
+
+    # ── out ───────────────────────────────────────────────────────────────────────────────────────
+
+    async def send_message(self, item: SessionMessage) -> None:
+        message = item.message
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+        if isinstance(message, types.JSONRPCRequest):
+            # The call that a request of ours is made for: the link routes a late reply by it.
+            about = item.metadata
+            call = about.related_request_id if isinstance(about, ServerMessageMetadata) else None
+            if self.forms.answered(json.dumps(call), message.id):
+                return
+            if self.confirms:  # a link takes it out again; clients may refuse it
+                line = json.dumps({**json.loads(line), "chatbridgeCall": call}).encode()
+        if isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
+            self._requests.discard(json.dumps(message.id))
+            self.forms.forget(json.dumps(message.id))
+        await self._write(line)
+        if isinstance(message, types.JSONRPCResponse) and self.present and not self.confirms:
+            name = self._name(message.id)
+            try:
+                await self._told_of(name)
+            except ChatbridgeError as error:
+                log.warning("the answer to call %s counts as kept: %s", name.request, error)
+
+    async def _told_of(self, name: CallName) -> None:
+        told = [self.waiting_calls.delivered, *filter(None, [self.delivered])]
+        await asyncio.gather(*(tell(name) for tell in told))  # together: they share one commit
+
+    async def push(self, method: str, params: dict[str, Any] | None = None) -> None:
+        """Say what nobody asked for; not before the client has shaken hands, and never to one of
+        the era in which there is nothing to say it on."""
+        if self._ready:
+            message: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+            await self._say(message if params is None else {**message, "params": params})
+
+    async def _say(self, line: dict[str, Any]) -> None:
+        await self._write(json.dumps(line).encode())
+
+    async def _write(self, line: bytes) -> None:
+        if not self.present:
+            return
+        try:
+            await self.send(line + b"\n")
+        except ConnectionError:
+            self.present = False
+
+
+class _Streams:
+    """What the SDK reads from and writes to. The connection is closed by its owner."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._line: asyncio.Future[SessionMessage | None] | None = None
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._session.send_message(item)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """The next line's message, or a reply that came on no line, whichever comes first."""
+        self._line = self._line or asyncio.ensure_future(self._session.next_message())
+        reply = asyncio.ensure_future(self._session.forms.replies.get())
+        ends: set[asyncio.Future[Any]] = {self._line, reply}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            reply.cancel()
+        if reply.done() and not reply.cancelled():
+            return reply.result()
+        line, self._line = self._line, None
+        try:
+            message = line.result()
+        except Exception:
+            self._session.mute()
+            raise
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.cancel()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return await self.receive()
+
+    async def aclose(self) -> None: ...
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+
+def speaks_of_time(cancelled: Mapping[str, Any]) -> bool | None:
+    """Whether a call was cancelled because its time was over, and not because somebody stopped the
+    agent; None if there is no reason."""
+    reason = cancelled.get("reason")
+    return None if reason is None else bool(_OUT_OF_TIME.search(str(reason)))

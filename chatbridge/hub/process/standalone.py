@@ -1,0 +1,117 @@
+"""Standalone: hub and MCP server in one process, on standard input and output.
+
+For containers, and where a Unix socket cannot be had. Takes the same lock as a hub.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import select
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+from chatbridge import safe_json
+from chatbridge.core.tasks import race
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.links.session import Session
+from chatbridge.hub.process.background import end_tasks
+from chatbridge.hub.process.lock import Lock
+from chatbridge.hub.wiring.hub import open_hub, stop_on_signals
+from chatbridge.link import unavailable
+from chatbridge.link.preface import working_directory
+from chatbridge.projects import project_of
+
+LAST_WORDS = 0.5
+"""How long the end may take to be noted: the process ends within a second."""
+
+
+async def run_standalone(
+    lock: Lock, *, config: Path | None, label: str | None, limit: int | None
+) -> None:
+    """Serve one client until it closes standard input, or SIGTERM."""
+    stop = stop_on_signals()
+    reader, send = await _stdio()
+    link = secrets.token_hex(16)
+    project = project_of(working_directory(), link=link, label=label)
+    async with open_hub(lock, config=config, agents=lambda: [project.name]) as hub:
+        hub.commands.opened(project)
+        session = Session(
+            link=link,
+            project=project,
+            reader=reader,
+            send=send,
+            waiting_calls=hub.waiting_calls,
+            confirms=False,
+            limit=limit,
+            folder=working_directory(),
+            pushes=hub.commands.pushes,
+            delivered=hub.commands.delivered,
+        )
+        hub.waiting_calls.link_opened(link)
+        serving = asyncio.ensure_future(session.serve(hub.server))
+        await race(stop.wait(), asyncio.wait({serving}))
+        session.mute()
+        await end_tasks([serving])
+        with suppress(TimeoutError):
+            await asyncio.wait_for(hub.waiting_calls.link_closed(link), LAST_WORDS)
+
+
+async def run_unavailable(problem: str) -> None:
+    """Answer a client whose hub could not start, until it closes standard input."""
+    stop = stop_on_signals()
+    reader, send = await _stdio()
+    client: object = None
+    while True:
+        with suppress(ValueError):  # no JSON, or too long a line, or too deep a one
+            if not (line := await race(reader.readline(), stop.wait())):
+                return
+            request = safe_json.loads(line)
+            if isinstance(request, dict) and "id" in request and "method" in request:
+                client = unavailable.client_named_in(request) or client
+                response = unavailable.answer(request, problem, client=client)
+                await send(json.dumps(response).encode() + b"\n")
+
+
+async def _stdio() -> tuple[asyncio.StreamReader, Callable[[bytes], Awaitable[None]]]:
+    """Standard input as a stream, and a way to write to the real standard output. What else this
+    process prints goes to standard error: the client reads MCP and nothing else."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=MAX_LINE)
+    output = os.dup(1)
+    os.dup2(2, 1)
+    if not _can_wait(0):
+        reader.feed_data(sys.stdin.buffer.read())
+        reader.feed_eof()
+    else:
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+
+    async def send(line: bytes) -> None:
+        if writer is None:
+            os.write(output, line)
+        else:
+            writer.write(line)
+            await writer.drain()
+
+    writer: asyncio.StreamWriter | None = None
+    if not _can_wait(output):
+        return reader, send
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(output, "wb", buffering=0)
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    return reader, send
+
+
+def _can_wait(fd: int) -> bool:
+    """A plain file and /dev/null are always ready, and the event loop cannot watch them."""
+    with select.epoll() as poller:
+        try:
+            poller.register(fd, 0)
+        except PermissionError:
+            return False
+    return True

@@ -1,0 +1,143 @@
+"""The commands of a hub: definitions, operations and their tools, built from the settings; and the
+order in which they begin and end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mcp.server.subscriptions import SubscriptionBus
+
+from chatbridge.commands.arguments.executable import Programs, environment_of
+from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.definitions.watch import watch
+from chatbridge.commands.operations.gate import Gate
+from chatbridge.commands.operations.operations import Operations
+from chatbridge.commands.operations.outputs import Outputs, Sweeping
+from chatbridge.commands.operations.runner_client import RunnerClient
+from chatbridge.commands.tools.notifications import Announcing, Pushes
+from chatbridge.commands.tools.tool import Means
+from chatbridge.commands.tools.tool_list import ToolList
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import CallName, Project
+from chatbridge.core.ports import Clock
+from chatbridge.core.store_port import Store
+from chatbridge.hub.process.background import Background, Faults
+from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
+from chatbridge.hub.wiring.known_projects import KnownProjects
+from chatbridge.settings import TOOLS, Settings
+from chatbridge.tool_names import ASK_HUMAN
+from chatbridge.tools.call import ToolHandler
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commands:
+    """What a hub has of them; by default nothing but its own tools."""
+
+    tools: Callable[[], Sequence[ToolHandler]]
+    missing: Callable[[str], str | None] = lambda name: None
+    changes: SubscriptionBus | None = None
+    pushes: Pushes = field(default_factory=Pushes)
+    delivered: Callable[[CallName], Awaitable[None]] | None = None
+    opened: Callable[[Project], None] = lambda project: None
+    """To be told of every project that an agent works in, before its first call."""
+
+
+@asynccontextmanager
+async def open_commands(
+    own: Sequence[ToolHandler],
+    settings: Settings,
+    *,
+    state: Path,
+    outputs: Outputs,
+    store: Store,
+    broker: Broker,
+    notices: Notices,
+    clock: Clock,
+    tell: Callable[[str], None],
+    faults: Faults,
+) -> AsyncIterator[Commands]:
+    """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
+    wanted = settings.commands
+    background = Background(clock=clock, faults=faults)
+    projects = KnownProjects(store, clock=clock, spawn=background.spawn)
+    await projects.load()
+    programs = Programs(wanted.path, projects=lambda: projects.folders)
+
+    def environment(names: tuple[str, ...]) -> Mapping[str, str]:
+        return environment_of(
+            names, secrets=settings.secrets(), path=programs.path(), own=wanted.environment
+        )
+
+    for folder, refusal in programs.refused().items():
+        log.warning("%s in commands.path is not used: %s", folder, refusal.why)
+    library = Library(
+        wanted.dirs,
+        reserved=frozenset((*TOOLS, ASK_HUMAN)),
+        may_be_missing="dirs" not in wanted.model_fields_set,
+    )
+    await asyncio.to_thread(library.load)
+    pushes = Pushes()
+    gate = Gate(broker, store=store.operations, clock=clock, timeout=settings.approvals.timeout)
+    async with AsyncExitStack() as stack:
+        runner = await stack.enter_async_context(
+            RunnerClient(state=str(state), clock=clock, outputs=outputs.folder)
+        )
+        stack.push_async_callback(background.close)
+        operations = Operations(
+            store.operations,
+            runner,
+            gate,
+            clock=clock,
+            outputs=outputs,
+            environment=environment,
+            concurrency=wanted.concurrency,
+            spawn=background.spawn,
+            on_end=pushes.ended,
+            announce=Announcing(notices, after=wanted.announce_after).announce,
+            back=pushes.connected,
+        )
+        stack.push_async_callback(operations.close)
+        means = Means(
+            library=library,
+            operations=operations,
+            gate=gate,
+            pushes=pushes,
+            outputs=outputs,
+            programs=programs,
+            max_block=settings.max_block,
+        )
+        offer = ToolList(own, means, store=store, clock=clock)
+        await offer.compare()
+        sweeping = Sweeping(
+            store.operations,
+            outputs,
+            clock=clock,
+            retention=wanted.retention,
+            max_disk=wanted.max_disk,
+            on_the_way=operations.on_the_way,
+        )
+
+        async def changed() -> None:
+            await offer.reload()
+            found = library.commands.values()
+            await tell_of_new_commands(found, store, clock=clock, tell=tell)
+
+        background.keep("commands", operations.run)
+        background.keep("sweeping commands", sweeping.run)
+        background.keep("new commands", lambda: watch(wanted.dirs, changed, clock=clock))
+        yield Commands(
+            tools=offer.tools,
+            missing=offer.missing,
+            changes=offer.changes,
+            pushes=pushes,
+            delivered=operations.delivered,
+            opened=projects.add,
+        )

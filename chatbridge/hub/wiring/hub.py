@@ -1,0 +1,371 @@
+"""The hub: the only wiring. Settings → store → broker → tools → channels; start and stop order.
+
+Everything that is opened enters one stack; closing is the reverse of opening.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+from mcp.server.lowlevel import Server
+
+from chatbridge import __version__, extras, runtime_paths
+from chatbridge.channels.spec import ChannelContext, ChannelSpec, load_reference
+from chatbridge.clock import SystemClock
+from chatbridge.commands.operations.outputs import Outputs
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.reach import Reach
+from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.delivery.delivery import Delivery
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.model import Ask
+from chatbridge.core.pairing import Pairing
+from chatbridge.core.ports import Channel, Health
+from chatbridge.core.store_port import Store, Transaction
+from chatbridge.digests import sha256_hex
+from chatbridge.hub.control.asks import TerminalAsks, Watchers
+from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, TerminalStatus
+from chatbridge.hub.http.serving import HttpServing
+from chatbridge.hub.links.listener import Links
+from chatbridge.hub.links.peers import Peers
+from chatbridge.hub.process.background import Background, Faults, end_tasks
+from chatbridge.hub.process.confinement import confinement
+from chatbridge.hub.process.lock import Lock, account_held
+from chatbridge.hub.process.log import set_level
+from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
+from chatbridge.hub.wiring.commands import Commands, open_commands
+from chatbridge.redaction import hide
+from chatbridge.settings import Settings, load
+from chatbridge.settings.secrets import place_of
+from chatbridge.store.sqlite import SqliteStore
+from chatbridge.tools import ask_user, auq
+from chatbridge.tools.approvals.tool import ApproveToolUse
+from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
+from chatbridge.tools.auq import Limits as AuqLimits
+from chatbridge.tools.call import ToolHandler
+from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.elicitation import Elicitation, States, key_in
+from chatbridge.tools.journal.journal import Journal, JournalKeeper
+from chatbridge.tools.notify_user import NotifyUser
+from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
+from chatbridge.tools.server import build_server
+from chatbridge.tools.waiting import WaitForAnswer, Waiting
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_SECONDS = 600.0
+LATE = ("chatbridge.tools.journal.yaml_text",)
+"""Imported where they are first used: most hubs of links never do."""
+RENDERERS = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hub:
+    """What sessions are attached to."""
+
+    settings: Settings
+    waiting_calls: WaitingCalls
+    server: Server[Any]
+    tell: Callable[[str], None]
+    """Says something to the owner, once."""
+    terminals: Terminals
+    modules: tuple[str, ...]
+    """What its channels have to import."""
+    commands: Commands
+    store: Store
+
+
+async def run_hub(
+    lock: Lock,
+    *,
+    config: Path | None,
+    ready: Callable[[], None],
+    systemd: Systemd,
+    listener: socket | None = None,
+    system: bool = False,
+    http: str | None = None,
+) -> None:
+    """Serve links until SIGTERM or SIGINT, at the `listener` that systemd passed, if there is one.
+    `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
+    stop = stop_on_signals()
+    path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
+    links: Links | None = None
+    ways_in: list[Links | HttpServing] = []
+    async with (
+        open_hub(
+            lock,
+            config=config,
+            agents=lambda: [name for way in ways_in for name in way.projects()],
+            remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
+            links=lambda of: links.connected(of) if links else [],
+            commands=not system,
+        ) as hub,
+        AsyncExitStack() as stack,
+    ):
+        links = Links(
+            hub.server,
+            hub.waiting_calls,
+            settings=digests(hub.settings),
+            tell=hub.tell,
+            terminals=hub.terminals,
+            peers=Peers.of_group_of(path) if system else Peers(),
+            pushes=hub.commands.pushes,
+            delivered=hub.commands.delivered,
+            opened=hub.commands.opened,
+        )
+        stack.push_async_callback(links.close)
+        remote = HttpServing(
+            hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
+        )
+        ways_in += [links, remote]
+        await stack.enter_async_context(remote.listening(http))
+        await links.listen(listener or runtime_paths.bind_socket(path))
+        lock.note(socket=path)
+        ready()
+        log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
+        async with _served(systemd, hub):
+            await stop.wait()
+        log.info("hub stops; open questions stay open")
+
+
+@asynccontextmanager
+async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
+    """Ready on entering, once the channels' modules are imported, and stopping on leaving. The
+    watchdog is fed in between, also while a channel cannot be reached."""
+
+    async def nothing(_: Transaction) -> None: ...
+
+    async def responds() -> None:
+        await hub.store.note(channel="systemd", key="watchdog")
+        await hub.store.write(nothing)
+
+    await asyncio.to_thread(import_everything, hub.modules)
+    systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
+    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, SystemClock().sleep))
+    try:
+        yield
+    finally:
+        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
+        await end_tasks([feeding])
+
+
+def import_everything(modules: Iterable[str]) -> None:
+    """What this hub may come to use: after an upgrade of the files under it, a module that is
+    imported late would be of another version. One that cannot be imported is reported by who needs
+    it."""
+    for name in (*modules, *LATE):
+        try:
+            import_module(name)
+        except ImportError as error:
+            log.warning("%s cannot be imported: %s", name, error)
+
+
+@asynccontextmanager
+async def open_hub(
+    lock: Lock,
+    *,
+    config: Path | None,
+    agents: Callable[[], list[str]],
+    remarks: Callable[[], list[str]] = list,
+    links: Callable[[int | None], list[Json]] = lambda of: [],
+    commands: bool = True,
+) -> AsyncIterator[Hub]:
+    """Everything but the way in: a socket, or standard input. Channels come up in the background,
+    so that tools answer before any channel is imported. `commands`: agents may have some here."""
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        path = config or Path(runtime_paths.config_path())
+        settings = load(path)
+        set_level(settings.log_level)
+        for secret in settings.secrets():
+            hide(secret)
+        for remark in settings.remarks():
+            log.warning("%s", remark)
+        store = await SqliteStore.open(settings.database(lock.state))
+        stack.push_async_callback(store.close)
+        delivery = Delivery(store, clock=clock)
+        faults = Faults(clock=clock)
+        supervisor = ChannelSupervisor(
+            delivery, clock=clock, faults=faults, confinement=confinement
+        )
+        store.file.on_lost = tell = supervisor.tell_again
+        keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
+        stack.push_async_callback(keeper.close)
+        watchers = Watchers()
+
+        def changed(ask: Ask) -> None:
+            delivery.changed(ask)
+            keeper.changed(ask)
+            watchers.changed(ask)
+
+        policy, drained = settings.policy(), supervisor.drained
+        broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        outputs = Outputs(lock.state / "operations")
+        intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
+        background = Background(clock=clock, faults=faults)
+        stack.push_async_callback(background.close)
+
+        async def reached(ask_id: str) -> Reach:
+            ask = await store.ask(ask_id)
+            surfaces = await store.surfaces_of(ask_id)
+            return supervisor.reach(surfaces, since=ask.created_at if ask else None)
+
+        waiting, notices = Waiting(broker, reached), Notices(store, delivery, clock=clock)
+        elicitation = Elicitation(intake)
+        states = States(lambda: key_in(lock.state / "form-key"))
+        # In the order of the settings' names, which is the order in which clients see them.
+        known: list[ToolHandler] = [
+            AskUser(waiting, None if settings.elicit == "chats" else elicitation),
+            WaitForAnswer(waiting, RENDERERS),
+            AskUserQuestions(
+                waiting,
+                limits=AuqLimits(
+                    questions=settings.auq_max_questions, options=settings.auq_max_options
+                ),
+                timeout=settings.auq_timeout,
+            ),
+            GetAnsweredQuestions(waiting, store),
+            QuestionAsk(waiting, elicitation, keeper, states, elicit=settings.elicit),
+            QuestionSummary(
+                keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
+            ),
+            NotifyUser(notices, supervisor),
+            ApproveToolUse(waiting, timeout=settings.approvals.timeout),
+        ]
+        own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        extra = Commands(tools=lambda: own)
+        if commands and settings.enabled and settings.commands.enabled:
+            extra = await stack.enter_async_context(
+                open_commands(
+                    own,
+                    settings,
+                    state=lock.state,
+                    outputs=outputs,
+                    store=store,
+                    broker=broker,
+                    notices=notices,
+                    clock=clock,
+                    tell=tell,
+                    faults=faults,
+                )
+            )
+        clients = {
+            name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
+            for name, own in settings.clients.items()
+        }
+        server = build_server(
+            extra.tools,
+            waiting_calls=broker.waiting_calls,
+            clients=Clients(clients),
+            clock=clock,
+            after_call=_sweeper(broker, background, clock),
+            spawn=background.spawn,
+            missing=extra.missing,
+            changes=extra.changes,
+        )
+        health = Health(
+            agents=agents,
+            remarks=lambda: [*remarks(), *settings.remarks(), *supervisor.remarks()],
+            troubles=supervisor.troubles,
+            faults=lambda: [*store.faults(), *faults.listed()],
+        )
+        pairing, codes = Pairing(clock=clock), LoginCodes(clock=clock)
+
+        def build(spec: ChannelSpec[Any]) -> Channel:
+            """Imports the channel's module."""
+            if spec.extra is not None:
+                extras.need(spec.extra)
+            table = settings.table(spec)
+            context = ChannelContext(
+                clock=clock,
+                state=lock.state,
+                health=health,
+                pairing=pairing,
+                codes=codes,
+                announce=lambda address: lock.note(web=address),
+                hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
+                place_of=partial(place_of, path, spec.name),
+            )
+            channel: Channel = load_reference(spec.build)(table, context)
+            return channel
+
+        # Pages first: they are up before any chat.
+        specs = sorted(settings.active_channels(), key=lambda spec: spec.is_chat)
+        for spec in specs:
+            supervisor.add(spec.name, partial(build, spec), unwatched=spec.unwatched)
+        bot, troubles = settings.pairing_channel().name, supervisor.troubles
+        pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
+        status = TerminalStatus(
+            health=health, store=store, lock=lock, since=clock.time(), links=links
+        )
+        asks = TerminalAsks(
+            intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
+        )
+
+        async def login_code(_request: Request) -> Json:
+            return {"code": codes.new(by_token=False)}
+
+        answers = {"status": status.status, "greet": pairs.greet, "login-code": login_code}
+        background.keep("deadlines", broker.run)
+        background.keep("channels", lambda: supervisor.run(intake))
+        background.spawn(keeper.catch_up())
+        background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
+        background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
+        yield Hub(
+            settings=settings,
+            waiting_calls=broker.waiting_calls,
+            server=server,
+            tell=supervisor.tell,
+            modules=tuple(spec.module for spec in specs),
+            store=store,
+            commands=extra,
+            terminals=Terminals({**answers, **asks.answers}, {"pair": pairs.pair, **asks.streams}),
+        )
+
+
+def stop_on_signals() -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
+def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Callable[[], None]:
+    """Sweeps at the start, and after a tool ran if the last sweep is long ago."""
+    last = clock.monotonic()
+    background.spawn(broker.sweep())
+
+    def after_call() -> None:
+        nonlocal last
+        if clock.monotonic() - last >= SWEEP_EVERY_SECONDS:
+            last = clock.monotonic()
+            background.spawn(broker.sweep())
+
+    return after_call
+
+
+def digests(settings: Settings) -> dict[str, str]:
+    """What this hub uses, comparable with what a link's environment names, without the values."""
+    found = {}
+    for variable, value in settings.compared().items():
+        # As the variable is spelt, if it counts: links spell it alike.
+        given = None if variable in settings.ignored else os.environ.get(variable)
+        if given or value:
+            found[variable] = sha256_hex(os.fsencode(given or value))[:16]
+    return found

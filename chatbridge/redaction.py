@@ -1,0 +1,70 @@
+"""Secrets of this process, and texts without them.
+
+Owns the list of known secrets and the forms in which one can appear in a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from urllib.parse import quote
+
+HIDDEN = "[secret]"
+SHORTEST = 8
+"""Anything shorter is likely to be a part of innocent words, too."""
+PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
+"""Characters that look the same however a text is quoted."""
+
+
+class Secrets:
+    """What has to be taken out of texts."""
+
+    def __init__(self) -> None:
+        self._parts: set[str] = set()
+        self._pattern: re.Pattern[str] | None = None
+
+    def add(self, secret: str) -> None:
+        """Also what follows a colon alone: a bot's token is its number, a colon, and the secret."""
+        found = {secret, secret.partition(":")[2]}
+        self._parts |= {part for part in found if len(part) >= SHORTEST}
+        # Longest first: a part that comes before the whole would leave the rest of it to be read.
+        if longest_first := sorted(self._parts, key=len, reverse=True):
+            forms = ("".join(map(_forms, secret)) for secret in longest_first)
+            self._pattern = re.compile("|".join(forms))
+
+    def redact(self, text: str) -> str:
+        return self._pattern.sub(HIDDEN, text) if self._pattern else text
+
+
+def _forms(character: str) -> str:
+    """As it is, in an address, in JSON, in the representation of a text or of bytes."""
+    if PLAIN.fullmatch(character):
+        return re.escape(character)
+    raw = character.encode("utf-8", "surrogatepass")
+    encoded = quote(raw, safe="")
+    forms = {
+        character,
+        f"\\{character}",
+        encoded,
+        encoded.lower(),
+        json.dumps(character)[1:-1],
+        repr(character)[1:-1],
+        ascii(character)[1:-1],
+        repr(raw)[2:-1],
+    }
+    if character == " ":
+        forms.add("+")
+    return "(?:" + "|".join(map(re.escape, sorted(forms, key=len, reverse=True))) + ")"
+
+
+SECRETS = Secrets()
+
+
+def hide(secret: str) -> None:
+    """Keep this out of everything that the process writes from now on."""
+    SECRETS.add(secret)
+
+
+def redacted(text: str) -> str:
+    """The text without any known secret, for what reaches people outside the log."""
+    return SECRETS.redact(text)

@@ -1,0 +1,1 @@
+"""Only the part that a link starts."""
