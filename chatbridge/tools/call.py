@@ -23,7 +23,6 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import race
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
@@ -178,8 +177,7 @@ class ToolCall:
                     if not left:
                         return None
                     pause = left if pause is None else min(pause, left)
-                ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
-                await race(asyncio.wait({task}), ends)
+                await self._wait_for(task, pause)
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
@@ -187,6 +185,18 @@ class ToolCall:
             return task.result()
         finally:
             task.cancel()
+
+    async def _wait_for(self, task: asyncio.Future[T], seconds: float | None) -> None:
+        # Not with `race`: an agent waits here, and each turn of the loop lets other work go first.
+        if seconds is None:
+            await asyncio.wait({task})
+            return
+        sleeping = asyncio.ensure_future(self.clock.sleep(seconds))
+        ends: set[asyncio.Future[Any]] = {task, sleeping}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
 
 
 class ToolHandler(Protocol):
