@@ -29,6 +29,9 @@ from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
+TURNS_FOR_THE_AGENT = 4
+"""Turns of the event loop before the end of an ask is drawn. Drawing and sending a card takes some
+milliseconds; the agent that waits for the answer gets it before."""
 FIRST_PAUSE_SECONDS = 1.0
 MAX_PAUSE_SECONDS = 60.0
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
@@ -181,6 +184,9 @@ class SurfaceQueue:
 
     async def _try(self, ask: Ask) -> float:
         """Show the ask. Return the pause if the whole surface failed."""
+        if not ask.open:
+            for _ in range(TURNS_FOR_THE_AGENT):
+                await asyncio.sleep(0)
         try:
             shown = await self._show(ask)
         except SURFACE_ERRORS as error:
