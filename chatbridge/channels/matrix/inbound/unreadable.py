@@ -14,7 +14,7 @@ from chatbridge.channels.matrix.inbound.replies import Replies
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
-from chatbridge.core.model import ChannelState
+from chatbridge.core.model import Ask, ChannelState
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
@@ -60,9 +60,14 @@ class Unreadable:
             if found := await self.api.event(room, event):
                 self.replies.spawn(self._hint(found))
 
-    async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
+    async def hold(self, event: RoomEvent, *, ask: Ask | None) -> None:
         held = self._held.setdefault(event.room, {})
-        held[event.id] = Held(event=event.id, at=self.clock.time(), ask=ask, step=step)
+        held[event.id] = Held(
+            event=event.id,
+            at=self.clock.time(),
+            ask=ask.id if ask else None,
+            step=ask.draft.step if ask else None,
+        )
         for old in [each for each in held.values() if not self._is_recent(each)]:
             del held[old.event]
         while len(held) > KEPT:
