@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, auto
 from functools import partial
 from typing import Any, TypeVar
@@ -85,22 +85,23 @@ class Tapped(Enum):
     """It asked what a text is for, and goes. The text is an answer now."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChatInput:
-    def __init__(self, inbox: AskActions, *, channel: str, clock: Clock, typed: bool) -> None:
-        """`typed`: also what is a button elsewhere is typed here."""
-        self._inbox = inbox
-        self._channel = channel
-        self._clock = clock
-        self._typed = typed
+    inbox: AskActions
+    _: KW_ONLY
+    channel: str
+    clock: Clock
+    typed: bool
+    """Also what is a button elsewhere is typed here."""
 
     async def find(self, ask_id: str) -> Ask | None:
         try:
-            return await self._inbox.ask(ask_id)
+            return await self.inbox.ask(ask_id)
         except UnknownAsk:
             return None
 
     def _ended(self, ask: Ask) -> str:
-        return format_ended(ask, now=self._clock.time(), typed=self._typed)
+        return format_ended(ask, now=self.clock.time(), typed=self.typed)
 
     # ── one action ────────────────────────────────────────────────────────────────────────────────
 
@@ -112,19 +113,19 @@ class ChatInput:
             if AskAction.EXTEND in actions:
                 return await self._extend(ask, by)
             if AskAction.DISCARD in actions:
-                later = await self._inbox.discard(ask.id, cursor=by.cursor)
+                later = await self.inbox.discard(ask.id, cursor=by.cursor)
                 return "Discarded." if later.discarded else self._ended(later)
             events = [each for each in actions if not isinstance(each, AskAction)]
-            return await self._inbox.put(
+            return await self.inbox.put(
                 ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
             )
         except AskEnded:
-            return self._ended(await self._inbox.ask(ask.id))
+            return self._ended(await self.inbox.ask(ask.id))
         except NotHere as error:
             return format_only_on(error.channels)
 
     async def _extend(self, ask: Ask, by: Origin) -> str:
-        later = await self._inbox.extend(ask.id, person=by.person, cursor=by.cursor)
+        later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
         at = clock_time(later.deadline or 0.0)
         return (
             f"Ends {at} now." if later.deadline != ask.deadline else f"{at} is the latest allowed."
@@ -139,17 +140,17 @@ class ChatInput:
     async def text(self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False) -> Result:
         """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
         written for a step that is over."""
-        said = (text or "").strip().casefold() if self._typed else ""
+        said = (text or "").strip().casefold() if self.typed else ""
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
-            discarded = await self._inbox.discard(ask.id, cursor=by.cursor)
+            discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
             return "" if discarded.discarded else self._ended(ask)
-        if is_over(ask, may_reopen=not self._typed or said == "anyway"):
+        if is_over(ask, may_reopen=not self.typed or said == "anyway"):
             return self._ended(ask)
         if text is None:
             return notices.ONLY_TEXT
-        read = interpret if self._typed else _interpret_beside_buttons
+        read = interpret if self.typed else _interpret_beside_buttons
         meaning = await off_loop(partial(read, ask, text), weight=weight_of(ask))
-        if stale and not (self._typed and _is_for_any_step(meaning)):
+        if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if isinstance(meaning, Unclear):
             return meaning.why
@@ -160,7 +161,7 @@ class ChatInput:
     async def use(self, ask: Ask, step: int, text: str | None, by: Origin) -> Result:
         """Apply a text that was typed before; only now it is known which question it is for, and
         that was at this step."""
-        if not is_over(ask, may_reopen=not self._typed):
+        if not is_over(ask, may_reopen=not self.typed):
             if step != ask.draft.step:
                 return form.STALE
             if not text:
@@ -173,17 +174,17 @@ class ChatInput:
         """The one question that waits for text now, if a text beside the cards can be for no other:
         none here has moved on or ended since it was written. `is_current` says so of the card of an
         ask, by its place. What the person may not have noticed is `CardVisibility`'s to say."""
-        if await any_unseen(self._inbox, surface, shown):
+        if await any_unseen(self.inbox, surface, shown):
             return None
-        here = await shown_on(self._inbox, surface)
-        waiting = [ask for ask, _ in here if takes_text(ask) and not (self._typed and ask.approval)]
+        here = await shown_on(self.inbox, surface)
+        waiting = [ask for ask, _ in here if takes_text(ask) and not (self.typed and ask.approval)]
         if len(waiting) != 1 or not all(is_current(ask, post.place) for ask, post in here):
             return None
         return waiting[0]
 
     async def asks_on(self, surface: str) -> list[Ask]:
         """What a text beside the cards may be for, and approvals, which it is not for."""
-        return [ask for ask, _ in await shown_on(self._inbox, surface)]
+        return [ask for ask, _ in await shown_on(self.inbox, surface)]
 
     async def ask_back(self, text: str, surface: str) -> Said:
         """The question which ask a text is for, with a button for each."""
@@ -266,14 +267,14 @@ class ChatInput:
 
     async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface) -> str:
         chat.requests.add(ask.id, wish)
-        await self._inbox.redraw(ask.id)
+        await self.inbox.redraw(ask.id)
         return ""
 
     async def _toast(self, ask: Ask, result: Result, *, asked_back: bool = False) -> str:
         """By how the ask is now: it may have timed out, or lost its agent, since it was drawn."""
         if isinstance(result, str):
             return result
-        after = await self._inbox.ask(ask.id) if isinstance(result, form.Answered) else ask
+        after = await self.inbox.ask(ask.id) if isinstance(result, form.Answered) else ask
         told = partial(toast, ask, result, kept=after.kept, asked_back=asked_back)
         return await off_loop(told, weight=weight_of(ask))
 
@@ -294,7 +295,7 @@ class ChatInput:
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE.why
-        build = partial(build_card, ask, channel=self._channel)
+        build = partial(build_card, ask, channel=self.channel)
         card = await off_loop(build, weight=weight_of(ask))
         key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):
@@ -314,13 +315,13 @@ class ChatInput:
         """What the bot says to a command, if anything."""
         match name:
             case "pending" | "cancel":
-                listed = await self._inbox.open_rows(limit=notices.LISTED_AT_MOST)
+                listed = await self.inbox.open_rows(limit=notices.LISTED_AT_MOST)
                 if name == "pending" or listed.only is None:
                     return notices.pending(listed)
-                return await self._ask_to_cancel(await self._inbox.ask(listed.only.id), by)
+                return await self._ask_to_cancel(await self.inbox.ask(listed.only.id), by)
             case "history":
-                rows = await self._inbox.past_rows(limit=MAX_PAST_LISTED)
-                return notices.history(rows, channel=self._channel)
+                rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
+                return notices.history(rows, channel=self.channel)
         return None
 
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
@@ -329,14 +330,14 @@ class ChatInput:
         anew = CardRequest(anew=True)
         if ask.approval:
             await self._request(ask, anew, by.chat)
-            channels = self._inbox.only_on(ask, self._channel)
+            channels = self.inbox.only_on(ask, self.channel)
             return format_only_on(channels) if channels else NOT_CANCELLED
         step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
         by.chat.requests.add(ask.id, anew)
         if isinstance(step, form.Refused):  # it asks already
-            await self._inbox.redraw(ask.id)
+            await self.inbox.redraw(ask.id)
         return None
 
 
@@ -403,13 +404,13 @@ EMPTY = "It printed nothing."
 NOT_SENT = "The output could not be sent. It is in the web inbox."
 
 
+@dataclass(frozen=True, slots=True)
 class Outputs:
     """The whole output of an operation, sent as a file to the chat where somebody asked for it."""
 
-    def __init__(self, inbox: AskActions, *, spawn: Spawn) -> None:
-        self._inbox = inbox
-        self._spawn = spawn
-        self._under_way: set[tuple[str, str]] = set()
+    inbox: AskActions
+    spawn: Spawn
+    _under_way: set[tuple[str, str]] = field(default_factory=set)
 
     async def asked(
         self,
@@ -420,7 +421,7 @@ class Outputs:
         say: Callable[[str], Awaitable[object]],
     ) -> str:
         """What the person is told; the file follows."""
-        content = await self._inbox.output(operation_id)
+        content = await self.inbox.output(operation_id)
         if not content:
             return OUTPUT_GONE if content is None else EMPTY
         if (chat.name, operation_id) in self._under_way:
@@ -438,5 +439,5 @@ class Outputs:
                 self._under_way.discard((chat.name, operation_id))
             await say(NOT_SENT)  # only now: who reads it may ask again at once
 
-        self._spawn(deliver())
+        self.spawn(deliver())
         return COMES

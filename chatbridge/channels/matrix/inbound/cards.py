@@ -24,16 +24,16 @@ class Target:
     """None while it has not been noted where the card is."""
 
 
+@dataclass(frozen=True, slots=True)
 class Cards:
-    def __init__(self, api: Api, inbox: AskActions, *, input: ChatInput) -> None:
-        self._api = api
-        self._inbox = inbox
-        self._input = input
+    api: Api
+    inbox: AskActions
+    input: ChatInput
 
     async def at(self, event: str, chat: Chat) -> Target | None:
         """The ask that this message of ours shows, or showed, a step of."""
-        post = await self._inbox.post_at(event, surface=chat.name)
-        ask = await self._input.find(post.ask_id) if post is not None else None
+        post = await self.inbox.post_at(event, surface=chat.name)
+        ask = await self.input.find(post.ask_id) if post is not None else None
         if post is not None and ask is not None and (found := _noted(event, ask, post)):
             return found
         ours = await self.our_event(event, chat)
@@ -61,14 +61,14 @@ class Cards:
     async def returned(self, event: RoomEvent, chat: Chat) -> None:
         """A message of ours has come back in the timeline. A card is noted by whoever sent it; if
         they did not live, or get an answer, to do so, it is noted here."""
-        if await self._inbox.post_at(event.id, surface=chat.name) is None:
+        if await self.inbox.post_at(event.id, surface=chat.name) is None:
             await self._note(event, chat)
 
     async def our_event(self, event: str, chat: Chat) -> RoomEvent | None:
         """Only what the bot itself has sent is believed."""
         assert chat.room is not None
-        found = await self._api.event(chat.room, event)
-        return found if found is not None and found.sender == self._api.user_id else None
+        found = await self.api.event(chat.room, event)
+        return found if found is not None and found.sender == self.api.user_id else None
 
     async def _note(self, event: RoomEvent, chat: Chat) -> Target | None:
         """Note a card that was sent, while the hub did not live to note it: it says itself what it
@@ -77,10 +77,10 @@ class Cards:
         made, about = mark(event.content), relation(event.content)
         if made is None or about.kind == "m.replace" or event.redacted:
             return None
-        ask = await self._input.find(made.ask_id)
+        ask = await self.input.find(made.ask_id)
         if ask is None:
             return None
-        post = await self._inbox.post(ask.id, surface=chat.name)
+        post = await self.inbox.post(ask.id, surface=chat.name)
         if post is not None and (found := _noted(event.id, ask, post)):
             return found
         root = about.event if about.kind == "m.thread" and about.event else event.id
@@ -97,9 +97,9 @@ class Cards:
             )
             place = place.having(part) if place else CardMessages(room=event.room, parts=(part,))
             adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=0)
-            if await self._inbox.adopt(adopted, over=post, handles=(event.id,)):
+            if await self.inbox.adopt(adopted, over=post, handles=(event.id,)):
                 # If it has ended meanwhile it was not shown: there was no card to change.
-                await self._inbox.show_again(ask.id)
+                await self.inbox.show_again(ask.id)
         return Target(ask=ask, step=made.step, root=root, place=place)
 
 

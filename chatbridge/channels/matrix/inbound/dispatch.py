@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from chatbridge.channels.chat.card_visibility import answerable
@@ -35,41 +36,35 @@ _QUOTE = re.compile(r"\A> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
 
 
+@dataclass
 class Receiver:
-    def __init__(
-        self,
-        api: Api,
-        inbox: AskActions,
-        *,
-        chats: Sequence[Chat],
-        people: Allowlist[str],
-        own_events: OwnEvents,
-        clock: Clock,
-        spawn: Spawn,
-        reactions: bool,
-        replaced: Callable[[Chat, RoomEvent], Awaitable[None]],
-    ) -> None:
-        """`replaced` is told of a room that has a successor."""
-        self._api = api
-        self._inbox = inbox
-        self._chats = chats
-        self._people = people
-        self._own_events = own_events
-        self._replaced = replaced
-        self._replies = Replies(api, clock=clock, spawn=spawn, reactions=reactions)
-        self._input = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
-        self._cards = Cards(api, inbox, input=self._input)
+    api: Api
+    inbox: AskActions
+    _: KW_ONLY
+    chats: Sequence[Chat]
+    people: Allowlist[str]
+    own_events: OwnEvents
+    clock: Clock
+    spawn: Spawn
+    reactions: bool
+    replaced: Callable[[Chat, RoomEvent], Awaitable[None]]
+    """Told of a room that has a successor."""
+
+    def __post_init__(self) -> None:
+        self._input = ChatInput(self.inbox, channel="matrix", clock=self.clock, typed=True)
+        self._cards = Cards(self.api, self.inbox, self._input)
+        self._replies = replies = Replies(self.api, self.clock, self.spawn, self.reactions)
         self.unreadable = Unreadable(
-            api, inbox, clock=clock, replies=self._replies, take=self._take_late
+            self.api, self.inbox, clock=self.clock, replies=replies, take=self._take_late
         )
-        self._began = clock.time()
+        self._began = self.clock.time()
         self._old: dict[str, tuple[RoomEvent, Chat]] = {}
         """The last message in each room that was written while no hub was there."""
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
         """What `take` will be given next."""
         self.unreadable.coming(events)
-        self._own_events.coming(e.id for e in events if e.sender == self._api.user_id)
+        self.own_events.coming(e.id for e in events if e.sender == self.api.user_id)
 
     async def take(self, event: RoomEvent, cursor: ChannelState | None) -> None:
         """Deal with one event. The cursor is committed together with an effect on an ask.
@@ -78,38 +73,42 @@ class Receiver:
         :raises RetryLater: likewise.
         """
         chat = self._chat(event.room)
-        if event.sender == self._api.user_id:
-            self._own_events.passed(event.id)
-            for each in self._chats:  # a room's successor may be its chat's already
+        if event.sender == self.api.user_id:
+            self.own_events.passed(event.id)
+            for each in self.chats:  # a room's successor may be its chat's already
                 each.visibility.came_back(event.id)
             if chat is not None:
                 await self._cards.returned(event, chat)
             return
-        if chat is None or event.type == "m.room.member" or not self._people.allows(event.sender):
+        if chat is None or event.type == "m.room.member" or not self.people.allows(event.sender):
             return
         if event.unreadable:
             found = await self._cards.meant_by(event, chat)
             await self.unreadable.hold(event, ask=found.ask if found is not None else None)
             return
+        name = display_name(self.api.name_of(event.room, event.sender), event.sender)
+        person = Person(name=name, channel="matrix", place=event.sender)
+        by = Origin(chat=chat, person=person, cursor=cursor)
         match event.type:
             case "m.reaction":
-                await self._reaction(event, chat, cursor)
+                await self._reaction(event, chat, by)
             case "m.room.redaction":
-                await self._taken_back(event, chat, cursor)
+                await self._taken_back(event, chat, by)
             case "m.room.message" if _is_new(event):
                 if found := await self._cards.meant_by(event, chat):
-                    told = await self._text(event, found.ask, chat, cursor, found)
-                    self._replies.say(told, to=event, root=found.root)
+                    stale = self._is_stale(found)
+                    result = await self._input.text(found.ask, _text_of(event), by, stale=stale)
+                    self._replies.say(reply_to(result), to=event, root=found.root)
                 elif _is_plain(event) and chat.viewer is not None:
-                    await self._beside(event, chat, cursor)
+                    await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
-                await self._replaced(chat, event)
+                await self.replaced(chat, event)
             case _:
                 pass
 
     def given_up(self, event: RoomEvent) -> None:
         """It could not be dealt with, however often it was tried."""
-        if self._chat(event.room) is not None and self._people.allows(event.sender):
+        if self._chat(event.room) is not None and self.people.allows(event.sender):
             self._replies.say(notices.failed(), to=event)
 
     async def after(self, *, keys: bool) -> None:
@@ -119,7 +118,7 @@ class Receiver:
             if any(not ask.approval for ask in await self._input.asks_on(chat.name)):
                 await self._ask_back(event, chat)
         self._old.clear()
-        for chat in self._chats:
+        for chat in self.chats:
             chat.visibility.read_on()
         if keys:
             await self.unreadable.try_again()
@@ -131,33 +130,16 @@ class Receiver:
             if chat is not None and chat.viewer is not None and _is_new(event) and _is_plain(event):
                 await self._ask_back(event, chat)  # other questions may have come since
             return
-        ask = await self._inbox.ask(held.ask)
+        ask = await self.inbox.ask(held.ask)
         if ask.draft.step != held.step and (ask.open or takes_late_answer(ask)):
             self._replies.say(form.STALE.why, to=event)
         else:
             await self.take(event, left)
 
     def _chat(self, room: str) -> Chat | None:
-        return next((chat for chat in self._chats if chat.room == room), None)
-
-    def _origin(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> Origin:
-        name = display_name(self._api.name_of(event.room, event.sender), event.sender)
-        person = Person(name=name, channel="matrix", place=event.sender)
-        return Origin(chat=chat, person=person, cursor=cursor)
+        return next((chat for chat in self.chats if chat.room == room), None)
 
     # ── texts ─────────────────────────────────────────────────────────────────────────────────────
-
-    async def _text(
-        self,
-        event: RoomEvent,
-        ask: Ask,
-        chat: Chat,
-        cursor: ChannelState | None,
-        found: Target | None = None,
-    ) -> str | None:
-        """What the person is told, if anything."""
-        by, stale = self._origin(event, chat, cursor), found is not None and self._is_stale(found)
-        return reply_to(await self._input.text(ask, _text_of(event), by, stale=stale))
 
     def _is_stale(self, found: Target) -> bool:
         """Whether a message was written for a step that is over."""
@@ -168,18 +150,19 @@ class Receiver:
         newest = found.place.newest
         # The form has moved on, and what shows that was not there yet when this was written. The
         # thread's own root was, whether or not it has come back to us.
-        ahead = newest.event != found.root and self._own_events.is_ahead(newest.event)
+        ahead = newest.event != found.root and self.own_events.is_ahead(newest.event)
         return newest.step != step or ahead
 
-    async def _beside(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
+    async def _beside(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
         """A message that is neither a reply nor in a thread, in a room that is one person's alone:
         an answer if only one question can be meant, else a question back, which one tap answers."""
         if event.at < self._began:
             self._old[event.room] = (event, chat)
         elif (_text_of(event) or "").strip().casefold() in HELP:
-            self._replies.say(notices.help_text(reactions=self._replies.reactions), to=event)
+            self._replies.say(notices.help_text(reactions=self.reactions), to=event)
         elif only := await self._clearly_meant(chat):
-            self._replies.say(await self._text(event, only, chat, cursor), to=event)
+            told = reply_to(await self._input.text(only, _text_of(event), by))
+            self._replies.say(told, to=event)
         else:
             await self._ask_back(event, chat)
 
@@ -193,7 +176,7 @@ class Receiver:
         card = from_text(place)
         if card is None or card.newest.step != ask.draft.step:
             return False
-        return not self._own_events.is_ahead(card.newest.event)
+        return not self.own_events.is_ahead(card.newest.event)
 
     async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
         """A message beside the cards allows nothing, and denies nothing."""
@@ -201,75 +184,61 @@ class Receiver:
         questions = [ask for ask in here if not ask.approval]
         if questions:
             asks = [ask for ask in questions if takes_text(ask)] or questions
-            self._replies.spawn(self._replies.ask_back(asks, to=event))
+            self.spawn(self._replies.ask_back(asks, to=event))
         else:
             told = notices.on_its_card() if here else notices.nothing_waits()
             self._replies.say(told, to=event)
 
     # ── reactions ─────────────────────────────────────────────────────────────────────────────────
 
-    async def _reaction(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
+    async def _reaction(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
         about, emoji = relation(event.content), relation(event.content).key or ""
         if about.kind != "m.annotation" or about.event is None or not is_shortcut(emoji):
             return  # people react to everything with anything
         found = await self._cards.at(about.event, chat)
         if found is not None:
-            told = await self._input.react(
-                emoji,
-                found.ask,
-                self._origin(event, chat, cursor),
-                step=found.step,
-                picked=partial(chat.picks.with_one, found.ask, about.event, event.id),
-            )
+            picked = partial(chat.picks.with_one, found.ask, about.event, event.id)
+            told = await self._input.react(emoji, found.ask, by, step=found.step, picked=picked)
             self._replies.say(told, to=event, root=found.root)
         elif asked := await self._cards.our_event(about.event, chat):
-            await self._use(event, emoji, asked, chat, cursor)
+            await self._use(event, emoji, asked, by)
 
-    async def _use(
-        self,
-        tap: RoomEvent,
-        emoji: str,
-        asked: RoomEvent,
-        chat: Chat,
-        cursor: ChannelState | None,
-    ) -> None:
+    async def _use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, by: Origin) -> None:
         """A tap on the bot's question which ask a message is for."""
         made = from_content(asked.content)
         chosen = made.chosen(emoji) if made is not None else None
         if made is None or chosen is None:
             return
-        written = await self._api.event(tap.room, made.text)
+        written = await self.api.event(tap.room, made.text)
         text = _text_of(written) if written is not None and written.sender == tap.sender else None
         if written is None or not text:
             self._replies.say(GONE, to=tap)
         elif ask := await self._input.find(chosen[0]):
-            by = self._origin(written, chat, cursor)
             told = reply_to(await self._input.use(ask, chosen[1], text, by))
-            self._replies.spawn(self._replies.take_away(asked))
+            self.spawn(self._replies.take_away(asked))
             self._replies.say(told, to=written)
 
-    async def _taken_back(self, event: RoomEvent, chat: Chat, cursor: ChannelState | None) -> None:
+    async def _taken_back(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
         """A person removes something: a reaction of theirs, or a message of ours."""
         if event.redacts is None:
             return
-        for ask in await answerable(self._inbox):
-            post = await self._inbox.post(ask.id, surface=chat.name)
+        for ask in await answerable(self.inbox):
+            post = await self.inbox.post(ask.id, surface=chat.name)
             place = from_text(post.place) if post is not None else None
             if place is None:
                 continue
             if place.part(event.redacts) is not None:
                 await chat.lost(ask, event.redacts)
-                await self._inbox.redraw(ask.id)
+                await self.inbox.redraw(ask.id)
                 return
             picks = dict(await chat.picks.of(ask, place.newest.event))
             option = picks.pop(event.redacts, None)
             if option is not None:
                 left = await chat.picks.without(ask, place.newest.event, event.redacts)
                 if option in picks.values():
-                    await self._inbox.remember(left)  # somebody else has picked it, too
+                    await self.inbox.remember(left)  # somebody else has picked it, too
                     return
                 off = form.Toggle(step=ask.draft.step, option=option, on=False)
-                by = self._origin(event, chat, cursor)
                 # Where the ask has ended, it was on when the answer was sent.
                 await self._input.put(ask, off, by=by, beside=(left,))
                 return

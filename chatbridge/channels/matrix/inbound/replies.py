@@ -59,13 +59,12 @@ def from_content(content: Mapping[str, Any]) -> Offer | None:
     return Offer(text=text, asks=known)
 
 
+@dataclass(frozen=True, slots=True)
 class Replies:
-    def __init__(self, api: Api, *, clock: Clock, spawn: Spawn, reactions: bool) -> None:
-        """`spawn` runs what nobody has to wait for."""
-        self.reactions = reactions
-        self.spawn = spawn
-        self._api = api
-        self._clock = clock
+    api: Api
+    clock: Clock
+    spawn: Spawn
+    reactions: bool
 
     def say(self, told: Words | str | None, *, to: RoomEvent, root: str | None = None) -> None:
         """Send a notice, if there is one, about what somebody did: in the thread of `root`, or
@@ -85,18 +84,18 @@ class Replies:
 
     async def ask_back(self, asks: Sequence[Ask], *, to: RoomEvent) -> None:
         """Ask which of these a message is for, with a reaction for as many as there are signs."""
-        drawing = which_one(asks, now=self._clock.time(), reactions=self.reactions)
+        drawing = which_one(asks, now=self.clock.time(), reactions=self.reactions)
         listed = asks[: len(NUMBERS)]
         made = Offer(text=to.id, asks=tuple((ask.id, ask.draft.step) for ask in listed))
         sent = await self._send(drawing, content.in_reply(to.id) | to_content(made), to)
         for emoji in made.emojis() if self.reactions else ():
             tx = content.transaction("seed", sent, emoji)
-            await patiently(partial(self._api.react, to.room, sent, emoji, tx=tx), self._clock)
+            await patiently(partial(self.api.react, to.room, sent, emoji, tx=tx), self.clock)
 
     async def take_away(self, event: RoomEvent) -> None:
-        await self._api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
+        await self.api.redact(event.room, event.id, tx=content.transaction("redact", event.id))
 
     async def _send(self, drawing: Words, where: content.Content, to: RoomEvent) -> str:
         new = content.message(drawing, notice=True) | where
         tx = content.transaction("say", to.id, drawing.body)
-        return await patiently(partial(self._api.send, to.room, new, tx=tx), self._clock)
+        return await patiently(partial(self.api.send, to.room, new, tx=tx), self.clock)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from telegram import Message
 
@@ -15,13 +16,13 @@ from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, View
 
 
+@dataclass(frozen=True, slots=True)
 class Cards:
-    def __init__(self, inbox: AskActions) -> None:
-        self._inbox = inbox
+    inbox: AskActions
 
     async def ask_at(self, message: Message, chat: Chat, *, ours: bool) -> str | None:
         """The id of the ask whose card this message is, or belongs to."""
-        post = await self._inbox.post_at(handle(chat.id, message.message_id), surface=chat.name)
+        post = await self.inbox.post_at(handle(chat.id, message.message_id), surface=chat.name)
         if post is not None:
             return post.ask_id
         # A card whose number is not known, because a connection was cut or nobody said it.
@@ -33,7 +34,7 @@ class Cards:
 
     async def is_stale(self, message: Message, replied: Message, ask: Ask, chat: Chat) -> bool:
         """Whether the message was written for a step that is over."""
-        place, step = await self._place(ask.id, chat), ask.draft.step
+        place, step = await self._place(ask, chat), ask.draft.step
         # All buttons are of one drawing.
         drawn = {getattr(tap.action, "step", None) for tap in _buttons(replied)} - {None}
         if place is None or (place.card == NO_NUMBER and drawn):
@@ -54,20 +55,20 @@ class Cards:
         has not even said that the card is there."""
         if chat.just_shown(ask):
             return True
-        if chat.has_posted(ask.id, message):
+        if chat.has_posted(ask, message):
             return False
-        return await self._inbox.post(ask.id, surface=chat.name) is None
+        return await self.inbox.post(ask.id, surface=chat.name) is None
 
-    async def is_stray(self, ask_id: str, message: int, chat: Chat) -> bool:
+    async def is_stray(self, ask: Ask, message: int, chat: Chat) -> bool:
         """Whether this is a card that was sent twice because a connection was cut: both work, the
         one that is not known goes as soon as somebody touches it."""
-        place = await self._place(ask_id, chat)
-        if place is None or place.card == NO_NUMBER or chat.has_posted(ask_id, message):
+        place = await self._place(ask, chat)
+        if place is None or place.card == NO_NUMBER or chat.has_posted(ask, message):
             return False
         return message not in (place.card, place.reminder)
 
-    async def _place(self, ask_id: str, chat: Chat) -> CardMessages | None:
-        post = await self._inbox.post(ask_id, surface=chat.name)
+    async def _place(self, ask: Ask, chat: Chat) -> CardMessages | None:
+        post = await self.inbox.post(ask.id, surface=chat.name)
         return from_text(post.place) if post is not None else None
 
 

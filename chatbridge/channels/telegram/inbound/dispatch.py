@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from telegram import CallbackQuery, Message, Update, User
@@ -51,32 +52,24 @@ ANSWER_WITHIN = 2.0
 """Telegram's spinner should not turn for longer, whatever the disk does."""
 
 
+@dataclass
 class Receiver:
-    def __init__(
-        self,
-        api: Api,
-        inbox: AskActions,
-        *,
-        chats: Sequence[Chat],
-        people: Allowlist[int],
-        username: str,
-        clock: Clock,
-        spawn: Spawn,
-        migrated: Callable[[Chat, int], None],
-        pairing: Pairing | None = None,
-    ) -> None:
-        self._api = api
-        self._chats = chats
-        self._people = people
-        self._username = username
-        self._clock = clock
-        self._spawn = spawn
-        self._migrated = migrated
-        self._pairing = pairing
-        self._input = ChatInput(inbox, channel="telegram", clock=clock, typed=False)
-        self._outputs = Outputs(inbox, spawn=spawn)
-        self._cards = Cards(inbox)
-        self._began = clock.time()
+    api: Api
+    inbox: AskActions
+    _: KW_ONLY
+    chats: Sequence[Chat]
+    people: Allowlist[int]
+    username: str
+    clock: Clock
+    spawn: Spawn
+    migrated: Callable[[Chat, int], None]
+    pairing: Pairing | None = None
+
+    def __post_init__(self) -> None:
+        self._input = ChatInput(self.inbox, channel="telegram", clock=self.clock, typed=False)
+        self._outputs = Outputs(self.inbox, self.spawn)
+        self._cards = Cards(self.inbox)
+        self._began = self.clock.time()
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
         """Deal with one update. The cursor is committed together with an effect on an ask.
@@ -90,7 +83,7 @@ class Receiver:
             await self._message(update.message, cursor)
 
     def _chat(self, number: int) -> Chat | None:
-        return next((chat for chat in self._chats if chat.id == number), None)
+        return next((chat for chat in self.chats if chat.id == number), None)
 
     # ── taps ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,17 +91,17 @@ class Receiver:
         """Every tap is answered, right after the commit, so that "Sent" is true. For a stranger the
         spinner stops, and that is all."""
         chat = self._chat(query.message.chat.id) if query.message is not None else None
-        if not self._people.allows(query.from_user.id) or chat is None:
-            self._spawn(self._answer(query, ""))
+        if not self.people.allows(query.from_user.id) or chat is None:
+            self.spawn(self._answer(query, ""))
             return
         by = Origin(chat=chat, person=_person(query.from_user, chat), cursor=cursor)
         doing = asyncio.ensure_future(self._tap(query, chat, by))
-        slow = asyncio.ensure_future(self._clock.sleep(ANSWER_WITHIN))
+        slow = asyncio.ensure_future(self.clock.sleep(ANSWER_WITHIN))
         try:
             await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
             # Also if it fails, and comes again: the spinner stops.
             told = doing.result() if doing.done() and not doing.exception() else ""
-            self._spawn(self._answer(query, told))
+            self.spawn(self._answer(query, told))
             await doing
         finally:
             doing.cancel()
@@ -117,11 +110,11 @@ class Receiver:
     async def _answer(self, query: CallbackQuery, text: str) -> None:
         with suppress(Rejected):  # too old, after downtime
             try:
-                await self._api.answer(query.id, text)
+                await self.api.answer(query.id, text)
             except RetryLater as error:
                 if error.after is not None:
                     raise
-                await self._api.answer(query.id, text)
+                await self.api.answer(query.id, text)
 
     async def _tap(self, query: CallbackQuery, chat: Chat, by: Origin) -> str:
         """What the person is told."""
@@ -137,7 +130,7 @@ class Receiver:
                 tap.operation_id,
                 chat,
                 send=partial(self._send_file, chat.id, thread=thread, reply_to=number),
-                say=partial(self._api.send, chat.id, silent=True, thread=thread, reply_to=number),
+                say=partial(self.api.send, chat.id, silent=True, thread=thread, reply_to=number),
             )
         if tap.is_on_card:
             chat.touched(tap.ask_id, number)
@@ -150,20 +143,20 @@ class Receiver:
             written=written.text if written else None,
         )
         if then is Tapped.LOSES_BUTTONS:
-            self._spawn(self._api.take_buttons(chat.id, number))
+            self.spawn(self.api.take_buttons(chat.id, number))
         elif then is not Tapped.STAYS:
-            self._spawn(self._api.delete(chat.id, number))
-        elif tap.is_on_card:
-            await chat.found(tap.ask_id, number)
-            if await self._cards.is_stray(tap.ask_id, number, chat):
-                self._spawn(chat.remove(number))
+            self.spawn(self.api.delete(chat.id, number))
+        elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
+            await chat.found(ask.id, number)
+            if await self._cards.is_stray(ask, number, chat):
+                self.spawn(chat.remove(number))
         if written and then is Tapped.HAS_ITS_TEXT:
-            self._spawn(self._api.react(chat.id, written.message_id, TAKEN))
+            self.spawn(self.api.react(chat.id, written.message_id, TAKEN))
         return told
 
     async def _send_file(self, chat: int, file: File, *, thread: int | None, reply_to: int) -> None:
-        send = partial(self._api.send_file, chat, file.name, file.content)
-        await patiently(partial(send, thread=thread, reply_to=reply_to), self._clock)
+        send = partial(self.api.send_file, chat, file.name, file.content)
+        await patiently(partial(send, thread=thread, reply_to=reply_to), self.clock)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
@@ -172,7 +165,7 @@ class Receiver:
         supergroup = message.migrate_to_chat_id
         if chat is not None and not chat.private and supergroup is not None and supergroup < 0:
             # Telegram itself says so, whoever the person was that changed the group.
-            self._migrated(chat, supergroup)
+            self.migrated(chat, supergroup)
             return
         if not (message.text or message.effective_attachment):
             return  # somebody joined, a title changed, …
@@ -180,13 +173,13 @@ class Receiver:
             return  # in the name of a group or a channel: that may be anybody
         if self._claims(message):
             return  # whoever it was, what is said to them is for the terminal to decide
-        if message.from_user is None or not self._people.allows(message.from_user.id):
+        if message.from_user is None or not self.people.allows(message.from_user.id):
             return
         command = self._command_in(message)
         if chat is None:
             if message.chat.id > 0 or command:
                 not_here = notices.not_here(message.chat.id)
-                self._spawn(self._say(not_here, to=message, reply=False))
+                self.spawn(self._say(not_here, to=message, reply=False))
             return
         by = Origin(chat=chat, person=_person(message.from_user, chat), cursor=cursor)
         if command is None:
@@ -205,14 +198,14 @@ class Receiver:
             return None
         if _replied_to(message) is not None and found.end() < len(text):
             return None
-        addressed = found[2] is None or found[2].casefold() == self._username.casefold()
+        addressed = found[2] is None or found[2].casefold() == self.username.casefold()
         return found[1] if addressed else ANOTHER_BOTS
 
     def _claims(self, message: Message) -> bool:
         """Whether this is a Start with an open code, in the sender's own chat with the bot, which
         has their number."""
         user, words = message.from_user, (message.text or "").split()
-        if self._pairing is None or user is None or user.is_bot or message.chat.id != user.id:
+        if self.pairing is None or user is None or user.is_bot or message.chat.id != user.id:
             return False
         if len(words) != 2 or words[0] != "/start":
             return False
@@ -223,7 +216,7 @@ class Receiver:
             name=display_name(user.full_name),
             username=display_name(user.username) if user.username else None,
         )
-        return self._pairing.claim(words[1], claim)
+        return self.pairing.claim(words[1], claim)
 
     async def _text(self, message: Message, chat: Chat, by: Origin) -> None:
         """An answer if it is clear which question it is for, else the question which one is meant:
@@ -234,7 +227,7 @@ class Receiver:
         replied, cards = _replied_to(message), self._cards
         sender = replied.from_user if replied is not None else None
         # A prompt, for instance, whose number was never noted because a connection was cut.
-        ours = sender is not None and str(sender.id) == self._api.bot_id
+        ours = sender is not None and str(sender.id) == self.api.bot_id
         ask_id = await cards.ask_at(replied, chat, ours=ours) if replied else None
         ask = await self._input.find(ask_id) if ask_id else None
         if replied is not None and ask is not None:
@@ -270,7 +263,7 @@ class Receiver:
             await self._say(told, to=message)
         else:
             # Whether this arrives or not, the message has been dealt with.
-            self._spawn(self._api.react(message.chat.id, message.message_id, TAKEN))
+            self.spawn(self.api.react(message.chat.id, message.message_id, TAKEN))
 
     async def _say(self, said: Said, *, to: Message, reply: bool = True) -> None:
         """:raises RetryLater: telegram cannot be reached."""
@@ -278,9 +271,9 @@ class Receiver:
             said = paragraph(said)
         if isinstance(said, tuple):
             said = Note(document=said)
-        drawing = draw(said, now=self._clock.time())
+        drawing = draw(said, now=self.clock.time())
         send = partial(
-            self._api.send,
+            self.api.send,
             to.chat.id,
             drawing.html,
             drawing.rows,
@@ -294,7 +287,7 @@ class Receiver:
             if error.after is None:
                 raise
             # Nobody's tap has to wait for it.
-            self._spawn(patiently(send, self._clock, pause=error.after))
+            self.spawn(patiently(send, self.clock, pause=error.after))
 
 
 def _thread_of(message: Message) -> int | None:

@@ -124,9 +124,9 @@ class Chat(ChatSurface):
         if self._with_topics and (private_topics or not self.private):
             self._writer.use_topics(inbox)
 
-    def has_posted(self, ask_id: str, message: int) -> bool:
+    def has_posted(self, ask: Ask, message: int) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
-        return self._drawn.get(ask_id, (0, None))[0] == message
+        return self._drawn.get(ask.id, (0, None))[0] == message
 
     async def lacks(self, ask: Ask) -> bool:
         """Whether something that has to be read before this approval is allowed is not known to be
@@ -152,7 +152,7 @@ class Chat(ChatSurface):
         an answer, to note where its card is, this one is noted, so that it says how: an ended ask
         is not posted again, and its buttons would stay for ever."""
         ask = await self._inbox.ask(ask_id)
-        if ask.open or self.has_posted(ask_id, message):
+        if ask.open or self.has_posted(ask, message):
             return
         over = await self._inbox.post(ask_id, surface=self.name)
         noted = from_text(over.place) if over is not None else None
