@@ -19,7 +19,7 @@ from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
 from chatbridge.channels.chat.keyboard import reaction_for
-from chatbridge.channels.chat.surface import CardRequest, ChatSurface
+from chatbridge.channels.chat.surface import NO_WISH, CardRequest, ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -62,6 +62,8 @@ Result = form.Step | str
 Said = str | Document | Message
 Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
+IsEarly = Callable[[Ask], Awaitable[bool]]
+"""Whether a tap came too soon after the button appeared."""
 T = TypeVar("T")
 SEND_TRIES = 6
 
@@ -73,6 +75,8 @@ class Origin:
     chat: ChatSurface
     person: Person
     cursor: ChannelState | None
+    prompt: CardRequest = NO_WISH
+    """What a button asks for that opens the keyboard."""
 
 
 class Tapped(Enum):
@@ -126,10 +130,8 @@ class ChatInput:
 
     async def _extend(self, ask: Ask, by: Origin) -> str:
         later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
-        at = clock_time(later.deadline or 0.0)
-        return (
-            f"Ends {at} now." if later.deadline != ask.deadline else f"{at} is the latest allowed."
-        )
+        at, moved = clock_time(later.deadline or 0.0), later.deadline != ask.deadline
+        return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
     async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface) -> bool:
         """Whether they would allow something that was not shown completely yet."""
@@ -202,17 +204,10 @@ class ChatInput:
     # ── buttons ───────────────────────────────────────────────────────────────────────────────────
 
     async def tap(
-        self,
-        tap: Tap,
-        by: Origin,
-        *,
-        typing: CardRequest,
-        is_early: Callable[[Ask], Awaitable[bool]],
-        written: str | None,
+        self, tap: Tap, by: Origin, *, is_early: IsEarly, written: str | None
     ) -> tuple[str, Tapped]:
-        """Apply a button. Return what the person is told, and what becomes of the message. `typing`
-        is the wish for a prompt; `is_early` says whether the tap came too soon after the button
-        appeared; `written` is the text that the message replies to."""
+        """Apply a button. Return what the person is told, and what becomes of the message.
+        `written` is the text that the message replies to."""
         if isinstance(tap.action, Neither):
             return "", Tapped.GOES
         ask = await self.find(tap.ask_id)
@@ -222,33 +217,21 @@ class ChatInput:
             result = await self.use(ask, tap.action.step, written, by)
             then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
             return await self._toast(ask, result), then
-        result = await self._tap(tap, ask, by, typing, is_early)
+        result = await self._tap(tap, ask, by, is_early)
         asked_back = isinstance(tap.action, form.Explain | form.Rephrase)
         return await self._toast(ask, result, asked_back=asked_back), Tapped.STAYS
 
-    async def _tap(
-        self,
-        tap: Tap,
-        ask: Ask,
-        by: Origin,
-        typing: CardRequest,
-        is_early: Callable[[Ask], Awaitable[bool]],
-    ) -> Result:
+    async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
         match action := tap.action:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
-            case Show():
-                if not ask.open:
-                    return self._ended(ask)
+            case Show() if ask.open:
                 return await self._request(ask, CardRequest(anew=True), by.chat)
-            case Write(step=step):
-                if is_over(ask):
-                    return self._ended(ask)
-                return (
-                    form.STALE
-                    if step != ask.draft.step
-                    else await self._request(ask, typing, by.chat)
-                )
+            case Write(step=step) if not is_over(ask):
+                stale = step != ask.draft.step
+                return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
+            case Show() | Write():
+                return self._ended(ask)
             case AskAction():
                 return await self.put(ask, action, by=by)
         # Its step says as much; a card that was drawn for another question must not pass, ever.
@@ -262,7 +245,7 @@ class ChatInput:
                 return UNSENT
         result = await self.put(ask, action, by=by)
         if isinstance(action, form.Other | form.AskExplain) and isinstance(result, form.Moved):
-            by.chat.requests.add(ask.id, typing)
+            by.chat.requests.add(ask.id, by.prompt)
         return result
 
     async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface) -> str:

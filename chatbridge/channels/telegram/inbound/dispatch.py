@@ -94,7 +94,7 @@ class Receiver:
         if not self.people.allows(query.from_user.id) or chat is None:
             self.spawn(self._answer(query, ""))
             return
-        by = Origin(chat=chat, person=_person(query.from_user, chat), cursor=cursor)
+        by = _origin(query.from_user, chat, cursor)
         doing = asyncio.ensure_future(self._tap(query, chat, by))
         slow = asyncio.ensure_future(self.clock.sleep(ANSWER_WITHIN))
         try:
@@ -138,7 +138,6 @@ class Receiver:
         told, then = await self._input.tap(
             tap,
             by,
-            typing=CardRequest(typing=(query.from_user.id, by.person.name)),
             is_early=partial(self._cards.is_early, message=number, chat=chat),
             written=written.text if written else None,
         )
@@ -181,7 +180,7 @@ class Receiver:
                 not_here = notices.not_here(message.chat.id)
                 self.spawn(self._say(not_here, to=message, reply=False))
             return
-        by = Origin(chat=chat, person=_person(message.from_user, chat), cursor=cursor)
+        by = _origin(message.from_user, chat, cursor)
         if command is None:
             await self._text(message, chat, by)
         elif command in ("start", "help"):
@@ -302,5 +301,8 @@ def _replied_to(message: Message) -> Message | None:
     return None if replied is None or replied.forum_topic_created is not None else replied
 
 
-def _person(user: User, chat: Chat) -> Person:
-    return Person(name=display_name(user.full_name), channel="telegram", place=str(chat.id))
+def _origin(user: User, chat: Chat, cursor: ChannelState) -> Origin:
+    name = display_name(user.full_name)
+    person = Person(name=name, channel="telegram", place=str(chat.id))
+    prompt = CardRequest(typing=(user.id, name))
+    return Origin(chat=chat, person=person, cursor=cursor, prompt=prompt)
