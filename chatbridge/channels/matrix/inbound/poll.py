@@ -119,6 +119,7 @@ class Poll(PollLoop[Batch]):
 
     async def deal_with(self, batch: Batch) -> bool:
         await self._api.keep_keys()
+        self._keys = self._keys or batch.keys
         try:
             await self._take_all(batch)
         except RetryLater:
@@ -126,7 +127,6 @@ class Poll(PollLoop[Batch]):
                 self._held = None  # so that a server that is away costs no event its tries
             raise
         self._held = None
-        self._keys = self._keys or batch.keys
         await self._after(replace(batch, keys=self._keys))
         self._keys = False
         return any(timeline.events for timeline in batch.timelines)
