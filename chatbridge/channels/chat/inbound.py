@@ -23,15 +23,9 @@ from chatbridge.channels.chat.surface import NO_WISH, CardRequest, ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards import phrases
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import (
-    UNSENT,
-    clock_time,
-    format_end,
-    format_only_on,
-    format_time,
-)
 from chatbridge.core.errors import AskEnded, ChatbridgeError, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.forms.approval import TAP_IT, allows
@@ -126,11 +120,11 @@ class ChatInput:
         except AskEnded:
             return self._ended(await self.inbox.ask(ask.id))
         except NotHere as error:
-            return format_only_on(error.channels)
+            return phrases.format_only_on(error.channels)
 
     async def _extend(self, ask: Ask, by: Origin) -> str:
         later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
-        at, moved = clock_time(later.deadline or 0.0), later.deadline != ask.deadline
+        at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
         return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
     async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface) -> bool:
@@ -157,7 +151,7 @@ class ChatInput:
         if isinstance(meaning, Unclear):
             return meaning.why
         if await self._is_unsent(ask, meaning, by.chat):
-            return UNSENT
+            return phrases.UNSENT
         return await self.put(ask, *meaning, by=by)
 
     async def use(self, ask: Ask, step: int, text: str | None, by: Origin) -> Result:
@@ -242,7 +236,7 @@ class ChatInput:
             if ask.approval and allows(action) and await is_early(ask):
                 return EARLY
             if await self._is_unsent(ask, (action,), by.chat):
-                return UNSENT
+                return phrases.UNSENT
         result = await self.put(ask, action, by=by)
         if isinstance(action, form.Other | form.AskExplain) and isinstance(result, form.Moved):
             by.chat.requests.add(ask.id, by.prompt)
@@ -285,7 +279,7 @@ class ChatInput:
             # Nobody should think that something was allowed, or denied.
             return format_approval_help(card) if ask.approval else None
         if await self._is_unsent(ask, (key.action,), by.chat):
-            return f"{UNSENT} {ONCE_MORE}"
+            return f"{phrases.UNSENT} {ONCE_MORE}"
         beside = [await picked(key.action.option)] if isinstance(key.action, form.Toggle) else []
         result = await self.put(ask, key.action, by=by, beside=beside)
         if isinstance(result, form.Refused) and result != form.STALE:
@@ -314,7 +308,7 @@ class ChatInput:
         if ask.approval:
             await self._request(ask, anew, by.chat)
             channels = self.inbox.only_on(ask, self.channel)
-            return format_only_on(channels) if channels else NOT_CANCELLED
+            return phrases.format_only_on(channels) if channels else NOT_CANCELLED
         step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
@@ -327,8 +321,8 @@ class ChatInput:
 def format_ended(ask: Ask, *, now: float, typed: bool) -> str:
     """Said to a person who comes after the end."""
     if not (typed and takes_late_answer(ask)):
-        return format_end(ask, now=now)
-    at = format_time(ask.settled_at or ask.created_at, now=now)
+        return phrases.format_end(ask, now=now)
+    at = phrases.format_time(ask.settled_at or ask.created_at, now=now)
     return f"This question ended at {at}. Reply “anyway” to leave a late answer."
 
 

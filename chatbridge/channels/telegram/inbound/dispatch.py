@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
-from telegram import CallbackQuery, Message, Update, User
+from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
 from chatbridge.channels.chat.callback_data import Output, decode
 from chatbridge.channels.chat.document import File, paragraph
@@ -121,20 +121,13 @@ class Receiver:
         tap, message = decode(query.data or ""), query.message
         if tap is None or message is None:
             return UNKNOWN
-        number = message.message_id
-        # One of more than two days ago is only a number.
-        shown = message if isinstance(message, Message) else None
         if isinstance(tap, Output):
-            thread = _thread_of(shown) if shown else None
-            return await self._outputs.asked(
-                tap.operation_id,
-                chat,
-                send=partial(self._send_file, chat.id, thread=thread, reply_to=number),
-                say=partial(self.api.send, chat.id, silent=True, thread=thread, reply_to=number),
-            )
+            send, say = partial(self._send_file, to=message), partial(self._say, to=message)
+            return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        number = message.message_id
         if tap.is_on_card:
             chat.touched(tap.ask_id, number)
-        written = shown.reply_to_message if shown else None
+        written = message.reply_to_message if isinstance(message, Message) else None
         told, then = await self._input.tap(
             tap,
             by,
@@ -152,10 +145,6 @@ class Receiver:
         if written and then is Tapped.HAS_ITS_TEXT:
             self.spawn(self.api.react(chat.id, written.message_id, TAKEN))
         return told
-
-    async def _send_file(self, chat: int, file: File, *, thread: int | None, reply_to: int) -> None:
-        send = partial(self.api.send_file, chat, file.name, file.content)
-        await patiently(partial(send, thread=thread, reply_to=reply_to), self.clock)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
@@ -264,7 +253,12 @@ class Receiver:
             # Whether this arrives or not, the message has been dealt with.
             self.spawn(self.api.react(message.chat.id, message.message_id, TAKEN))
 
-    async def _say(self, said: Said, *, to: Message, reply: bool = True) -> None:
+    async def _send_file(self, file: File, *, to: MaybeInaccessibleMessage) -> None:
+        send = partial(self.api.send_file, to.chat.id, file.name, file.content)
+        at = partial(send, thread=_thread_of(to), reply_to=to.message_id)
+        await patiently(at, self.clock)
+
+    async def _say(self, said: Said, *, to: MaybeInaccessibleMessage, reply: bool = True) -> None:
         """:raises RetryLater: telegram cannot be reached."""
         if isinstance(said, str):
             said = paragraph(said)
@@ -289,9 +283,11 @@ class Receiver:
             self.spawn(patiently(send, self.clock, pause=error.after))
 
 
-def _thread_of(message: Message) -> int | None:
-    """The topic that a message stands in."""
-    return message.message_thread_id if message.is_topic_message else None
+def _thread_of(message: MaybeInaccessibleMessage) -> int | None:
+    """The topic that a message stands in. One of more than two days ago is only a number."""
+    if isinstance(message, Message) and message.is_topic_message:
+        return message.message_thread_id
+    return None
 
 
 def _replied_to(message: Message) -> Message | None:
