@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.inbound.taps import ONCE_MORE
+from chatbridge.channels.chat.inbound import ONCE_MORE
 from chatbridge.channels.matrix.outbound.card_messages import Part
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form

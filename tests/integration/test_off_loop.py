@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent
-from chatbridge.channels.matrix.inbound.cards import Cards
-from chatbridge.channels.matrix.inbound.replies import Replies
-from chatbridge.channels.matrix.inbound.taps import Taps
-from chatbridge.channels.matrix.inbound.texts import Texts
-from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
+from chatbridge.channels.matrix.inbound.dispatch import Receiver
 from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
@@ -92,21 +87,28 @@ async def test_matrix_refuses_a_long_approval_that_is_not_all_out_without_drawin
     post = Post(ask_id=ask.id, surface=chat.name, place=place, revision=0)
     await inbox.adopt(post, over=None, handles=(root.event,))
     told: list[None] = []
-    replies = Replies(api, clock=clock, spawn=lambda work: told.append(work.close()))
-    typed = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
-    cards = Cards(api, inbox, input=typed)
-    texts = Texts(api, inbox, input=typed, cards=cards, own_events=own_events, replies=replies)
-    plain = UnaddressedMessages(
-        api, inbox, input=typed, own_events=own_events, clock=clock, replies=replies, reactions=True
+
+    async def replaced(chat: Chat, event: RoomEvent) -> None:
+        raise AssertionError
+
+    receiver = Receiver(
+        api,
+        inbox,
+        chats=[chat],
+        people=people,
+        own_events=own_events,
+        clock=clock,
+        spawn=lambda work: told.append(work.close()),
+        reactions=True,
+        replaced=replaced,
     )
-    taps = Taps(api, inbox, input=typed, cards=cards, plain=plain, replies=replies)
     reply = {"m.in_reply_to": {"event_id": root.event}}
     reaction = {"rel_type": "m.annotation", "event_id": root.event, "key": said}
     event = RoomEvent(
         id="$said",
         room=ROOM,
         sender=ADA,
-        type="m.room.message",
+        type="m.room.message" if said == "allow" else "m.reaction",
         content={
             "msgtype": "m.text",
             "body": said,
@@ -115,7 +117,7 @@ async def test_matrix_refuses_a_long_approval_that_is_not_all_out_without_drawin
         at=clock.time(),
     )
     with calls_in_this_thread(*DRAWING) as called:
-        await (texts if said == "allow" else taps).take(event, chat, None)
+        await receiver.take(event, None)
     assert called == []
     assert len(told) == 1
     assert (await telegram.now(ask)).open

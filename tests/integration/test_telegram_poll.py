@@ -195,7 +195,7 @@ async def test_an_update_that_meets_a_bug_is_passed_over(
     async def buggy(*given: object) -> None:
         raise KeyError("shown_on")
 
-    monkeypatch.setattr("chatbridge.channels.telegram.inbound.texts.shown_on", buggy)
+    monkeypatch.setattr("chatbridge.channels.chat.inbound.shown_on", buggy)
     async with scene.hub() as hub:
         ask = await hub.ask(2)
         card = await hub.sees(2)

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import NEITHER, Output, Show, Tap, Use, decode
-from chatbridge.channels.chat.inbound import format_ended
+from chatbridge.channels.chat.inbound import REPLY_TO_ONE, format_ended
 from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.inbound.texts import REPLY_TO_ONE
 from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render import notices as telegram
 from chatbridge.channels.telegram.render.card import Drawing, draw

@@ -1,4 +1,4 @@
-"""Who may answer, and what they are called."""
+"""Who may answer, what they are called, and how often a stranger is worth a line in the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS, Allowlist, display_name
+from chatbridge.channels.chat.people import (
+    LOG_EVERY_SECONDS,
+    LOG_SAME_EVERY_SECONDS,
+    MAX_NAME_CHARACTERS,
+    MAX_REMEMBERED,
+    Allowlist,
+    display_name,
+)
 from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import NOBODY, MatrixChannel
 from tests import strategies as some
@@ -68,3 +75,82 @@ def test_whatever_a_person_is_called_it_is_one_short_line_without_tricks(name: s
 @pytest.mark.parametrize("name", ["", " ", "\n\t"])
 def test_who_has_no_name_goes_by_the_id(name: str) -> None:
     assert display_name(name, ADA) == ADA
+
+
+# ── strangers in the log ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+def strangers(clock: StillClock) -> Allowlist[str]:
+    return Allowlist("matrix", [ADA], clock=clock)
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records]
+
+
+def test_the_owner_finds_the_id_to_add_in_the_log(
+    strangers: Allowlist[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    strangers.allows(EVE)
+    assert said(caplog) == [
+        "matrix: the person @eve:example.org is not in matrix.allowed_users and was ignored"
+    ]
+
+
+def test_an_id_from_a_foreign_server_forges_no_line_in_the_log(
+    strangers: Allowlist[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    strangers.allows("@eve\n2026-11-15 INFO all is well\u202e\x1b[2J:evil.example" + "x" * 9000)
+    (line,) = said(caplog)
+    assert line.startswith("matrix: the person @eve 2026-11-15 INFO all is well⟨U+202E⟩⟨U+001B⟩[2J")
+    assert len(line) < 400
+    assert line.isprintable()
+
+
+def test_the_same_stranger_is_named_once_an_hour(
+    strangers: Allowlist[str], clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(1000):
+        strangers.allows(EVE)
+    clock.advance(LOG_SAME_EVERY_SECONDS - 1)
+    strangers.allows(EVE)
+    assert len(said(caplog)) == 1
+    clock.advance(1)
+    strangers.allows(EVE)
+    assert len(said(caplog)) == 2
+
+
+def test_a_crowd_of_strangers_is_one_line_a_minute(
+    strangers: Allowlist[str], clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(500):
+        strangers.allows(f"@eve{number}:example.org")
+    assert len(said(caplog)) == 1
+    clock.advance(LOG_EVERY_SECONDS)
+    strangers.allows("@mallory:example.org")
+    assert "@mallory:example.org" in said(caplog)[-1]
+    assert len(said(caplog)) == 2
+
+
+def test_setting_the_clock_changes_nothing_about_it(
+    strangers: Allowlist[str], clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    strangers.allows(EVE)
+    clock.step(10 * LOG_SAME_EVERY_SECONDS)
+    strangers.allows(EVE)
+    assert len(said(caplog)) == 1
+
+
+def test_after_very_many_strangers_the_next_one_is_still_named(
+    strangers: Allowlist[str], clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(2 * MAX_REMEMBERED + 1):
+        strangers.allows(f"@eve{number}:example.org")
+        clock.advance(LOG_EVERY_SECONDS)
+    assert len(said(caplog)) == 2 * MAX_REMEMBERED + 1

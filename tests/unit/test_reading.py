@@ -31,32 +31,29 @@ class Watched(StillClock):
         return super().sleep(seconds)
 
 
-class Service(PollLoop):
+class Service(PollLoop[bool]):
     """What is read from: each round takes what the test put there, or waits for it."""
+
+    channel = "chat"
 
     def __init__(self) -> None:
         self.clock = Watched()
-        super().__init__("chat", inbox=cast("AskActions", None), clock=self.clock)
+        super().__init__(cast("AskActions", None), clock=self.clock, cursor_key="cursor")
         self.began = 0
         self.fails: list[Exception] = []
         self.news = asyncio.Event()
 
-    cursor_key = "cursor"
-
-    async def read_on(self) -> None:
+    async def read(self, *, wait: bool) -> bool:
         self.began += 1
-        waiting = self.waiting()
         if self.fails:
             raise self.fails.pop(0)
-        if not self.hurried and not await self.unless_hurried(self._some()):
-            return
-        self.read_all(waiting)
-        self.works()
-
-    async def _some(self) -> bool:
-        await self.news.wait()
-        self.news.clear()
+        if wait:
+            await self.news.wait()
+            self.news.clear()
         return True
+
+    async def deal_with(self, batch: bool) -> bool:
+        return False
 
 
 @asynccontextmanager
@@ -92,13 +89,15 @@ async def test_a_reading_that_had_begun_before_counts_for_nobody_who_came_later(
     entered, leave = asyncio.Event(), asyncio.Event()
 
     class Slow(Service):
-        async def read_on(self) -> None:
+        async def read(self, *, wait: bool) -> bool:
             self.began += 1
-            waiting = self.waiting()
+            return True
+
+        async def deal_with(self, batch: bool) -> bool:
             entered.set()
             await leave.wait()
             leave.clear()
-            self.read_all(waiting)
+            return False
 
     service = Slow()
     async with running(service):

@@ -57,6 +57,11 @@ class Tap:
     question: int
     action: Action
 
+    @property
+    def is_on_card(self) -> bool:
+        """Whether the button is one of the ask's own card."""
+        return not isinstance(self.action, Show | Use | Neither)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:

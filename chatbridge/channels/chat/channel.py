@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.surface import ChatSurface
@@ -30,7 +30,7 @@ class ChatChannel(ABC, Generic[S]):
         self._chats = chats
         self._clock = clock
         self._hold = hold
-        self._poll: PollLoop | None = None
+        self._poll: PollLoop[Any] | None = None
         self._beside = BackgroundTasks(self.name)
 
     @abstractmethod

@@ -1,203 +1,328 @@
-"""What a person taps, types or commands in a chat, applied to an ask.
+"""What a person taps, types, reacts with or commands in a chat, applied to an ask.
 
-Every channel turns its events into these calls, and shows the person what they return: the step of
-the form, or a sentence that says why there was none.
+A channel turns its events into these calls, and carries out what they return: the words for the
+person, or the step of the form, and what becomes of the message with the button.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from enum import Enum, auto
 from functools import partial
+from typing import Any, TypeVar
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
-from chatbridge.channels.chat.document import Document, Message
-from chatbridge.channels.chat.surface import CardRequest, ChatSurface
+from chatbridge.channels.chat.card import toast
+from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
+from chatbridge.channels.chat.document import Document, File, Message
+from chatbridge.channels.chat.keyboard import reaction_for
+from chatbridge.channels.chat.surface import NO_WISH, CardRequest, ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards import phrases
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import (
-    UNSENT,
-    clock_time,
-    format_end,
-    format_only_on,
-    format_time,
-)
-from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
+from chatbridge.core.errors import AskEnded, ChatbridgeError, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import allows
-from chatbridge.core.forms.typed_input import Action, Unclear, interpret, interpret_beside_buttons
+from chatbridge.core.forms.approval import TAP_IT, allows
+from chatbridge.core.forms.typed_input import (
+    Action,
+    Unclear,
+    format_approval_help,
+    interpret,
+    interpret_beside_buttons,
+    takes_text,
+)
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
+log = logging.getLogger(__name__)
+
 EARLY = "That was very quick. Tap again if you mean it."
+UNKNOWN = "This question is no longer here."
+MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
+REPLY_TO_ONE = "Reply to the question you mean."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."
+ONCE_MORE = "To react with the same again, take your reaction back first."
+"""No server takes a person's reaction twice: a tap on one's own takes it back."""
 MAX_PAST_LISTED = 10
 
 Result = form.Step | str
 """A sentence if there was no step."""
+Said = str | Document | Message
+Spawn = Callable[[Coroutine[Any, Any, object]], None]
+"""Runs what nobody has to wait for."""
+IsEarly = Callable[[Ask], Awaitable[bool]]
+"""Whether a tap came too soon after the button appeared."""
+T = TypeVar("T")
+SEND_TRIES = 6
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who did something, and where. The cursor is committed together with the effect."""
+
+    chat: ChatSurface
+    person: Person
+    cursor: ChannelState | None
+    prompt: CardRequest = NO_WISH
+    """What a button asks for that opens the keyboard."""
+
+
+class Tapped(Enum):
+    """What becomes of the message whose button was tapped."""
+
+    STAYS = auto()
+    LOSES_BUTTONS = auto()
+    GOES = auto()
+    HAS_ITS_TEXT = auto()
+    """It asked what a text is for, and goes. The text is an answer now."""
+
+
+@dataclass(frozen=True, slots=True)
 class ChatInput:
-    def __init__(self, inbox: AskActions, *, channel: str, clock: Clock, typed: bool) -> None:
-        """`typed`: also what is a button elsewhere is typed here."""
-        self._inbox = inbox
-        self._channel = channel
-        self._clock = clock
-        self._typed = typed
+    inbox: AskActions
+    _: KW_ONLY
+    channel: str
+    clock: Clock
+    typed: bool
+    """Also what is a button elsewhere is typed here."""
 
     async def find(self, ask_id: str) -> Ask | None:
         try:
-            return await self._inbox.ask(ask_id)
+            return await self.inbox.ask(ask_id)
         except UnknownAsk:
             return None
 
-    def ended(self, ask: Ask) -> str:
-        return format_ended(ask, now=self._clock.time(), typed=self._typed)
+    def _ended(self, ask: Ask) -> str:
+        return format_ended(ask, now=self.clock.time(), typed=self.typed)
 
     # ── one action ────────────────────────────────────────────────────────────────────────────────
 
     async def put(
-        self,
-        ask: Ask,
-        *actions: Action,
-        person: Person,
-        cursor: ChannelState | None,
-        beside: Sequence[ChannelState] = (),
+        self, ask: Ask, *actions: Action, by: Origin, beside: Sequence[ChannelState] = ()
     ) -> Result:
         """Apply the actions as one. `beside` is committed with them."""
         try:
             if AskAction.EXTEND in actions:
-                return await self._extend(ask, person, cursor)
+                return await self._extend(ask, by)
             if AskAction.DISCARD in actions:
-                later = await self._inbox.discard(ask.id, cursor=cursor)
-                return "Discarded." if later.discarded else self.ended(later)
+                later = await self.inbox.discard(ask.id, cursor=by.cursor)
+                return "Discarded." if later.discarded else self._ended(later)
             events = [each for each in actions if not isinstance(each, AskAction)]
-            return await self._inbox.put(
-                ask.id, *events, person=person, cursor=cursor, beside=beside
+            return await self.inbox.put(
+                ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
             )
         except AskEnded:
-            return self.ended(await self._inbox.ask(ask.id))
+            return self._ended(await self.inbox.ask(ask.id))
         except NotHere as error:
-            return format_only_on(error.channels)
+            return phrases.format_only_on(error.channels)
 
-    async def _extend(self, ask: Ask, person: Person, cursor: ChannelState | None) -> str:
-        later = await self._inbox.extend(ask.id, person=person, cursor=cursor)
-        at = clock_time(later.deadline or 0.0)
-        return (
-            f"Ends {at} now." if later.deadline != ask.deadline else f"{at} is the latest allowed."
-        )
+    async def _extend(self, ask: Ask, by: Origin) -> str:
+        later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
+        at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
+        return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
-    async def is_unsent(self, ask: Ask, actions: Sequence[Action], surface: ChatSurface) -> bool:
+    async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface) -> bool:
         """Whether they would allow something that was not shown completely yet."""
-        return ask.approval and any(map(allows, actions)) and await surface.lacks(ask)
+        return ask.approval and any(map(allows, actions)) and await chat.lacks(ask)
 
     # ── texts ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def interpret(self, ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
-        read = interpret if self._typed else _interpret_beside_buttons
-        return await off_loop(partial(read, ask, text), weight=weight_of(ask))
-
-    async def put_text(
-        self, ask: Ask, text: str, *, person: Person, cursor: ChannelState | None
-    ) -> Result:
-        """Apply a text to this ask, as it is now."""
-        meaning = await self.interpret(ask, text)
+    async def text(self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False) -> Result:
+        """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
+        written for a step that is over."""
+        said = (text or "").strip().casefold() if self.typed else ""
+        if said in ("discard", "!discard") and ask.kept and not ask.discarded:
+            discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
+            return "" if discarded.discarded else self._ended(ask)
+        if is_over(ask, may_reopen=not self.typed or said == "anyway"):
+            return self._ended(ask)
+        if text is None:
+            return notices.ONLY_TEXT
+        read = interpret if self.typed else _interpret_beside_buttons
+        meaning = await off_loop(partial(read, ask, text), weight=weight_of(ask))
+        if stale and not (self.typed and _is_for_any_step(meaning)):
+            return form.STALE
         if isinstance(meaning, Unclear):
             return meaning.why
-        return await self.put(ask, *meaning, person=person, cursor=cursor)
+        if await self._is_unsent(ask, meaning, by.chat):
+            return phrases.UNSENT
+        return await self.put(ask, *meaning, by=by)
+
+    async def use(self, ask: Ask, step: int, text: str | None, by: Origin) -> Result:
+        """Apply a text that was typed before; only now it is known which question it is for, and
+        that was at this step."""
+        if not is_over(ask, may_reopen=not self.typed):
+            if step != ask.draft.step:
+                return form.STALE
+            if not text:
+                return MESSAGE_GONE
+        return await self.text(ask, text, by)
+
+    async def clearly_meant(
+        self, surface: str, shown: CardVisibility, *, is_current: Callable[[Ask, str], bool]
+    ) -> Ask | None:
+        """The one question that waits for text now, if a text beside the cards can be for no other:
+        none here has moved on or ended since it was written. `is_current` says so of the card of an
+        ask, by its place. What the person may not have noticed is `CardVisibility`'s to say."""
+        if await any_unseen(self.inbox, surface, shown):
+            return None
+        here = await shown_on(self.inbox, surface)
+        waiting = [ask for ask, _ in here if takes_text(ask) and not (self.typed and ask.approval)]
+        if len(waiting) != 1 or not all(is_current(ask, post.place) for ask, post in here):
+            return None
+        return waiting[0]
+
+    async def asks_on(self, surface: str) -> list[Ask]:
+        """What a text beside the cards may be for, and approvals, which it is not for."""
+        return [ask for ask, _ in await shown_on(self.inbox, surface)]
+
+    async def ask_back(self, text: str, surface: str) -> Said:
+        """The question which ask a text is for, with a button for each."""
+        here = await self.asks_on(surface)
+        waiting = [ask for ask in here if takes_text(ask)]
+        takes_words = [ask for ask in here if takes_text(ask) or not ask.approval]
+        if len(waiting) > 1:
+            return notices.which_one(text, waiting)
+        if waiting or len(takes_words) == len(here) == 1:
+            return notices.use_it((waiting or here)[0])
+        if not here:
+            return notices.NOTHING_WAITS
+        return notices.open_asks(REPLY_TO_ONE if takes_words else TAP_IT.why, here)
 
     # ── buttons ───────────────────────────────────────────────────────────────────────────────────
 
     async def tap(
-        self,
-        tap: Tap,
-        ask: Ask,
-        *,
-        surface: ChatSurface,
-        person: Person,
-        typing: CardRequest,
-        cursor: ChannelState | None,
-        is_early: Callable[[], Awaitable[bool]],
-    ) -> Result:
-        """Apply a button. `typing` is the wish for a prompt; `is_early` says whether the tap came
-        too soon after the button appeared."""
-        action = tap.action
-        match action:
+        self, tap: Tap, by: Origin, *, is_early: IsEarly, written: str | None
+    ) -> tuple[str, Tapped]:
+        """Apply a button. Return what the person is told, and what becomes of the message.
+        `written` is the text that the message replies to."""
+        if isinstance(tap.action, Neither):
+            return "", Tapped.GOES
+        ask = await self.find(tap.ask_id)
+        if ask is None:
+            return UNKNOWN, Tapped.LOSES_BUTTONS
+        if isinstance(tap.action, Use):
+            result = await self.use(ask, tap.action.step, written, by)
+            then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
+            return await self._toast(ask, result), then
+        result = await self._tap(tap, ask, by, is_early)
+        asked_back = isinstance(tap.action, form.Explain | form.Rephrase)
+        return await self._toast(ask, result, asked_back=asked_back), Tapped.STAYS
+
+    async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
+        match action := tap.action:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
-            case Show() | Write() if is_over(ask, action):
-                return self.ended(ask)
+            case Show() if ask.open:
+                return await self._request(ask, CardRequest(anew=True), by.chat)
+            case Write(step=step) if not is_over(ask):
+                stale = step != ask.draft.step
+                return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
             case Show() | Write():
-                if isinstance(action, Write) and action.step != ask.draft.step:
-                    return form.STALE
-                surface.requests.add(
-                    ask.id, typing if isinstance(action, Write) else CardRequest(anew=True)
-                )
-                await self._inbox.redraw(ask.id)
-                return ""
+                return self._ended(ask)
             case AskAction():
-                return await self.put(ask, action, person=person, cursor=cursor)
+                return await self.put(ask, action, by=by)
         # Its step says as much; a card that was drawn for another question must not pass, ever.
         if ask.open and tap.question != question_shown(ask):
             return form.STALE
         # As the form is now. Who denies may be quick.
         if ask.open and getattr(action, "step", None) == ask.draft.step:
-            if ask.approval and allows(action) and await is_early():
+            if ask.approval and allows(action) and await is_early(ask):
                 return EARLY
-            if await self.is_unsent(ask, (action,), surface):
-                return UNSENT
-        step = await self.put(ask, action, person=person, cursor=cursor)
-        if isinstance(action, form.Other | form.AskExplain) and isinstance(step, form.Moved):
-            surface.requests.add(ask.id, typing)
-        return step
+            if await self._is_unsent(ask, (action,), by.chat):
+                return phrases.UNSENT
+        result = await self.put(ask, action, by=by)
+        if isinstance(action, form.Other | form.AskExplain) and isinstance(result, form.Moved):
+            by.chat.requests.add(ask.id, by.prompt)
+        return result
+
+    async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface) -> str:
+        chat.requests.add(ask.id, wish)
+        await self.inbox.redraw(ask.id)
+        return ""
+
+    async def _toast(self, ask: Ask, result: Result, *, asked_back: bool = False) -> str:
+        """By how the ask is now: it may have timed out, or lost its agent, since it was drawn."""
+        if isinstance(result, str):
+            return result
+        after = await self.inbox.ask(ask.id) if isinstance(result, form.Answered) else ask
+        told = partial(toast, ask, result, kept=after.kept, asked_back=asked_back)
+        return await off_loop(told, weight=weight_of(ask))
+
+    # ── reactions ─────────────────────────────────────────────────────────────────────────────────
+
+    async def react(
+        self,
+        emoji: str,
+        ask: Ask,
+        by: Origin,
+        *,
+        step: int | None,
+        picked: Callable[[int], Awaitable[ChannelState]],
+    ) -> str | None:
+        """Apply a reaction to the message of a step. Return what the person is told, if anything.
+        `picked` makes the note of an option that it selects."""
+        if is_over(ask):
+            return self._ended(ask)
+        if step != ask.draft.step:
+            return form.STALE.why
+        build = partial(build_card, ask, channel=self.channel)
+        card = await off_loop(build, weight=weight_of(ask))
+        key = reaction_for(card, emoji)
+        if key is None or isinstance(key.action, AskAction):
+            # Nobody should think that something was allowed, or denied.
+            return format_approval_help(card) if ask.approval else None
+        if await self._is_unsent(ask, (key.action,), by.chat):
+            return f"{phrases.UNSENT} {ONCE_MORE}"
+        beside = [await picked(key.action.option)] if isinstance(key.action, form.Toggle) else []
+        result = await self.put(ask, key.action, by=by, beside=beside)
+        if isinstance(result, form.Refused) and result != form.STALE:
+            return f"{result.why} {ONCE_MORE}"
+        return reply_to(result)
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
-    async def command(
-        self, name: str, *, surface: ChatSurface, person: Person, cursor: ChannelState | None
-    ) -> str | Document | Message | None:
+    async def command(self, name: str, by: Origin) -> Said | None:
         """What the bot says to a command, if anything."""
         match name:
             case "pending" | "cancel":
-                listed = await self._inbox.open_rows(limit=notices.LISTED_AT_MOST)
+                listed = await self.inbox.open_rows(limit=notices.LISTED_AT_MOST)
                 if name == "pending" or listed.only is None:
                     return notices.pending(listed)
-                ask = await self._inbox.ask(listed.only.id)
-                return await self._ask_to_cancel(ask, surface, person, cursor)
+                return await self._ask_to_cancel(await self.inbox.ask(listed.only.id), by)
             case "history":
-                rows = await self._inbox.past_rows(limit=MAX_PAST_LISTED)
-                return notices.history(rows, channel=self._channel)
+                rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
+                return notices.history(rows, channel=self.channel)
         return None
 
-    async def _ask_to_cancel(
-        self, ask: Ask, surface: ChatSurface, person: Person, cursor: ChannelState | None
-    ) -> str | None:
+    async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
+        anew = CardRequest(anew=True)
         if ask.approval:
-            surface.requests.add(ask.id, CardRequest(anew=True))
-            await self._inbox.redraw(ask.id)
-            channels = self._inbox.only_on(ask, self._channel)
-            return format_only_on(channels) if channels else NOT_CANCELLED
-        step = await self.put(
-            ask, form.AskCancel(step=ask.draft.step), person=person, cursor=cursor
-        )
+            await self._request(ask, anew, by.chat)
+            channels = self.inbox.only_on(ask, self.channel)
+            return phrases.format_only_on(channels) if channels else NOT_CANCELLED
+        step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
-        surface.requests.add(ask.id, CardRequest(anew=True))
+        by.chat.requests.add(ask.id, anew)
         if isinstance(step, form.Refused):  # it asks already
-            await self._inbox.redraw(ask.id)
+            await self.inbox.redraw(ask.id)
         return None
 
 
 def format_ended(ask: Ask, *, now: float, typed: bool) -> str:
     """Said to a person who comes after the end."""
     if not (typed and takes_late_answer(ask)):
-        return format_end(ask, now=now)
-    at = format_time(ask.settled_at or ask.created_at, now=now)
+        return phrases.format_end(ask, now=now)
+    at = phrases.format_time(ask.settled_at or ask.created_at, now=now)
     return f"This question ended at {at}. Reply “anyway” to leave a late answer."
 
 
@@ -208,12 +333,17 @@ def reply_to(result: Result) -> str | None:
     return result if isinstance(result, str) else None
 
 
-def is_over(ask: Ask, action: Show | Write | Use) -> bool:
-    """Whether the ask is past what this button is for. A text may still be a late answer."""
-    if isinstance(action, Show):
-        return not ask.open
-    late = takes_late_answer(ask) and (ask.draft.late or isinstance(action, Use))
-    return not (ask.open or late)
+def is_over(ask: Ask, *, may_reopen: bool = False) -> bool:
+    """Whether nothing can be said to it any more. A late answer counts once somebody has begun it,
+    or if this may begin it."""
+    return not (ask.open or (takes_late_answer(ask) and (ask.draft.late or may_reopen)))
+
+
+def _is_for_any_step(meaning: Sequence[Action] | Unclear) -> bool:
+    """More time, or a late answer: what a card offers wherever the form is."""
+    return not isinstance(meaning, Unclear) and isinstance(
+        meaning[0], AskAction | form.AnswerAnyway
+    )
 
 
 def _interpret_beside_buttons(ask: Ask, text: str) -> tuple[Action, ...]:
@@ -225,3 +355,66 @@ def _interpret_beside_buttons(ask: Ask, text: str) -> tuple[Action, ...]:
         assert isinstance(opened, form.Moved)
         ask = replace(ask, draft=opened.draft)
     return (*opening, *interpret_beside_buttons(ask, text))
+
+
+async def patiently(send: Callable[[], Awaitable[T]], clock: Clock, *, pause: float = 0.0) -> T:
+    """Send after a pause, and again after those that the service asks for. What nobody has answered
+    may have arrived: that is not sent again. :raises RetryLater:"""
+    for _ in range(SEND_TRIES - 1):
+        await clock.sleep(pause)
+        try:
+            return await send()
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            pause = error.after
+    await clock.sleep(pause)
+    return await send()
+
+
+# ── outputs ───────────────────────────────────────────────────────────────────────────────────────
+
+COMES = "It comes as a file."
+ON_ITS_WAY = "It is on its way."
+OUTPUT_GONE = "This output is no longer kept."
+EMPTY = "It printed nothing."
+NOT_SENT = "The output could not be sent. It is in the web inbox."
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """The whole output of an operation, sent as a file to the chat where somebody asked for it."""
+
+    inbox: AskActions
+    spawn: Spawn
+    _under_way: set[tuple[str, str]] = field(default_factory=set)
+
+    async def asked(
+        self,
+        operation_id: str,
+        chat: ChatSurface,
+        *,
+        send: Callable[[File], Awaitable[object]],
+        say: Callable[[str], Awaitable[object]],
+    ) -> str:
+        """What the person is told; the file follows."""
+        content = await self.inbox.output(operation_id)
+        if not content:
+            return OUTPUT_GONE if content is None else EMPTY
+        if (chat.name, operation_id) in self._under_way:
+            return ON_ITS_WAY
+        self._under_way.add((chat.name, operation_id))
+
+        async def deliver() -> None:
+            file = notices.output_file(operation_id, content)
+            try:
+                await send(file)
+                return
+            except ChatbridgeError as error:
+                log.warning("%s: %s was not sent: %s", chat.channel, file.name, error)
+            finally:
+                self._under_way.discard((chat.name, operation_id))
+            await say(NOT_SENT)  # only now: who reads it may ask again at once
+
+        self.spawn(deliver())
+        return COMES

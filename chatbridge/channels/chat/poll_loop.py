@@ -6,8 +6,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Generic, TypeVar
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
@@ -17,43 +17,44 @@ from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
+B = TypeVar("B")
 
-class PollLoop(ABC):
+
+class PollLoop(ABC, Generic[B]):
     """One round after the other, until cancelled. A round that fails is followed by a pause."""
 
-    def __init__(
-        self, channel: str, *, inbox: AskActions, clock: Clock, kind: str = "event", tries: int = 1
-    ) -> None:
-        """`kind` is what an event is called in the log; `tries`, how often one is tried that fails
-        for want of a connection."""
+    channel: str
+    kind = "event"
+    """What one is called in the log."""
+    tries = 1
+    """How often one is tried that fails for want of a connection."""
+
+    def __init__(self, inbox: AskActions, *, clock: Clock, cursor_key: str) -> None:
+        """`cursor_key` is under which the place to read on is stored."""
         self.trouble: str | None = None
-        self._channel = channel
         self._inbox = inbox
         self._clock = clock
-        self._kind = kind
-        self._tries = tries
+        self._cursor_key = cursor_key
         self._failures = 0
         self._hurry = asyncio.Event()
+        """Somebody waits, so that only what is there now should be read."""
         self._hurry.set()
         self._kick = asyncio.Event()
-        self._draining: list[asyncio.Future[None]] = []
+        self._draining: list[asyncio.Event] = []
         self._caught_up = False
         self._over = False
         self._tried: tuple[object, int] = (None, 0)
         self._doubtful: object = None
 
     @abstractmethod
-    async def read_on(self) -> None:
-        """Read once, and deal with what was read."""
+    async def read(self, *, wait: bool) -> B:
+        """Read once. With `wait` the service may hold an empty answer back."""
 
-    @property
     @abstractmethod
-    def cursor_key(self) -> str:
-        """Under which the place to read on is stored."""
+    async def deal_with(self, batch: B) -> bool:
+        """Whether there was anything in it."""
 
     async def run(self) -> None:
         """Until cancelled. :raises TokenRejected:"""
@@ -69,48 +70,32 @@ class PollLoop(ABC):
         nothing is read any more."""
         if self._over:
             return
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done = asyncio.Event()
         self._draining.append(done)
         self._hurry.set()
         self._failures = 0
         self._kick.set()
-        await done
+        await done.wait()
 
-    # ── inside a round ────────────────────────────────────────────────────────────────────────────
-
-    @property
-    def hurried(self) -> bool:
-        """Whether somebody waits, so that only what is there now should be read."""
-        return self._hurry.is_set()
-
-    def waiting(self) -> Sequence[asyncio.Future[None]]:
-        """Who waits, as of now: what is read from now on counts for them."""
-        return list(self._draining)
-
-    async def unless_hurried(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What a long request returns; None if somebody came who cannot wait for it. They get
-        what is there by a request of its own: the connection of a machine that slept may be dead
-        without anybody having noticed."""
-        return await race(work, self._hurry.wait())
-
-    async def rest(self, *, until: float) -> None:
-        """Until this monotonic time, or until somebody cannot wait."""
-        if (pause := until - self._clock.monotonic()) > 0:
-            await self.unless_hurried(self._clock.sleep(pause))
-
-    def read_all(self, waiting: Sequence[asyncio.Future[None]]) -> None:
-        """All that the service had when they began to wait has been dealt with."""
-        # A hub that starts waits for its first reading, and may say so a moment too late.
-        self._drained(waiting if self._caught_up else self._draining)
-        self._caught_up = True
-
-    def works(self) -> None:
+    async def read_on(self) -> None:
+        """One round."""
+        waiting = list(self._draining)  # what is read from now on counts for them
+        if self._hurry.is_set():
+            batch: B | None = await self.read(wait=False)
+        else:
+            # Who comes now gets what is there by a request of its own: the connection of a machine
+            # that slept may be dead without anybody having noticed.
+            batch = await race(self.read(wait=True), self._hurry.wait())
+        if batch is None:
+            return
+        if not await self.deal_with(batch):
+            # A hub that starts waits for its first reading, and may say so a moment too late.
+            self._drained(waiting if self._caught_up else self._draining)
+            self._caught_up = True
         if self.trouble is not None:
-            log.info("%s works again", self._channel)
+            log.info("%s works again", self.channel)
         self.trouble = None
         self._failures = 0
-
-    # ── between rounds ────────────────────────────────────────────────────────────────────────────
 
     async def _round(self) -> None:
         try:
@@ -118,14 +103,14 @@ class PollLoop(ABC):
         except TokenRejected:
             raise
         except StoreError as error:
-            await self._pause(f"{self._channel}: nothing is read: {error}")
+            await self._pause(f"{self.channel}: nothing is read: {error}")
         except RetryLater as error:
             if error.after is None:
                 # A long request would hide for a minute that it works again.
                 self._hurry.set()
             await self._pause(str(error), at_least=error.after or 0.0)
         except ChatbridgeError as error:
-            await self._pause(f"{self._channel}: {error}")
+            await self._pause(f"{self.channel}: {error}")
 
     async def _pause(self, trouble: str, *, at_least: float = 0.0) -> None:
         if trouble != self.trouble:
@@ -136,31 +121,26 @@ class PollLoop(ABC):
         self._kick.clear()
         await race(self._clock.sleep(max(pause, at_least)), self._kick.wait())
 
-    def _drained(self, waiting: Sequence[asyncio.Future[None]]) -> None:
+    def _drained(self, waiting: Sequence[asyncio.Event]) -> None:
         for done in waiting:
-            if not done.done():  # cancelled: nobody waits any more
-                done.set_result(None)
-        self._draining = [done for done in self._draining if not done.done()]
+            done.set()
+        self._draining = [done for done in self._draining if not done.is_set()]
         if not self._draining:
             self._hurry.clear()
 
     # ── the cursor ────────────────────────────────────────────────────────────────────────────────
 
     async def stored_cursor(self) -> ChannelState | None:
-        return await self._inbox.note(self._channel, self.cursor_key)
+        return await self._inbox.note(self.channel, self._cursor_key)
 
     def cursor(self, value: str) -> ChannelState:
         now = self._clock.time()
-        return ChannelState(channel=self._channel, key=self.cursor_key, value=value, at=now)
+        return ChannelState(channel=self.channel, key=self._cursor_key, value=value, at=now)
 
     # ── one event ─────────────────────────────────────────────────────────────────────────────────
 
     async def process(
-        self,
-        name: object,
-        take: Callable[[], Awaitable[None]],
-        *,
-        committed: Callable[[str], bool],
+        self, name: object, take: Callable[[], Awaitable[None]], *, committed: Callable[[str], bool]
     ) -> bool:
         """False: it was given up for want of a connection. `committed` is asked, with the stored
         cursor, if storing it has failed before: perhaps only something after the effect did.
@@ -180,19 +160,18 @@ class PollLoop(ABC):
         except StoreError:
             self._doubtful = name
             raise
-        except RetryLater as error:
-            if self.may_be_tried_again(name):
-                raise
-            log.warning("%s: %s %s was passed over: %s", self._channel, self._kind, name, error)
-            return False
         except ChatbridgeError as error:
-            log.warning("%s: %s %s was passed over: %s", self._channel, self._kind, name, error)
+            is_away = isinstance(error, RetryLater)
+            if is_away and self.may_be_tried_again(name):
+                raise
+            log.warning("%s: %s %s was passed over: %s", self.channel, self.kind, name, error)
+            return not is_away
         except Exception:
-            log.exception("%s: %s %s was passed over", self._channel, self._kind, name)
+            log.exception("%s: %s %s was passed over", self.channel, self.kind, name)
         return True
 
     def may_be_tried_again(self, name: object) -> bool:
         """Said of one that has failed. Only the last one's tries are counted."""
         known, count = self._tried
         self._tried = (name, count + 1 if known == name else 1)
-        return self._tried[1] < self._tries
+        return self._tried[1] < self.tries

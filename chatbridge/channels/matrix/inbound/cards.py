@@ -20,30 +20,24 @@ class Target:
     step: int | None
     """The step that the message was drawn for; None for the thread as a whole."""
     root: str
-    post: Post | None
+    place: CardMessages | None
     """None while it has not been noted where the card is."""
-    unnoted: str | None = None
-    """The message, if it has not been noted."""
-
-    @property
-    def place(self) -> CardMessages | None:
-        return from_text(self.post.place) if self.post is not None else None
 
 
+@dataclass(frozen=True, slots=True)
 class Cards:
-    def __init__(self, api: Api, inbox: AskActions, *, input: ChatInput) -> None:
-        self._api = api
-        self._inbox = inbox
-        self._input = input
+    api: Api
+    inbox: AskActions
+    input: ChatInput
 
     async def at(self, event: str, chat: Chat) -> Target | None:
         """The ask that this message of ours shows, or showed, a step of."""
-        post = await self._inbox.post_at(event, surface=chat.name)
-        ask = await self._input.find(post.ask_id) if post is not None else None
+        post = await self.inbox.post_at(event, surface=chat.name)
+        ask = await self.input.find(post.ask_id) if post is not None else None
         if post is not None and ask is not None and (found := _noted(event, ask, post)):
             return found
-        trusted = await self.our_event(event, chat)
-        return await self._unnoted(trusted, chat) if trusted is not None else None
+        ours = await self.our_event(event, chat)
+        return await self._note(ours, chat) if ours is not None else None
 
     async def meant_by(self, message: RoomEvent, chat: Chat) -> Target | None:
         """The ask that somebody's message is for: a reply says so, else its thread does. People who
@@ -54,76 +48,59 @@ class Cards:
             found = await self.at(about.reply_to, chat)
             if found is not None:
                 return found
-            trusted = await self.our_event(about.reply_to, chat)
-            if trusted is None:
+            ours = await self.our_event(about.reply_to, chat)
+            if ours is None:
                 return None
-            beside = relation(trusted.content)  # a reminder, or something that the bot said
+            beside = relation(ours.content)  # a reminder, or something that the bot said
             thread = beside.event if beside.kind == "m.thread" else None
         found = await self.at(thread, chat) if thread is not None else None
         if found is None or found.place is None:  # there is only the root
             return found
         return replace(found, step=None)
 
-    async def _unnoted(self, event: RoomEvent, chat: Chat) -> Target | None:
-        """A card that was sent, while the hub did not live to note it: it says itself what it
-        is. One that was noted since somebody looked is as it was noted."""
-        made, about = mark(event.content), relation(event.content)
-        if made is None or about.kind == "m.replace":
-            return None
-        ask = await self._input.find(made.ask_id)
-        if ask is None:
-            return None
-        root = about.event if about.kind == "m.thread" and about.event else event.id
-        post = await self._inbox.post(ask.id, surface=chat.name)
-        found = _noted(event.id, ask, post) if post is not None else None
-        return found or Target(ask=ask, step=made.step, root=root, post=post, unnoted=event.id)
-
-    async def adopt(self, found: Target, chat: Chat) -> None:
-        """Before somebody's tap or words count: a card that has never been noted would otherwise
-        stay as it is for ever, because an ended ask is not posted again."""
-        ask, event = found.ask, found.unnoted
-        if event is None or chat.room is None or found.step != ask.draft.step:
-            return
-        at = min(ask.draft.at, len(ask.questions) - 1)
-        part = Part(event=event, step=ask.draft.step, view=ask.draft.view, at=at, shows="")
-        place = found.place
-        if place is None and event != found.root:
-            return
-        place = place.having(part) if place else CardMessages(room=chat.room, parts=(part,))
-        revision = found.post.revision if found.post is not None else 0
-        adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=revision)
-        await self._inbox.adopt(adopted, over=found.post, handles=(event,))
-
     async def returned(self, event: RoomEvent, chat: Chat) -> None:
         """A message of ours has come back in the timeline. A card is noted by whoever sent it; if
-        they did not live, or get an answer, to do so, it is noted here. An ask that ends before it
-        is sent again is not posted any more, and its card would stay a question for ever."""
-        about = relation(event.content)
-        if mark(event.content) is None or about.kind == "m.replace" or event.redacted:
-            return
-        if await self._inbox.post_at(event.id, surface=chat.name) is not None:
-            return
-        found = await self._unnoted(event, chat)
-        if found is None or found.unnoted is None or chat.room is None or found.step is None:
-            return
-        ask, place = found.ask, found.place
-        root = event.id == found.root
-        if (place is None) is not root or (ask.open and not root and found.step != ask.draft.step):
-            return
-        at = 0 if root else min(ask.draft.at, len(ask.questions) - 1)
-        view = View.QUESTION if root else ask.draft.view
-        part = Part(event=event.id, step=found.step, view=view, at=at, shows=_digest(event))
-        place = place.having(part) if place else CardMessages(room=chat.room, parts=(part,))
-        adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=0)
-        noted = await self._inbox.adopt(adopted, over=found.post, handles=(event.id,))
-        if noted:  # an ask that has ended meanwhile was not shown: there was no card to change
-            await self._inbox.show_again(ask.id)
+        they did not live, or get an answer, to do so, it is noted here."""
+        if await self.inbox.post_at(event.id, surface=chat.name) is None:
+            await self._note(event, chat)
 
     async def our_event(self, event: str, chat: Chat) -> RoomEvent | None:
         """Only what the bot itself has sent is believed."""
         assert chat.room is not None
-        found = await self._api.event(chat.room, event)
-        return found if found is not None and found.sender == self._api.user_id else None
+        found = await self.api.event(chat.room, event)
+        return found if found is not None and found.sender == self.api.user_id else None
+
+    async def _note(self, event: RoomEvent, chat: Chat) -> Target | None:
+        """Note a card that was sent, while the hub did not live to note it: it says itself what it
+        is. An ask that ends before it is sent again is not posted any more, and its card would stay
+        a question for ever. One that was noted since somebody looked is as it was noted."""
+        made, about = mark(event.content), relation(event.content)
+        if made is None or about.kind == "m.replace" or event.redacted:
+            return None
+        ask = await self.input.find(made.ask_id)
+        if ask is None:
+            return None
+        post = await self.inbox.post(ask.id, surface=chat.name)
+        if post is not None and (found := _noted(event.id, ask, post)):
+            return found
+        root = about.event if about.kind == "m.thread" and about.event else event.id
+        place = from_text(post.place) if post is not None else None
+        is_root, is_current = event.id == root, made.step == ask.draft.step
+        if (place is None) is is_root and (is_root or is_current or not ask.open):
+            old = is_root and not is_current
+            part = Part(
+                event=event.id,
+                step=made.step,
+                view=View.QUESTION if old else ask.draft.view,
+                at=0 if old else min(ask.draft.at, len(ask.questions) - 1),
+                shows=_digest(event),
+            )
+            place = place.having(part) if place else CardMessages(room=event.room, parts=(part,))
+            adopted = Post(ask_id=ask.id, surface=chat.name, place=to_text(place), revision=0)
+            if await self.inbox.adopt(adopted, over=post, handles=(event.id,)):
+                # If it has ended meanwhile it was not shown: there was no card to change.
+                await self.inbox.show_again(ask.id)
+        return Target(ask=ask, step=made.step, root=root, place=place)
 
 
 def _noted(event: str, ask: Ask, post: Post) -> Target | None:
@@ -131,7 +108,7 @@ def _noted(event: str, ask: Ask, post: Post) -> Target | None:
     part = place.part(event) if place is not None else None
     if place is None or part is None:
         return None
-    return Target(ask=ask, step=part.step, root=place.root.event, post=post)
+    return Target(ask=ask, step=part.step, root=place.root.event, place=place)
 
 
 def _digest(event: RoomEvent) -> str:

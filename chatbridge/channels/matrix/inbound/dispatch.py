@@ -1,77 +1,70 @@
-"""What comes in: each event goes to the part that it is for, or to nobody.
+"""Turns events into what the chat kit knows: a reaction, a text. Carries out its replies.
 
 A stranger's events end here, without an effect and without an answer.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
-from chatbridge.channels.chat.inbound import ChatInput
-from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.card_visibility import answerable
+from chatbridge.channels.chat.inbound import ChatInput, Origin, Spawn, reply_to
+from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
-from chatbridge.channels.matrix.inbound.cards import Cards
-from chatbridge.channels.matrix.inbound.replies import Replies, Spawn
-from chatbridge.channels.matrix.inbound.taps import Taps
-from chatbridge.channels.matrix.inbound.texts import Texts
-from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
+from chatbridge.channels.matrix.inbound.cards import Cards, Target
+from chatbridge.channels.matrix.inbound.replies import Replies, from_content
 from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
+from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
-from chatbridge.core.model import ChannelState
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut
+from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
+HELP = ("!help", "help")
+GONE = "Your message is no longer there. Reply to the question you mean."
+_QUOTE = re.compile(r"\A> <@[^>\n]*>.*\n(?:>.*\n)*\n")
+"""What older clients put before a reply: the message that it replies to."""
 
+
+@dataclass
 class Receiver:
-    def __init__(
-        self,
-        api: Api,
-        inbox: AskActions,
-        *,
-        chats: Sequence[Chat],
-        people: Allowlist[str],
-        own_events: OwnEvents,
-        clock: Clock,
-        spawn: Spawn,
-        reactions: bool,
-        replaced: Callable[[Chat, RoomEvent], Awaitable[None]],
-    ) -> None:
-        """`replaced` is told of a room that has a successor."""
-        self._api = api
-        self._inbox = inbox
-        self._chats = chats
-        self._people = people
-        self._own_events = own_events
-        self._replaced = replaced
-        self._replies = replies = Replies(api, clock=clock, spawn=spawn)
-        self._input = ChatInput(inbox, channel="matrix", clock=clock, typed=True)
-        self._cards = cards = Cards(api, inbox, input=self._input)
-        self._texts = Texts(
-            api, inbox, input=self._input, cards=cards, own_events=own_events, replies=replies
+    api: Api
+    inbox: AskActions
+    _: KW_ONLY
+    chats: Sequence[Chat]
+    people: Allowlist[str]
+    own_events: OwnEvents
+    clock: Clock
+    spawn: Spawn
+    reactions: bool
+    replaced: Callable[[Chat, RoomEvent], Awaitable[None]]
+    """Told of a room that has a successor."""
+
+    def __post_init__(self) -> None:
+        self._input = ChatInput(self.inbox, channel="matrix", clock=self.clock, typed=True)
+        self._cards = Cards(self.api, self.inbox, self._input)
+        self._replies = replies = Replies(self.api, self.clock, self.spawn, self.reactions)
+        self.unreadable = Unreadable(
+            self.api, self.inbox, clock=self.clock, replies=replies, take=self._take_late
         )
-        self._plain = UnaddressedMessages(
-            api,
-            inbox,
-            input=self._input,
-            own_events=own_events,
-            clock=clock,
-            replies=replies,
-            reactions=reactions,
-        )
-        self._taps = Taps(
-            api, inbox, input=self._input, cards=cards, plain=self._plain, replies=replies
-        )
-        self.unreadable = Unreadable(api, inbox, clock=clock, replies=replies, take=self._take_late)
+        self._began = self.clock.time()
+        self._old: dict[str, tuple[RoomEvent, Chat]] = {}
+        """The last message in each room that was written while no hub was there."""
 
     def coming(self, events: Sequence[RoomEvent]) -> None:
         """What `take` will be given next."""
         self.unreadable.coming(events)
-        self._own_events.coming(e.id for e in events if e.sender == self._api.user_id)
+        self.own_events.coming(e.id for e in events if e.sender == self.api.user_id)
 
     async def take(self, event: RoomEvent, cursor: ChannelState | None) -> None:
         """Deal with one event. The cursor is committed together with an effect on an ask.
@@ -79,44 +72,53 @@ class Receiver:
         :raises StoreError: it has to be taken again.
         :raises RetryLater: likewise.
         """
-        if event.sender == self._api.user_id:
-            self._own_events.passed(event.id)
-            for each in self._chats:  # a room's successor may be its chat's already
-                each.visibility.came_back(event.id)
-            if (own := self._chat(event.room)) is not None:
-                await self._cards.returned(event, own)
-            return
         chat = self._chat(event.room)
-        if chat is None or event.type == "m.room.member" or not self._people.allows(event.sender):
+        if event.sender == self.api.user_id:
+            self.own_events.passed(event.id)
+            for each in self.chats:  # a room's successor may be its chat's already
+                each.visibility.came_back(event.id)
+            if chat is not None:
+                await self._cards.returned(event, chat)
+            return
+        if chat is None or event.type == "m.room.member" or not self.people.allows(event.sender):
             return
         if event.unreadable:
             found = await self._cards.meant_by(event, chat)
-            ask = found.ask if found is not None else None
-            step = ask.draft.step if ask is not None else None
-            await self.unreadable.hold(event, ask=ask.id if ask else None, step=step)
+            await self.unreadable.hold(event, ask=found.ask if found is not None else None)
             return
+        name = display_name(self.api.name_of(event.room, event.sender), event.sender)
+        person = Person(name=name, channel="matrix", place=event.sender)
+        by = Origin(chat=chat, person=person, cursor=cursor)
         match event.type:
             case "m.reaction":
-                await self._taps.take(event, chat, cursor)
+                await self._reaction(event, chat, by)
             case "m.room.redaction":
-                await self._taps.take_back(event, chat, cursor)
+                await self._taken_back(event, chat, by)
             case "m.room.message" if _is_new(event):
-                if not await self._texts.take(event, chat, cursor):
-                    await self._plain.take(event, chat, cursor)
+                if found := await self._cards.meant_by(event, chat):
+                    stale = self._is_stale(found)
+                    result = await self._input.text(found.ask, _text_of(event), by, stale=stale)
+                    self._replies.say(reply_to(result), to=event, root=found.root)
+                elif _is_plain(event) and chat.viewer is not None:
+                    await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
-                await self._replaced(chat, event)
+                await self.replaced(chat, event)
             case _:
                 pass
 
     def given_up(self, event: RoomEvent) -> None:
         """It could not be dealt with, however often it was tried."""
-        if self._chat(event.room) is not None and self._people.allows(event.sender):
+        if self._chat(event.room) is not None and self.people.allows(event.sender):
             self._replies.say(notices.failed(), to=event)
 
     async def after(self, *, keys: bool) -> None:
-        """After each batch; with some, keys may have come."""
-        await self._plain.settle()
-        for chat in self._chats:
+        """After each batch; with some, keys may have come. Of many messages from a time without a
+        hub, only the last is asked about, and only if something waits."""
+        for event, chat in self._old.values():
+            if any(not ask.approval for ask in await self._input.asks_on(chat.name)):
+                await self._ask_back(event, chat)
+        self._old.clear()
+        for chat in self.chats:
             chat.visibility.read_on()
         if keys:
             await self.unreadable.try_again()
@@ -125,20 +127,138 @@ class Receiver:
         """A message that could not be read when it came. It counts for what was asked then."""
         if held.ask is None:
             chat = self._chat(event.room)
-            if chat is not None and _is_new(event):
-                await self._plain.take_late(event, chat)
+            if chat is not None and chat.viewer is not None and _is_new(event) and _is_plain(event):
+                await self._ask_back(event, chat)  # other questions may have come since
             return
-        ask = await self._inbox.ask(held.ask)
+        ask = await self.inbox.ask(held.ask)
         if ask.draft.step != held.step and (ask.open or takes_late_answer(ask)):
             self._replies.say(form.STALE.why, to=event)
         else:
             await self.take(event, left)
 
     def _chat(self, room: str) -> Chat | None:
-        return next((chat for chat in self._chats if chat.room == room), None)
+        return next((chat for chat in self.chats if chat.room == room), None)
+
+    # ── texts ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_stale(self, found: Target) -> bool:
+        """Whether a message was written for a step that is over."""
+        step = found.ask.draft.step
+        if found.step is not None:
+            return found.step != step
+        assert found.place is not None, "a thread as a whole is known by where its messages are"
+        newest = found.place.newest
+        # The form has moved on, and what shows that was not there yet when this was written. The
+        # thread's own root was, whether or not it has come back to us.
+        ahead = newest.event != found.root and self.own_events.is_ahead(newest.event)
+        return newest.step != step or ahead
+
+    async def _beside(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
+        """A message that is neither a reply nor in a thread, in a room that is one person's alone:
+        an answer if only one question can be meant, else a question back, which one tap answers."""
+        if event.at < self._began:
+            self._old[event.room] = (event, chat)
+        elif (_text_of(event) or "").strip().casefold() in HELP:
+            self._replies.say(notices.help_text(reactions=self.reactions), to=event)
+        elif only := await self._clearly_meant(chat):
+            told = reply_to(await self._input.text(only, _text_of(event), by))
+            self._replies.say(told, to=event)
+        else:
+            await self._ask_back(event, chat)
+
+    async def _clearly_meant(self, chat: Chat) -> Ask | None:
+        shown_cards = chat.visibility.shown_cards
+        only = await self._input.clearly_meant(chat.name, shown_cards, is_current=self._is_current)
+        return None if only is None or chat.visibility.is_ambiguous(than=only) else only
+
+    def _is_current(self, ask: Ask, place: str) -> bool:
+        """Whether the room showed the ask as it is now when what is being read was written."""
+        card = from_text(place)
+        if card is None or card.newest.step != ask.draft.step:
+            return False
+        return not self.own_events.is_ahead(card.newest.event)
+
+    async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
+        """A message beside the cards allows nothing, and denies nothing."""
+        here = await self._input.asks_on(chat.name)
+        questions = [ask for ask in here if not ask.approval]
+        if questions:
+            asks = [ask for ask in questions if takes_text(ask)] or questions
+            self.spawn(self._replies.ask_back(asks, to=event))
+        else:
+            told = notices.on_its_card() if here else notices.nothing_waits()
+            self._replies.say(told, to=event)
+
+    # ── reactions ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _reaction(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
+        about, emoji = relation(event.content), relation(event.content).key or ""
+        if about.kind != "m.annotation" or about.event is None or not is_shortcut(emoji):
+            return  # people react to everything with anything
+        found = await self._cards.at(about.event, chat)
+        if found is not None:
+            picked = partial(chat.picks.with_one, found.ask, about.event, event.id)
+            told = await self._input.react(emoji, found.ask, by, step=found.step, picked=picked)
+            self._replies.say(told, to=event, root=found.root)
+        elif asked := await self._cards.our_event(about.event, chat):
+            await self._use(event, emoji, asked, by)
+
+    async def _use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, by: Origin) -> None:
+        """A tap on the bot's question which ask a message is for."""
+        made = from_content(asked.content)
+        chosen = made.chosen(emoji) if made is not None else None
+        if made is None or chosen is None:
+            return
+        written = await self.api.event(tap.room, made.text)
+        text = _text_of(written) if written is not None and written.sender == tap.sender else None
+        if written is None or not text:
+            self._replies.say(GONE, to=tap)
+        elif ask := await self._input.find(chosen[0]):
+            told = reply_to(await self._input.use(ask, chosen[1], text, by))
+            self.spawn(self._replies.take_away(asked))
+            self._replies.say(told, to=written)
+
+    async def _taken_back(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
+        """A person removes something: a reaction of theirs, or a message of ours."""
+        if event.redacts is None:
+            return
+        for ask in await answerable(self.inbox):
+            post = await self.inbox.post(ask.id, surface=chat.name)
+            place = from_text(post.place) if post is not None else None
+            if place is None:
+                continue
+            if place.part(event.redacts) is not None:
+                await chat.lost(ask, event.redacts)
+                await self.inbox.redraw(ask.id)
+                return
+            picks = dict(await chat.picks.of(ask, place.newest.event))
+            option = picks.pop(event.redacts, None)
+            if option is not None:
+                left = await chat.picks.without(ask, place.newest.event, event.redacts)
+                if option in picks.values():
+                    await self.inbox.remember(left)  # somebody else has picked it, too
+                    return
+                off = form.Toggle(step=ask.draft.step, option=option, on=False)
+                # Where the ask has ended, it was on when the answer was sent.
+                await self._input.put(ask, off, by=by, beside=(left,))
+                return
 
 
 def _is_new(message: RoomEvent) -> bool:
     """Neither removed, nor a correction of what has been dealt with, nor another bot's."""
     edit = relation(message.content).kind == "m.replace"
     return not (message.redacted or edit or message.content.get("msgtype") == "m.notice")
+
+
+def _is_plain(message: RoomEvent) -> bool:
+    """A text that is neither a reply nor in a thread."""
+    about = relation(message.content)
+    return about.kind is None and about.reply_to is None and _text_of(message) is not None
+
+
+def _text_of(event: RoomEvent) -> str | None:
+    """What somebody has typed; None for a picture, a request to verify, …"""
+    kind, body = event.content.get("msgtype"), event.content.get("body")
+    if kind not in ("m.text", "m.emote") or not isinstance(body, str):
+        return None
+    return _QUOTE.sub("", body, count=1) if relation(event.content).reply_to else body

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.matrix.client.api import Api
@@ -39,39 +40,31 @@ class Cursor:
     since: str | None
     done: set[str] = field(default_factory=set)
     """Events after `since` that have been dealt with."""
-    _listed: str = ""
-    """The same as JSON: after a long gap there are thousands, and it is needed for each."""
+    _listed: list[str] = field(init=False)
+    """The same as JSON: after a long gap there are thousands, and they are needed for each."""
+
+    def __post_init__(self) -> None:
+        self._listed = [json.dumps(event) for event in self.done]
 
     def add(self, event: str) -> None:
-        self._listed = self._with(event)
         self.done.add(event)
+        self._listed.append(json.dumps(event))
 
     def to_text(self, *more: str) -> str:
-        listed = self._with(*more) if more else self._listed
+        listed = ",".join((*self._listed, *map(json.dumps, more)))
         return f'{{"since":{json.dumps(self.since)},"done":[{listed}]}}'
 
-    def _with(self, *events: str) -> str:
-        return ",".join((*filter(None, (self._listed,)), *map(json.dumps, events)))
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noted:
-    since: str | None
-    done: tuple[str, ...] = ()
-
-
-_read = reader(Noted)
+_read = reader(Cursor)
 
 
 def _cursor_from(text: str) -> Cursor:
-    found = _read(text) or Noted(since=None)
-    cursor = Cursor(since=found.since)
-    for event in found.done:
-        cursor.add(event)
-    return cursor
+    return _read(text) or Cursor(since=None)
 
 
-class Poll(PollLoop):
+class Poll(PollLoop[Batch]):
+    channel, tries = "matrix", TRIES
+
     def __init__(
         self,
         api: Api,
@@ -86,7 +79,7 @@ class Poll(PollLoop):
     ) -> None:
         """`take` deals with one event; `coming` is told of all those that it will be given next;
         `after` is called after each batch; `given_up` is told what could not be dealt with."""
-        super().__init__("matrix", inbox=inbox, clock=clock, tries=TRIES)
+        super().__init__(inbox, clock=clock, cursor_key=f"since:{api.user_id}")
         self._api = api
         self._take = take
         self._coming = coming
@@ -95,14 +88,9 @@ class Poll(PollLoop):
         self._given_up = given_up
         self._cursor = Cursor(since=None)
         self._held: Batch | None = None
-        """Read, but not yet dealt with."""
-        self._missed: dict[str, tuple[RoomEvent, ...]] = {}
+        """The first one, until it is dealt with."""
         self._keys = True
         """Some may have come that nothing has been read with yet: also to the hub before this."""
-
-    @property
-    def cursor_key(self) -> str:
-        return f"since:{self._api.user_id}"
 
     async def begin(self) -> None:
         """Find out where to read on, and how the rooms are. On the first start with an account,
@@ -126,34 +114,24 @@ class Poll(PollLoop):
         invites = dict.fromkeys((*batch.invites, *await self._api.invites()))
         self._held = replace(batch, invites=tuple(invites))
 
-    async def read_on(self) -> None:
-        """One request, unless there is still something to be dealt with."""
-        waiting = self.waiting()
-        if self._held is None:
-            wait = 0.0 if self.hurried else WAIT
-            reading = self._api.sync(self._cursor.since, wait=wait)
-            self._held = await (self.unless_hurried(reading) if wait else reading)
-            if self._held is None:
-                return
-        batch = self._held
+    async def read(self, *, wait: bool) -> Batch:
+        return self._held or await self._api.sync(self._cursor.since, wait=WAIT if wait else 0.0)
+
+    async def deal_with(self, batch: Batch) -> bool:
         await self._api.keep_keys()
+        self._keys = self._keys or batch.keys
         try:
-            await self._deal_with(batch)
+            await self._take_all(batch)
         except RetryLater:
             if self._cursor.since is not None:  # else it would be another first reading
                 self._held = None  # so that a server that is away costs no event its tries
-                self._missed.clear()
             raise
         self._held = None
-        self._missed.clear()
-        self._keys = self._keys or batch.keys
         await self._after(replace(batch, keys=self._keys))
         self._keys = False
-        if not any(timeline.events for timeline in batch.timelines):
-            self.read_all(waiting)
-        self.works()
+        return any(timeline.events for timeline in batch.timelines)
 
-    async def _deal_with(self, batch: Batch) -> None:
+    async def _take_all(self, batch: Batch) -> None:
         for invite in batch.invites:
             try:
                 await self._invited(invite)
@@ -177,32 +155,24 @@ class Poll(PollLoop):
 
     async def _whole(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
         """With what the server left out, and without what was there before the bot."""
-        if timeline.room not in self._missed:
-            self._missed[timeline.room] = await self._left_out(timeline)
-        events = (*self._missed[timeline.room], *timeline.events)
-        for i in range(len(events) - 1, -1, -1):
-            if self._is_our_join(events[i]):
-                return events[i + 1 :]
-        return events
-
-    async def _left_out(self, timeline: Timeline) -> tuple[RoomEvent, ...]:
-        since, start = self._cursor.since, timeline.start
-        if not timeline.limited or since is None or start is None:
-            return ()
-        if any(self._is_our_join(event) for event in timeline.events):
-            return ()
-        found: tuple[RoomEvent, ...] = ()
-        for _ in range(FAR_BACK):
+        events, since = timeline.events, self._cursor.since
+        start = timeline.start if timeline.limited else None
+        for pages in count():
+            joined = [i for i, event in enumerate(events, 1) if self._is_our_join(event)]
+            if joined:
+                return events[joined[-1] :]
+            if start is None or since is None:
+                return events
+            if pages == FAR_BACK:
+                break
             try:
                 page, start = await self._api.before(timeline.room, start, until=since)
             except (ChatRefused, Rejected) as error:
                 log.warning("matrix: what was missed in %s is not read: %s", timeline.room, error)
-                return found
-            found = (*page, *found)
-            if start is None or any(self._is_our_join(event) for event in page):
-                return found
+                return events
+            events = (*page, *events)
         log.warning("matrix: not everything that was missed in %s is read", timeline.room)
-        return found
+        return events
 
     def _is_our_join(self, event: RoomEvent) -> bool:
         """Not every change of the bot's name is one."""

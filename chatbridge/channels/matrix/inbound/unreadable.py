@@ -14,7 +14,7 @@ from chatbridge.channels.matrix.inbound.replies import Replies
 from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater, StoreError, TokenRejected
-from chatbridge.core.model import ChannelState
+from chatbridge.core.model import Ask, ChannelState
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
@@ -60,13 +60,12 @@ class Unreadable:
             if found := await self.api.event(room, event):
                 self.replies.spawn(self._hint(found))
 
-    async def hold(self, event: RoomEvent, *, ask: str | None, step: int | None) -> None:
-        held = self._held.setdefault(event.room, {})
-        held[event.id] = Held(event=event.id, at=self.clock.time(), ask=ask, step=step)
-        for old in [each for each in held.values() if not self._is_recent(each)]:
-            del held[old.event]
-        while len(held) > KEPT:
-            del held[next(iter(held))]
+    async def hold(self, event: RoomEvent, *, ask: Ask | None) -> None:
+        step = ask.draft.step if ask else None
+        new = Held(event=event.id, at=self.clock.time(), ask=ask.id if ask else None, step=step)
+        known = [each for each in self._held.get(event.room, {}).values() if self._is_recent(each)]
+        held = {each.event: each for each in [*known, new][-KEPT:]}
+        self._held[event.room] = held
         await self.inbox.remember(self._noted(event.room, held.values()))
         self.replies.spawn(self._hint(event))
 
@@ -79,23 +78,20 @@ class Unreadable:
         """A key may have come."""
         for room, held in self._held.items():
             for each in list(held.values()):
-                found = await self.api.event(room, each.event)
-                if found is not None and found.unreadable:
+                event = await self.api.event(room, each.event)
+                if event is not None and event.unreadable:
                     continue
                 left = self._noted(room, [other for other in held.values() if other is not each])
-                if found is not None:
-                    await self._take_late(found, each, left)
+                try:
+                    if event is not None:
+                        await self.take(event, each, left)
+                except (RetryLater, StoreError, TokenRejected):
+                    raise
+                except Exception:
+                    # It would fail again whenever keys come, and at every start.
+                    log.exception("matrix: event %s was passed over", each.event)
                 held.pop(each.event, None)
                 await self.inbox.remember(left)
-
-    async def _take_late(self, event: RoomEvent, held: Held, left: ChannelState) -> None:
-        try:
-            await self.take(event, held, left)
-        except (RetryLater, StoreError, TokenRejected):
-            raise
-        except Exception:
-            # It would fail again whenever keys come, and at every start.
-            log.exception("matrix: event %s was passed over", event.id)
 
     async def _hint(self, event: RoomEvent) -> None:
         await self.clock.sleep(GRACE)

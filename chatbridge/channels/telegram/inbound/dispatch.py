@@ -1,4 +1,4 @@
-"""Routes each update to the part that it is for: a tap, a command, a text.
+"""Turns updates into what the chat kit knows: a tap, a command, a text. Carries out its replies.
 
 A stranger's updates end here, without an effect and without an answer, unless they bring a code
 that somebody at the terminal waits for.
@@ -6,58 +6,70 @@ that somebody at the terminal waits for.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
-from telegram import CallbackQuery, Message, Update
+from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
-from chatbridge.channels.chat.inbound import ChatInput
-from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.telegram.client.api import Api
-from chatbridge.channels.telegram.inbound.replies import (
-    Replies,
+from chatbridge.channels.chat.callback_data import Output, decode
+from chatbridge.channels.chat.document import File, paragraph
+from chatbridge.channels.chat.document import Message as Note
+from chatbridge.channels.chat.inbound import (
+    UNKNOWN,
+    ChatInput,
+    Origin,
+    Outputs,
+    Said,
     Spawn,
-    claim_of,
-    person_of,
-    replied_to,
+    Tapped,
+    patiently,
+    reply_to,
 )
-from chatbridge.channels.telegram.inbound.taps import Taps
-from chatbridge.channels.telegram.inbound.texts import Texts
+from chatbridge.channels.chat.notices import ONLY_TEXT
+from chatbridge.channels.chat.people import Allowlist, display_name
+from chatbridge.channels.chat.surface import CardRequest
+from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.client.errors import Rejected
+from chatbridge.channels.telegram.inbound.cards import Cards, is_current
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.telegram.render.card import draw
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.model import ChannelState
-from chatbridge.core.pairing import Pairing
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.model import Ask, ChannelState, Person
+from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.core.ports import Clock
 
 COMMANDS = ("start", *(name for name, _ in notices.COMMANDS))
 ANOTHER_BOTS = ""
 _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
+TAKEN = "👍"
+ANSWER_WITHIN = 2.0
+"""Telegram's spinner should not turn for longer, whatever the disk does."""
 
 
+@dataclass
 class Receiver:
-    def __init__(
-        self,
-        api: Api,
-        inbox: AskActions,
-        *,
-        chats: Sequence[Chat],
-        people: Allowlist[int],
-        username: str,
-        clock: Clock,
-        spawn: Spawn,
-        migrated: Callable[[Chat, int], None],
-        pairing: Pairing | None = None,
-    ) -> None:
-        self._chats = chats
-        self._people = people
-        self._pairing = pairing
-        self._migrated = migrated
-        self._username = username
-        self._input = ChatInput(inbox, channel="telegram", clock=clock, typed=False)
-        self._replies = Replies(api, clock=clock, spawn=spawn)
-        self._taps = Taps(api, inbox, input=self._input, clock=clock, spawn=spawn)
-        self._texts = Texts(api, inbox, input=self._input, clock=clock, replies=self._replies)
+    api: Api
+    inbox: AskActions
+    _: KW_ONLY
+    chats: Sequence[Chat]
+    people: Allowlist[int]
+    username: str
+    clock: Clock
+    spawn: Spawn
+    migrated: Callable[[Chat, int], None]
+    pairing: Pairing | None = None
+
+    def __post_init__(self) -> None:
+        self._input = ChatInput(self.inbox, channel="telegram", clock=self.clock, typed=False)
+        self._outputs = Outputs(self.inbox, self.spawn)
+        self._cards = Cards(self.inbox)
+        self._began = self.clock.time()
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
         """Deal with one update. The cursor is committed together with an effect on an ask.
@@ -66,23 +78,82 @@ class Receiver:
         :raises RetryLater: likewise.
         """
         if update.callback_query is not None:
-            await self._tap(update.callback_query, cursor)
+            await self._tapped(update.callback_query, cursor)
         elif update.message is not None:
             await self._message(update.message, cursor)
 
-    async def _tap(self, query: CallbackQuery, cursor: ChannelState) -> None:
+    def _chat(self, number: int) -> Chat | None:
+        return next((chat for chat in self.chats if chat.id == number), None)
+
+    # ── taps ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def _tapped(self, query: CallbackQuery, cursor: ChannelState) -> None:
+        """Every tap is answered, right after the commit, so that "Sent" is true. For a stranger the
+        spinner stops, and that is all."""
         chat = self._chat(query.message.chat.id) if query.message is not None else None
-        if self._people.allows(query.from_user.id) and chat is not None:
-            await self._taps.take(query, chat, cursor)
-        else:
-            self._taps.ignore(query)
+        if not self.people.allows(query.from_user.id) or chat is None:
+            self.spawn(self._answer(query, ""))
+            return
+        by = _origin(query.from_user, chat, cursor)
+        doing = asyncio.ensure_future(self._tap(query, chat, by))
+        slow = asyncio.ensure_future(self.clock.sleep(ANSWER_WITHIN))
+        try:
+            await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
+            # Also if it fails, and comes again: the spinner stops.
+            told = doing.result() if doing.done() and not doing.exception() else ""
+            self.spawn(self._answer(query, told))
+            await doing
+        finally:
+            doing.cancel()
+            slow.cancel()
+
+    async def _answer(self, query: CallbackQuery, text: str) -> None:
+        with suppress(Rejected):  # too old, after downtime
+            try:
+                await self.api.answer(query.id, text)
+            except RetryLater as error:
+                if error.after is not None:
+                    raise
+                await self.api.answer(query.id, text)
+
+    async def _tap(self, query: CallbackQuery, chat: Chat, by: Origin) -> str:
+        """What the person is told."""
+        tap, message = decode(query.data or ""), query.message
+        if tap is None or message is None:
+            return UNKNOWN
+        if isinstance(tap, Output):
+            send, say = partial(self._send_file, to=message), partial(self._say, to=message)
+            return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        number = message.message_id
+        if tap.is_on_card:
+            chat.touched(tap.ask_id, number)
+        written = message.reply_to_message if isinstance(message, Message) else None
+        told, then = await self._input.tap(
+            tap,
+            by,
+            is_early=partial(self._cards.is_early, message=number, chat=chat),
+            written=written.text if written else None,
+        )
+        if then is Tapped.LOSES_BUTTONS:
+            self.spawn(self.api.take_buttons(chat.id, number))
+        elif then is not Tapped.STAYS:
+            self.spawn(self.api.delete(chat.id, number))
+        elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
+            await chat.found(ask.id, number)
+            if await self._cards.is_stray(ask, number, chat):
+                self.spawn(chat.remove(number))
+        if written and then is Tapped.HAS_ITS_TEXT:
+            self.spawn(self.api.react(chat.id, written.message_id, TAKEN))
+        return told
+
+    # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
     async def _message(self, message: Message, cursor: ChannelState) -> None:
         chat = self._chat(message.chat.id)
         supergroup = message.migrate_to_chat_id
         if chat is not None and not chat.private and supergroup is not None and supergroup < 0:
             # Telegram itself says so, whoever the person was that changed the group.
-            self._migrated(chat, supergroup)
+            self.migrated(chat, supergroup)
             return
         if not (message.text or message.effective_attachment):
             return  # somebody joined, a title changed, …
@@ -90,24 +161,21 @@ class Receiver:
             return  # in the name of a group or a channel: that may be anybody
         if self._claims(message):
             return  # whoever it was, what is said to them is for the terminal to decide
-        if message.from_user is None or not self._people.allows(message.from_user.id):
+        if message.from_user is None or not self.people.allows(message.from_user.id):
             return
         command = self._command_in(message)
         if chat is None:
             if message.chat.id > 0 or command:
                 not_here = notices.not_here(message.chat.id)
-                self._replies.spawn(self._replies.say(not_here, to=message, reply=False))
-        elif command is not None:
-            person = person_of(message.from_user, chat=chat.id)
-            said = (
-                notices.help_text(private=chat.private)
-                if command in ("start", "help")
-                else await self._input.command(command, surface=chat, person=person, cursor=cursor)
-            )
-            if said is not None:
-                await self._replies.say(said, to=message, reply=False)
-        else:
-            await self._texts.take(message, chat, cursor)
+                self.spawn(self._say(not_here, to=message, reply=False))
+            return
+        by = _origin(message.from_user, chat, cursor)
+        if command is None:
+            await self._text(message, chat, by)
+        elif command in ("start", "help"):
+            await self._say(notices.help_text(private=chat.private), to=message, reply=False)
+        elif said := await self._input.command(command, by):
+            await self._say(said, to=message, reply=False)
 
     def _command_in(self, message: Message) -> str | None:
         """The command that this message is; a text that only looks like one is a text. Where a
@@ -116,19 +184,121 @@ class Receiver:
         found = _COMMAND.match(text)
         if found is None or found[1] not in COMMANDS:
             return None
-        if replied_to(message) is not None and found.end() < len(text):
+        if _replied_to(message) is not None and found.end() < len(text):
             return None
-        addressed = found[2] is None or found[2].casefold() == self._username.casefold()
+        addressed = found[2] is None or found[2].casefold() == self.username.casefold()
         return found[1] if addressed else ANOTHER_BOTS
 
     def _claims(self, message: Message) -> bool:
-        """Whether this is a Start with an open code, in the sender's own chat with the bot."""
+        """Whether this is a Start with an open code, in the sender's own chat with the bot, which
+        has their number."""
         user, words = message.from_user, (message.text or "").split()
-        if self._pairing is None or user is None or user.is_bot or message.chat.id != user.id:
+        if self.pairing is None or user is None or user.is_bot or message.chat.id != user.id:
             return False
         if len(words) != 2 or words[0] != "/start":
             return False
-        return self._pairing.claim(words[1], claim_of(user))
+        claim = Claim(
+            channel="telegram",
+            person=user.id,
+            chat=user.id,
+            name=display_name(user.full_name),
+            username=display_name(user.username) if user.username else None,
+        )
+        return self.pairing.claim(words[1], claim)
 
-    def _chat(self, number: int) -> Chat | None:
-        return next((chat for chat in self._chats if chat.id == number), None)
+    async def _text(self, message: Message, chat: Chat, by: Origin) -> None:
+        """An answer if it is clear which question it is for, else the question which one is meant:
+        nothing that was typed has to be typed again.
+
+        :raises StoreError: nothing was put in. :raises RetryLater: nothing was said.
+        """
+        replied, cards = _replied_to(message), self._cards
+        sender = replied.from_user if replied is not None else None
+        # A prompt, for instance, whose number was never noted because a connection was cut.
+        ours = sender is not None and str(sender.id) == self.api.bot_id
+        ask_id = await cards.ask_at(replied, chat, ours=ours) if replied else None
+        ask = await self._input.find(ask_id) if ask_id else None
+        if replied is not None and ask is not None:
+            stale = await cards.is_stale(message, replied, ask, chat)
+            await self._put(message, ask, by, stale=stale)
+            await chat.found(ask.id, replied.message_id)
+        elif not chat.private and not ours:
+            pass  # people talk to each other
+        elif not message.text:
+            await self._say(ONLY_TEXT, to=message)
+        elif only := await self._clearly_meant(message, chat):
+            await self._put(message, only, by)
+        else:
+            await self._say(await self._input.ask_back(message.text, chat.name), to=message)
+
+    async def _clearly_meant(self, message: Message, chat: Chat) -> Ask | None:
+        written = message.date.timestamp()
+        # A reply to anything else, or somebody else's words, may be meant otherwise; what was
+        # written while no hub was there, for anything.
+        foreign = message.forward_origin or message.via_bot or _replied_to(message)
+        if not chat.private or foreign or written < self._began:
+            return None
+        current = partial(is_current, written=written, thread=_thread_of(message))
+        shown_cards = chat.visibility.shown_cards
+        only = await self._input.clearly_meant(chat.name, shown_cards, is_current=current)
+        if only is None or chat.visibility.is_ambiguous(written, than=only):
+            return None
+        return only
+
+    async def _put(self, message: Message, ask: Ask, by: Origin, *, stale: bool = False) -> None:
+        told = reply_to(await self._input.text(ask, message.text or None, by, stale=stale))
+        if told is not None:
+            await self._say(told, to=message)
+        else:
+            # Whether this arrives or not, the message has been dealt with.
+            self.spawn(self.api.react(message.chat.id, message.message_id, TAKEN))
+
+    async def _send_file(self, file: File, *, to: MaybeInaccessibleMessage) -> None:
+        send = partial(self.api.send_file, to.chat.id, file.name, file.content)
+        at = partial(send, thread=_thread_of(to), reply_to=to.message_id)
+        await patiently(at, self.clock)
+
+    async def _say(self, said: Said, *, to: MaybeInaccessibleMessage, reply: bool = True) -> None:
+        """:raises RetryLater: telegram cannot be reached."""
+        if isinstance(said, str):
+            said = paragraph(said)
+        if isinstance(said, tuple):
+            said = Note(document=said)
+        drawing = draw(said, now=self.clock.time())
+        send = partial(
+            self.api.send,
+            to.chat.id,
+            drawing.html,
+            drawing.rows,
+            silent=True,
+            thread=_thread_of(to),
+            reply_to=to.message_id if reply else None,
+        )
+        try:
+            await send()
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            # Nobody's tap has to wait for it.
+            self.spawn(patiently(send, self.clock, pause=error.after))
+
+
+def _thread_of(message: MaybeInaccessibleMessage) -> int | None:
+    """The topic that a message stands in. One of more than two days ago is only a number."""
+    if isinstance(message, Message) and message.is_topic_message:
+        return message.message_thread_id
+    return None
+
+
+def _replied_to(message: Message) -> Message | None:
+    """The message that a person chose to reply to. In a topic every plain message replies to the
+    one that opened the topic."""
+    replied = message.reply_to_message
+    return None if replied is None or replied.forum_topic_created is not None else replied
+
+
+def _origin(user: User, chat: Chat, cursor: ChannelState) -> Origin:
+    name = display_name(user.full_name)
+    person = Person(name=name, channel="telegram", place=str(chat.id))
+    prompt = CardRequest(typing=(user.id, name))
+    return Origin(chat=chat, person=person, cursor=cursor, prompt=prompt)

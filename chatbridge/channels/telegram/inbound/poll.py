@@ -29,11 +29,11 @@ FORGOTTEN_AFTER = DAY
 CURSOR_LASTS = 6 * DAY
 """After a week without updates Telegram numbers them anew."""
 NOTE_EVERY = HOUR
-TRIES = 3
-"""How often an update is tried that fails for want of a connection."""
 
 
-class Poll(PollLoop):
+class Poll(PollLoop[Sequence[Update]]):
+    channel, kind, tries = "telegram", "update", 3
+
     def __init__(
         self,
         api: Api,
@@ -44,17 +44,14 @@ class Poll(PollLoop):
         gap: Callable[[], Awaitable[None]],
     ) -> None:
         """`take` deals with one update; `gap` is called if Telegram may have forgotten some."""
-        super().__init__("telegram", inbox=inbox, clock=clock, kind="update", tries=TRIES)
+        super().__init__(inbox, clock=clock, cursor_key=f"offset:{api.bot_id}")
         self._api = api
         self._take = take
         self._gap = gap
         self._offset: int | None = None
+        self._not_before = 0.0
         self._noted_at = 0.0
         self._forgot = False
-
-    @property
-    def cursor_key(self) -> str:
-        return f"offset:{self._api.bot_id}"
 
     async def begin(self) -> None:
         """Find out where to read on. Before any card is out: on the first start with a bot, what
@@ -69,22 +66,16 @@ class Poll(PollLoop):
         if self._clock.time() - known.at < CURSOR_LASTS:
             self._offset = number(known.value)
 
-    async def read_on(self) -> None:
-        waiting, began = self.waiting(), self._clock.monotonic()
-        wait = 0 if self.hurried else WAIT
-        reading = self._api.updates(offset=self._offset, wait=wait)
-        updates = await (self.unless_hurried(reading) if wait else reading)
-        if updates is None:
-            return
-        await self._deal_with(updates)
-        if not updates:  # fewer than asked for is no sign: Telegram slows repeated requests down
-            self.read_all(waiting)
-        self.works()
-        if wait and not updates:
-            await self.rest(until=began + LEAST)
+    async def read(self, *, wait: bool) -> Sequence[Update]:
+        if wait and (pause := self._not_before - self._clock.monotonic()) > 0:
+            await self._clock.sleep(pause)
+        began = self._clock.monotonic()
+        updates = await self._api.updates(offset=self._offset, wait=WAIT if wait else 0)
+        self._not_before = began + LEAST if wait and not updates else began
+        return updates
 
-    async def _deal_with(self, updates: Sequence[Update]) -> None:
-        for update in updates:
+    async def deal_with(self, batch: Sequence[Update]) -> bool:
+        for update in batch:
             cursor = self.cursor(str(update.update_id + 1))
             await self.process(
                 update.update_id,
@@ -94,12 +85,13 @@ class Poll(PollLoop):
             self._offset = update.update_id + 1
         now = self._clock.time()
         self._forgot |= now - self._noted_at > FORGOTTEN_AFTER
-        if self._forgot and not updates:
+        if self._forgot and not batch:
             # Only now is it known which questions the last day's taps have left open.
             await self._gap()
             self._forgot = False
-        if updates or now - self._noted_at > NOTE_EVERY:
+        if batch or now - self._noted_at > NOTE_EVERY:
             await self._store()
+        return bool(batch)  # fewer than asked for is no sign: Telegram slows repeated requests down
 
     async def _store(self) -> None:
         cursor = self.cursor(str(self._offset or 0))
