@@ -27,11 +27,10 @@ from chatbridge.core.model import (
 )
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.definition import (
     Shape,
     array_field,
-    described,
     flag_field,
     invalid_arguments,
     number_field,
@@ -42,7 +41,13 @@ from chatbridge.tools.definition import (
 from chatbridge.tools.elicitation import Elicitation, window_of
 from chatbridge.tools.waiting import Waiting
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class AskUser(ToolHandler):
+    name = ASK_USER
+    title = "Ask the user"
+    read_only = True
+    description = """\
 Ask the person you work for and wait for the answer; it reaches them on their phone or in their \
 browser. Use it when you need a decision, a clarification or a confirmation that only they can give.
 
@@ -56,24 +61,12 @@ Cancelled: they will not answer; respect it, and the reason if there is one. Tim
 answered, which is not consent; choose the safe way or ask again later. "pending": call \
 wait_for_answer with the askId."""
 
-
-@dataclass(frozen=True, slots=True)
-class AskUser:
-    name = ASK_USER
-    always = False
-
     waiting: Waiting
     elicitation: Elicitation | None = None
     """Where questions are shown in the client's own window, too."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Ask the user",
-            description=DESCRIPTION,
-            schema=input_schema(self._limits(project)),
-            read_only=True,
-        )
+        return self._described(schema=input_schema(self._limits(project)))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         declared_defaults = self.waiting.broker.policy.declared_defaults

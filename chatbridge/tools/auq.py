@@ -30,11 +30,10 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
-from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.definition import (
     Shape,
     array_field,
-    described,
     flag_field,
     object_schema,
     refused,
@@ -44,7 +43,16 @@ from chatbridge.tools.definition import (
 )
 from chatbridge.tools.waiting import Waiting
 
-ASK_DESCRIPTION = """\
+SHORT = 8
+"""How many characters of an id stand for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskUserQuestions(ToolHandler):
+    name = "ask_user_questions"
+    title = "Ask the user with options"
+    idempotent = True
+    description = """\
 Ask the person you work for to choose, and wait for the answers; the questions reach them on their \
 phone or in their browser. Use it when there are several good ways and the choice is theirs.
 
@@ -60,32 +68,13 @@ Rejected: they will not answer; respect it, and the reason. Timed out: nobody an
 not consent. "Status: pending": the questions are still open; fetch the answers with \
 get_answered_questions."""
 
-
-FETCH_DESCRIPTION = """\
-Fetch the answers to an earlier ask_user_questions call: give the id from its "[Session: …]" line. \
-Returns what that call would have returned. "Status: pending" means that nobody has answered yet: \
-do something else and fetch again, or set blocking to true to wait. It can be called as often as \
-needed, and an answer that has come stays the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskUserQuestions:
-    name = "ask_user_questions"
-    always = False
-
     waiting: Waiting
     limits: Limits
     timeout: float | None
     """Seconds; None: there is no deadline."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Ask the user with options",
-            description=ASK_DESCRIPTION,
-            schema=ask_schema(self.limits),
-            idempotent=True,
-        )
+        return self._described(schema=ask_schema(self.limits))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = parse(arguments, self.limits)
@@ -104,22 +93,25 @@ class AskUserQuestions:
 
 
 @dataclass(frozen=True, slots=True)
-class GetAnsweredQuestions:
+class GetAnsweredQuestions(ToolHandler):
     name = "get_answered_questions"
-    always = False
+    title = "Fetch answers"
+    read_only = idempotent = True
+    description = """\
+Fetch the answers to an earlier ask_user_questions call: give the id from its "[Session: …]" line. \
+Returns what that call would have returned. "Status: pending" means that nobody has answered yet: \
+do something else and fetch again, or set blocking to true to wait. It can be called as often as \
+needed, and an answer that has come stays the same."""
+    schema = object_schema(
+        "session_id",
+        session_id=text_field(
+            f"The session's id, whole or its first {SHORT} characters", minLength=SHORT
+        ),
+        blocking=flag_field("true: wait until the person has answered", default=False),
+    )
 
     waiting: Waiting
     store: Store
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Fetch answers",
-            description=FETCH_DESCRIPTION,
-            schema=fetch_schema(),
-            read_only=True,
-            idempotent=True,
-        )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         session, wait = parse_fetch(arguments)
@@ -294,18 +286,6 @@ def ask_schema(limits: Limits) -> dict[str, Any]:
         ),
     )
 
-
-def fetch_schema() -> dict[str, Any]:
-    about = f"The session's id, whole or its first {SHORT} characters"
-    return object_schema(
-        "session_id",
-        session_id=text_field(about, minLength=SHORT),
-        blocking=flag_field("true: wait until the person has answered", default=False),
-    )
-
-
-SHORT = 8
-"""How many characters of an id stand for it."""
 
 ANSWERS = "Here are the user's answers:"
 SUBMITTED = "Questions submitted successfully."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -12,10 +13,12 @@ from typing import Any, Protocol, TypeVar
 from mcp_types import (
     CallToolResult,
     ElicitResult,
+    Icon,
     InputRequiredResult,
     LoggingLevel,
     TextContent,
     Tool,
+    ToolAnnotations,
 )
 
 from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
@@ -23,7 +26,6 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import race
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
@@ -169,17 +171,20 @@ class ToolCall:
         `doing`."""
         task: asyncio.Future[T] = asyncio.ensure_future(waiting)
         clock, began = self.clock, self.since(started_at)
-        until = None if limit is None else began + limit
+        beat = None if self.report is None else self.peer.client.beat(HEARTBEAT)
         try:
             while not task.done():
-                pause = None if self.report is None else self.peer.client.beat(HEARTBEAT)
-                if until is not None:
-                    left = max(until - clock.monotonic(), 0.0)
-                    if not left:
-                        return None
-                    pause = left if pause is None else min(pause, left)
-                ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
-                await race(asyncio.wait({task}), ends)
+                left = None if limit is None else began + limit - clock.monotonic()
+                if left is not None and left <= 0:
+                    return None
+                pause = soonest(beat, left)
+                ends: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+                if pause is not None:
+                    ends = asyncio.ensure_future(clock.sleep(pause))
+                try:  # not a `race`, which waits for what it cancels: an answer must not
+                    await asyncio.wait({task, ends}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    ends.cancel()
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
@@ -189,20 +194,59 @@ class ToolCall:
             task.cancel()
 
 
-class ToolHandler(Protocol):
+_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><path fill='#0A6A50' d='M4 3h16a2 "
+    "2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'/></svg>"
+)
+ICON = Icon(
+    src=f"data:image/svg+xml;base64,{b64encode(_SVG.encode()).decode()}",
+    mime_type="image/svg+xml",
+    sizes=["any"],
+)
+
+
+class ToolHandler:
+    """One MCP tool, and how it describes itself to clients."""
+
     name: str
-    always: bool
+    title: str
+    description: str
+    schema: dict[str, Any]
+    """Of its arguments."""
+    always = False
     """Whether it is there even where the project has switched asking off."""
+    read_only = idempotent = False
+    destructive = False
+    """Only a command of the owner's can be."""
+    open_world = True
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        """How the tool describes itself to this client in this project; None: not at all."""
-        ...
+        """As this client in this project sees it; None: not at all."""
+        return self._described()
+
+    def _described(
+        self, *, schema: dict[str, Any] | None = None, description: str | None = None
+    ) -> Tool:
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=description or self.description,
+            input_schema=schema or self.schema,
+            annotations=ToolAnnotations(
+                title=self.title,
+                read_only_hint=self.read_only,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=self.open_world,
+            ),
+            icons=[ICON],
+        )
 
     async def run(
         self, arguments: dict[str, Any], call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
         """:raises ChatbridgeError: becomes a tool result with `isError`."""
-        ...
+        raise NotImplementedError
 
 
 def text_result(text: str, *, is_error: bool = False) -> CallToolResult:

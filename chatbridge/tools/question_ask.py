@@ -33,9 +33,8 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.definition import (
-    described,
     number_field,
     object_schema,
     refused,
@@ -122,9 +121,13 @@ def description(*, stateless: bool, elicit: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAsk:
+class QuestionAsk(ToolHandler):
     name = QUESTION_ASK
-    always = False
+    title = "Ask one question and keep the answer"
+    schema = object_schema(
+        "question",
+        question=text_field("The question to ask the person", minLength=1, maxLength=MAX_QUESTION),
+    )
 
     waiting: Waiting
     elicitation: Elicitation
@@ -138,17 +141,8 @@ class QuestionAsk:
             log.debug("Client does not support elicitation, 'question_ask' tool not available")
             return None
         log.info("Client supports elicitation, registering 'question_ask' tool")
-        return described(
-            self.name,
-            title="Ask one question and keep the answer",
-            description=description(stateless=peer.stateless, elicit=self.elicit),
-            schema=object_schema(
-                "question",
-                question=text_field(
-                    "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
-                ),
-            ),
-        )
+        told = description(stateless=peer.stateless, elicit=self.elicit)
+        return self._described(description=told)
 
     async def run(
         self, arguments: dict[str, Any], call: ToolCall
@@ -337,7 +331,14 @@ LARGEST = 500_000
 """Bytes of YAML. Twice escaped and sent twice it still fits into one line to the client."""
 ASKS_AT_MOST = 10_000
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class QuestionSummary(ToolHandler):
+    name = "question_summary"
+    title = "What was answered before"
+    read_only = idempotent = True
+    open_world = False
+    description = """\
 All questions that the person has answered in this project, as YAML, oldest first: what \
 question_ask saved, files that somebody put there by hand, and answers to the other asking tools. \
 Call it at the start of a session, before you ask, and take the answers into your context: what \
@@ -359,33 +360,17 @@ entries:
     question: "Which database should we use?"
     answer: "PostgreSQL"
 """
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSummary:
-    name = "question_summary"
-    always = False
+    schema = object_schema(
+        limit=number_field(
+            "How many of the newest to include; left out: all", whole=True, minimum=1
+        )
+    )
 
     journal: Journal
     store: Store
     clock: Clock
     other_tools: bool
     """Whether answers to other tools than question_ask are included."""
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="What was answered before",
-            description=DESCRIPTION,
-            schema=object_schema(
-                limit=number_field(
-                    "How many of the newest to include; left out: all", whole=True, minimum=1
-                )
-            ),
-            read_only=True,
-            idempotent=True,
-            open_world=False,
-        )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         limit = _limit(arguments)

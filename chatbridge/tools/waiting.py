@@ -12,17 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult
 
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, AskRequest, Call, Project, is_approval
+from chatbridge.core.model import Ask, AskRequest, Call, is_approval
 from chatbridge.core.ports import Clock
-from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.tools.call import ToolCall, ToolHandler
 from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import (
-    described,
     number_field,
     object_schema,
     refused,
@@ -163,38 +162,29 @@ class Waiting:
 
 LONGEST_WAIT = 24 * 3600
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class WaitForAnswer(ToolHandler):
+    name = "wait_for_answer"
+    title = "Wait for an answer"
+    read_only = idempotent = True
+    description = """\
 Wait for the answer to a question that is still open: give the askId of a result with \
 "pending": true. Returns what the question itself would have returned, or the same ticket again if \
 nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitForAnswer:
-    name = "wait_for_answer"
-    always = False
+    schema = object_schema(
+        "askId",
+        askId=text_field("The askId of the ticket"),
+        waitSeconds=number_field(
+            "How long to wait at most; left out: as long as possible",
+            minimum=0,
+            maximum=LONGEST_WAIT,
+        ),
+    )
 
     waiting: Waiting
     renderers: Mapping[str, RenderResult]
     """By the name of the tool that asked: the result is the one that the ask would have had."""
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Wait for an answer",
-            description=DESCRIPTION,
-            schema=object_schema(
-                "askId",
-                askId=text_field("The askId of the ticket"),
-                waitSeconds=number_field(
-                    "How long to wait at most; left out: as long as possible",
-                    minimum=0,
-                    maximum=LONGEST_WAIT,
-                ),
-            ),
-            read_only=True,
-            idempotent=True,
-        )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         ask_id, limit = _parsed(arguments)

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
@@ -21,8 +21,8 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
+from chatbridge.tools.definition import number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
 MOST_NAMED = 100
@@ -41,31 +41,22 @@ HINTS = (
 )
 
 
-class _OperationTool:
-    name: str
-    always = False
-    title: ClassVar[str]
-    description: ClassVar[str]
-    properties: ClassVar[dict[str, Any]] = {ONE: ID_SCHEMA}
-    required: ClassVar[tuple[str, ...]] = ()
-    read_only = True
+def _schema(*required: str, **properties: Any) -> dict[str, Any]:
+    schema = object_schema(*required, **{ONE: ID_SCHEMA}, **properties)
+    return {**schema, "additionalProperties": False}
+
+
+class _OperationTool(ToolHandler):
+    schema = _schema()
+    read_only = idempotent = True
+    open_world = False
 
     def __init__(self, means: Means) -> None:
         self._means = means
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        if not peer.local or not self._means.library.commands:
-            return None
-        schema = object_schema(*self.required, **self.properties)
-        return described(
-            self.name,
-            title=self.title,
-            description=self.description,
-            schema={**schema, "additionalProperties": False},
-            read_only=self.read_only,
-            idempotent=True,
-            open_world=False,
-        )
+        there = peer.local and self._means.library.commands
+        return self._described() if there else None
 
     async def _find(self, operation_id: str, call: ToolCall) -> Operation:
         return await self._means.operations.find(operation_id, project=call.project.key)
@@ -105,16 +96,15 @@ Use it only for the final validation, when no other work is left. In every other
 working and look with `status`, which never waits. Give operationId or operationIds; without any \
 it waits for all that are on the way in this project. What has ended is returned at once; when the \
 time is up you are told what still runs, and it goes on."""
-    properties: ClassVar[dict[str, Any]] = {
-        ONE: ID_SCHEMA,
-        SEVERAL: {"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
-        "timeout": number_field(
+    schema = _schema(
+        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
+        timeout=number_field(
             "Seconds to wait at most",
             minimum=0,
             maximum=LONGEST_WAIT_SECONDS,
             default=DEFAULT_WAIT_SECONDS,
         ),
-    }
+    )
 
     def __init__(self, means: Means) -> None:
         super().__init__(means)
@@ -187,11 +177,7 @@ class Cancel(_OperationTool):
     description = """\
 End an operation that is on the way, with every process that it has started. What it has done so \
 far stays done. Tells you whether it was cancelled or had ended before."""
-    properties: ClassVar[dict[str, Any]] = {
-        ONE: ID_SCHEMA,
-        "reason": text_field("Why; it is kept with its result"),
-    }
-    required = (ONE,)
+    schema = _schema(ONE, reason=text_field("Why; it is kept with its result"))
     read_only = False
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:

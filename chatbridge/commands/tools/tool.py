@@ -41,9 +41,9 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import described, object_schema, text_field
+from chatbridge.tools.definition import object_schema, text_field
 
 MOST_OTHERS = 20
 ONCE = "once-per-session"
@@ -84,27 +84,18 @@ def started_here(call: ToolCall) -> str:
     return call.folder
 
 
-class CommandTool:
-    always = False
-
+class CommandTool(ToolHandler):
     def __init__(self, command: Command, means: Means) -> None:
-        self.name = command.tool
-        self._command = command
-        self._means = means
+        self.name, self.title = command.tool, command.title
+        self.read_only, self.destructive = command.read_only, command.destructive
+        self._command, self._means = command, means
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         """Commands run on this machine, so they are for agents that do."""
         if not peer.local:
             return None
-        command = self._command
-        return described(
-            self.name,
-            title=command.title,
-            description=description_of(command, pushed=not peer.stateless),
-            schema=schema_of(command),
-            read_only=command.read_only,
-            destructive=command.destructive,
-        )
+        description = description_of(self._command, pushed=not peer.stateless)
+        return self._described(schema=schema_of(self._command), description=description)
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         begun = await self._means.operations.begin(await self._operation(arguments, call))

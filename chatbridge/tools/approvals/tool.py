@@ -14,7 +14,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult
 
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError
@@ -25,7 +25,6 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     Option,
-    Project,
     Question,
     QuestionType,
     Status,
@@ -33,9 +32,9 @@ from chatbridge.core.model import (
 from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 from chatbridge.tools.approvals.subject import subject_of
-from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
-from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
+from chatbridge.tools.definition import object_schema, refused, text_field, too_long
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -64,37 +63,29 @@ STILL_OPEN = (
 )
 SWITCHED_OFF = "chatbridge is switched off in this project, so nobody was asked."
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class ApproveToolUse(ToolHandler):
+    name = "approve_tool_use"
+    title = "Approve the use of a tool"
+    always = read_only = True
+    description = """\
 For Claude Code itself, not for the model: named with --permission-prompt-tool, it is called \
 before a tool is used that needs a permission, and carries the request to the owner's phone. The \
 owner allows it once, allows exactly this until the session ends, or denies it, with a reason if \
 they like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
 (AskUserQuestion) are shown as a form, and what was chosen comes back as their answers. Calling \
 it by yourself allows nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApproveToolUse:
-    name = "approve_tool_use"
-    always = True
+    schema = object_schema(
+        *("tool_name", "input"),
+        tool_name=text_field("The tool that is to be used"),
+        input={"type": "object", "description": "What it is to be used with"},
+        tool_use_id=text_field("The client's own id of it"),
+    )
 
     waiting: Waiting
     timeout: float | None
     """Of approvals; None: that of every ask."""
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Approve the use of a tool",
-            description=DESCRIPTION,
-            schema=object_schema(
-                *("tool_name", "input"),
-                tool_name=text_field("The tool that is to be used"),
-                input={"type": "object", "description": "What it is to be used with"},
-                tool_use_id=text_field("The client's own id of it"),
-            ),
-            read_only=True,
-        )
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
         try:
