@@ -208,10 +208,10 @@ AskedType = Literal["text", "select", "multi-select", "confirm"]
 """An approval is none of them: an agent cannot make up a card for one."""
 ASKED_TYPES: tuple[str, ...] = get_args(AskedType)
 
-NO_QUESTION = "Validation error: questions array must have at least 1 item"
-TOO_MANY = "Validation error: questions array exceeds maximum of 10"
-NO_OPTIONS = "Validation error: Options required for select/multi-select types"
-NO_TEXT = "Validation error: question text is required"
+NO_QUESTION = "questions array must have at least 1 item"
+TOO_MANY = "questions array exceeds maximum of 10"
+NO_OPTIONS = "Options required for select/multi-select types"
+NO_TEXT = "question text is required"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,8 +301,8 @@ def _asked(
     if given.questions is None and given.question is None:
         raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
     if given.questions is not None and given.question is not None:
-        sentence = "Validation error: give either question or questions, not both"
-        raise refused(sentence, "question", given.question, "one of the two")
+        both = "give either question or questions, not both"
+        raise refused(both, "question", given.question, "one of the two")
     if given.questions is None:
         kind: AskedType = "multi-select" if given.multiSelect else "select"
         one = _Question.model_construct(
@@ -318,8 +318,8 @@ def _asked(
     ids = [q.id for q in questions]
     for i, question_id in enumerate(ids):
         if question_id in ids[:i]:
-            sentence, path = "Validation error: question ids must be unique", f"questions[{i}].id"
-            raise refused(sentence, path, question_id, "another id, or none")
+            path, accepted = f"questions[{i}].id", "another id, or none"
+            raise refused("question ids must be unique", path, question_id, accepted)
     return QUESTIONS, questions
 
 
@@ -348,28 +348,26 @@ def _choices(options: _Options, path: str) -> tuple[Option, ...]:
     for i, label in enumerate(labels):
         place = f"{path}.options[{i}]".lstrip(".")
         if not label:
-            sentence = "Validation error: an option needs a label"
-            raise refused(sentence, place, options[i].label, "some text")
+            raise refused("an option needs a label", place, options[i].label, "some text")
         if label in labels[:i]:
-            sentence = "Validation error: option labels must be unique"
-            raise refused(sentence, place, label, "another label")
+            raise refused("option labels must be unique", place, label, "another label")
     return tuple(Option(label=o.label, description=o.description) for o in options)
 
 
 def _default(question: Question, given: str | list[str], path: str) -> Answer:
     """The declared default as an answer; it must be one that a person could give."""
     values = (given,) if isinstance(given, str) else tuple(given)
-    sentence = "Validation error: onTimeout does not fit the question"
+    problem = "onTimeout does not fit the question"
     if question.type is QuestionType.CONFIRM:
-        raise refused(sentence, path, given, "nothing: a confirm is never answered by silence")
+        raise refused(problem, path, given, "nothing: a confirm is never answered by silence")
     if question.type is QuestionType.TEXT:
         if len(values) != 1 or not values[0].strip():
-            raise refused(sentence, path, given, "one text")
+            raise refused(problem, path, given, "one text")
         return Answer(values=values)
     labels = [o.label for o in question.options]
     one = question.type is QuestionType.SELECT
     if not values or (one and len(values) != 1) or any(v not in labels for v in values):
-        raise refused(sentence, path, given, ", ".join(labels))
+        raise refused(problem, path, given, ", ".join(labels))
     return Answer(values=tuple(label for label in labels if label in values))
 
 
@@ -383,8 +381,7 @@ def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
         shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
         accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
-        sentence = "Validation error: timeout is out of range"
-        raise refused(sentence, "timeout", milliseconds, accepted)
+        raise refused("timeout is out of range", "timeout", milliseconds, accepted)
     return seconds
 
 

@@ -199,9 +199,8 @@ def parse_fetch(arguments: Mapping[str, Any]) -> tuple[str, bool]:
     given = validated(_Fetch, arguments)
     session = given.session_id.strip().lower()
     if len(session) < SHORT:
-        sentence = "Validation error: session_id is too short"
         accepted = f"the whole id of a session, or its first {SHORT} characters"
-        raise refused(sentence, "session_id", given.session_id, accepted)
+        raise refused("session_id is too short", "session_id", given.session_id, accepted)
     return session, bool(given.blocking)
 
 
@@ -209,11 +208,11 @@ def _check_count(questions: object, limits: Limits) -> None:
     """Before anything else: a call that asks too much is told so at once."""
     accepted = f"1 to {limits.questions} questions"
     if questions is None or questions == []:
-        raise refused(NO_QUESTION, "questions", questions, accepted)
+        given = repr(questions)
+        raise ToolInputError(NO_QUESTION, path="questions", given=given, accepted=accepted)
     if isinstance(questions, list) and len(questions) > limits.questions:
         most = f"at most {limits.questions} questions are allowed in one call"
-        given = f"{len(questions)} questions"
-        raise refused(f"Validation error: {most}", "questions", given, accepted)
+        raise refused(most, "questions", f"{len(questions)} questions", accepted)
 
 
 def _question(given: _Question, index: int, limits: Limits) -> Question:
@@ -233,21 +232,20 @@ def _question(given: _Question, index: int, limits: Limits) -> Question:
 
 def _options(given: list[_Option], path: str, limits: Limits) -> tuple[Option, ...]:
     if not FEWEST_OPTIONS <= len(given) <= limits.options:
-        sentence = "Validation error: a question has too few or too many options"
-        accepted = f"{FEWEST_OPTIONS} to {limits.options} options"
-        raise refused(sentence, path, f"{len(given)} options", accepted)
+        problem, accepted = "too few or too many", f"{FEWEST_OPTIONS} to {limits.options} options"
+        raise refused(f"a question has {problem} options", path, f"{len(given)} options", accepted)
     labels = [option.label.strip() for option in given]
     for i, label in enumerate(labels):
         _check_text(label, f"{path}[{i}].label")
         if label in labels[:i]:
-            sentence = "Validation error: option labels must be unique"
-            raise refused(sentence, f"{path}[{i}].label", label, "another label")
+            where = f"{path}[{i}].label"
+            raise refused("option labels must be unique", where, label, "another label")
     return tuple(Option(label=o.label, description=o.description) for o in given)
 
 
 def _check_text(text: str, path: str) -> None:
     if not text.strip():
-        raise refused(f"Validation error: {path} is required", path, text, "some text")
+        raise refused(f"{path} is required", path, text, "some text")
 
 
 def ask_schema(limits: Limits) -> dict[str, Any]:

@@ -32,9 +32,9 @@ def flag_field(description: str, *, default: bool) -> dict[str, Any]:
     return {"type": "boolean", "description": description, "default": default}
 
 
-def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
+def refused(problem: str, path: str, given: object, accepted: str) -> ToolInputError:
     return ToolInputError(
-        sentence,
+        f"Validation error: {problem}",
         path=path,
         given=shortened(repr(given), 120),
         accepted=shortened(one_line(accepted), 400),
@@ -82,7 +82,7 @@ def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolIn
     kind, given, message = first["type"], first["input"], first["msg"].removeprefix("Value error, ")
     accepted = message[0].lower() + message[1:]
     if kind == "missing":
-        return refused(f"Validation error: {path} is required", path, None, "some value")
+        return refused(f"{path} is required", path, None, "some value")
     if kind == "string_too_long":
         return too_long(names[-1], path, f"{len(given):,} characters", accepted)
-    return refused(f"Validation error: {path} is not valid", path, given, accepted)
+    return refused(f"{path} is not valid", path, given, accepted)

@@ -278,7 +278,7 @@ class QuestionAsk(ToolHandler):
 def _parsed(arguments: dict[str, Any]) -> Question:
     given = arguments.get("question")
     if not isinstance(given, str) or not given.strip():
-        raise refused("Validation error: question text is required", "question", given, "some text")
+        raise refused("question text is required", "question", given, "some text")
     if len(given) > MAX_QUESTION:
         size, most = f"{len(given):,} characters", f"at most {MAX_QUESTION:,} characters"
         raise too_long("question", "question", size, most)
@@ -434,4 +434,4 @@ def _limit(arguments: dict[str, Any]) -> int | None:
         limit = int(limit)
     if limit is None or (type(limit) is int and limit >= 1):
         return limit
-    raise refused("Validation error: limit is not valid", "limit", limit, "a whole number from 1")
+    raise refused("limit is not valid", "limit", limit, "a whole number from 1")

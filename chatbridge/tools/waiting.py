@@ -207,10 +207,9 @@ def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
     ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
     if not isinstance(ask_id, str) or not ask_id:
         accepted = "the askId of a pending result"
-        raise refused("Validation error: askId is required", "askId", ask_id, accepted)
+        raise refused("askId is required", "askId", ask_id, accepted)
     number = isinstance(wait, int | float) and not isinstance(wait, bool)
     if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
         accepted = f"a number from 0 to {LONGEST_WAIT}"
-        sentence = "Validation error: waitSeconds is out of range"
-        raise refused(sentence, "waitSeconds", wait, accepted)
+        raise refused("waitSeconds is out of range", "waitSeconds", wait, accepted)
     return ask_id, None if wait is None else float(wait)

@@ -18,6 +18,7 @@ from mcp.server.lowlevel import Server
 
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
@@ -162,13 +163,13 @@ async def command_hub(
         outputs = Outputs(folder / "operations")
         gate = Gate(here.broker, store=here.store.operations, clock=clock, timeout=None)
         operations = Operations(
-            here.store.operations,
-            runner,
-            gate,
+            store=here.store.operations,
+            runner=runner,
+            gate=gate,
             clock=clock,
             outputs=outputs,
             environment=lambda names: {},
-            concurrency=8,
+            turns=FairQueue(8),
             spawn=spawn,
             on_end=ended,
             announce=_unannounced,

@@ -197,8 +197,9 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
     folders where agents are known to work; a repository counts even if none is known there. :raises
     OSError: it is not there, or cannot be looked at."""
-    steps = list(_steps(path))
-    for place, about in steps:
+    target = os.path.realpath(path)
+    for place in ("/", *(os.path.join(folder, name) for folder, name in walk(path))):
+        about = os.lstat(place)
         if _is_project(place, about, projects):
             return Refusal(
                 f"it lies in the project {place}, where agents can write",
@@ -206,7 +207,10 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
             )
         if about.st_uid not in (0, os.geteuid()):
             return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _OWN)
-        if _is_open(about) and not (about.st_mode & stat.S_ISVTX and place != steps[-1][0]):
+        # The mode of a link says nothing. In a folder such as /tmp (sticky) others can add files,
+        # but replace none of the owner's: so the steps below it decide.
+        passed = stat.S_ISLNK(about.st_mode) or (about.st_mode & stat.S_ISVTX and place != target)
+        if about.st_mode & _OTHERS_CAN_WRITE and not passed:
             mode = f"{stat.S_IMODE(about.st_mode):04o}"
             return Refusal(
                 f"others can write to {place} (mode {mode})", f"chmod go-w {shlex.quote(place)}"
@@ -214,31 +218,36 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     return None
 
 
-def _steps(path: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Every folder, link and file that the system passes on its way, the target last."""
-    here, links = "/", 0
-    left = [part for part in reversed(path.split("/")) if part]
-    yield here, os.lstat(here)
-    while left:
-        part = left.pop()
-        place = os.path.normpath(os.path.join(here, part))  # `here` has no links: `..` is above it
-        about = os.lstat(place)
-        yield place, about
-        if not stat.S_ISLNK(about.st_mode):
+class TooManyLinks(OSError):
+    """The system would not follow so many."""
+
+
+def walk(path: str) -> Iterator[tuple[str, str]]:
+    """Every name on the system's way along a whole path, and the folder that it is in, through all
+    links. A name is looked up after it was yielded. Ends early where there is nothing to follow.
+    :raises TooManyLinks:"""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        yield here, name
+        place = os.path.join(here, name)
+        try:
+            target = os.readlink(place) if os.path.islink(place) else None
+        except OSError:
+            return
+        if target is None:
             here = place
             continue
         links += 1
         if links > _MOST_LINKS:
-            raise OSError(f"too many links on the way to {path}")
-        target = os.readlink(place)
+            raise TooManyLinks(f"too many links on the way to {path}")
         here = "/" if target.startswith("/") else here
-        left += [each for each in reversed(target.split("/")) if each]
-
-
-def _is_open(about: os.stat_result) -> bool:
-    """Whether others can write to it. The mode of a link says nothing. In a folder such as /tmp
-    (sticky) they can add files, but replace none of the owner's: so the steps below it decide."""
-    return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & _OTHERS_CAN_WRITE)
+        names += target.split("/")[::-1]
 
 
 def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bool:

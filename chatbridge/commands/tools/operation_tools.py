@@ -166,8 +166,8 @@ def _timeout(arguments: dict[str, Any]) -> float:
     given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
-        sentence = "Validation error: timeout is out of range"
-        raise refused(sentence, "timeout", given, f"0 to {LONGEST_WAIT_SECONDS:.0f} s")
+        accepted = f"0 to {LONGEST_WAIT_SECONDS:.0f} s"
+        raise refused("timeout is out of range", "timeout", given, accepted)
     return float(given)
 
 
@@ -185,9 +185,9 @@ far stays done. Tells you whether it was cancelled or had ended before."""
         named, reason = _one_named(arguments), arguments.get("reason")
         if named is None:
             accepted = "the operationId that a call returned"
-            raise refused(f"Validation error: {ONE} is required", ONE, None, accepted)
+            raise refused(f"{ONE} is required", ONE, None, accepted)
         if reason is not None and not isinstance(reason, str):
-            raise refused("Validation error: reason is not valid", "reason", reason, "a text")
+            raise refused("reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
         why = shortened(one_line(reason), LONGEST_REASON) if reason else None
         with self._means.pushes.quiet(found.id):
@@ -212,7 +212,7 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
         return [] if one is None else [one]
     if not isinstance(several, list) or len(several) > MOST_NAMED:
         accepted = f"a list of at most {MOST_NAMED} ids"
-        raise refused(f"Validation error: {SEVERAL} is not valid", SEVERAL, several, accepted)
+        raise refused(f"{SEVERAL} is not valid", SEVERAL, several, accepted)
     named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
     return list(dict.fromkeys([*([one] if one else []), *named]))
 
@@ -222,4 +222,4 @@ def _checked(given: object, path: str) -> str:
         return given.strip()
     least = f"at least its first {SHORTEST_PREFIX} characters"
     accepted = f"the operationId that a call returned, or {least}"
-    raise refused(f"Validation error: {path} is not valid", path, given, accepted)
+    raise refused(f"{path} is not valid", path, given, accepted)

@@ -125,9 +125,8 @@ class CommandTool(ToolHandler):
     def _plan(self, arguments: dict[str, Any], call: ToolCall) -> Plan:
         """Looks at the disk. :raises ToolInputError: :raises CommandUnusable:"""
         command, means = self._command, self._means
-        key, started_in = call.project.key, started_here(call)
-        project = project_folder(project_key=key, started_in=started_in)
-        folder = folder_of(command, arguments, project_key=key, started_in=started_in)
+        project = project_folder(call.project.key, started_here(call))
+        folder = folder_of(command, arguments, project)
         return Plan(
             argv=argv_of(command, arguments, project=project, folder=folder),
             executable=means.programs.find(command.argv[0], project=project),

@@ -15,6 +15,7 @@ from mcp.server.subscriptions import SubscriptionBus
 from chatbridge.commands.arguments.executable import Programs, environment_of
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs, Sweeping
@@ -92,13 +93,13 @@ async def open_commands(
         )
         stack.push_async_callback(background.close)
         operations = Operations(
-            store.operations,
-            runner,
-            gate,
+            store=store.operations,
+            runner=runner,
+            gate=gate,
             clock=clock,
             outputs=outputs,
             environment=environment,
-            concurrency=wanted.concurrency,
+            turns=FairQueue(wanted.concurrency),
             spawn=background.spawn,
             on_end=pushes.ended,
             announce=Announcing(notices, after=wanted.announce_after).announce,

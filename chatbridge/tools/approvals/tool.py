@@ -180,14 +180,14 @@ def _parsed(arguments: Json) -> tuple[str, Json]:
     tool, given = arguments.get("tool_name"), arguments.get("input")
     if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
         accepted = f"a tool's name of at most {LONGEST_NAME} characters"
-        raise refused("Validation error: tool_name is required", "tool_name", tool, accepted)
+        raise refused("tool_name is required", "tool_name", tool, accepted)
     try:
         size = len(json.dumps(given, allow_nan=False))
     except (ValueError, RecursionError):  # NaN and the like: the client could not read them
         size = None
     if not isinstance(given, dict) or size is None:
         accepted = "the tool's input as an object"
-        raise refused("Validation error: input is required", "input", given, accepted)
+        raise refused("input is required", "input", given, accepted)
     if size > MAX_CHARACTERS:
         given_size, accepted = f"{size:,} characters of JSON", f"at most {MAX_CHARACTERS:,}"
         raise too_long("input", "input", given_size, accepted)
