@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -285,9 +284,11 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
         given = _Arguments.model_validate(dict(arguments))
     except ValidationError as error:
         raise _refusal(error, arguments) from None
-    dialect, questions = _asked(given, arguments, declared_defaults=declared_defaults)
+    questions = _asked(given, arguments)
+    if not declared_defaults:
+        questions = tuple(replace(question, on_timeout=None) for question in questions)
     return AskUserInput(
-        dialect=dialect,
+        dialect=QUESTION if given.questions is None else QUESTIONS,
         title=given.title.strip() or None if given.title else None,
         questions=questions,
         timeout=_timeout(given.timeout, limits),
@@ -295,9 +296,7 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
     )
 
 
-def _asked(
-    given: _Arguments, arguments: Mapping[str, Any], *, declared_defaults: bool
-) -> tuple[str, tuple[Question, ...]]:
+def _asked(given: _Arguments, arguments: Mapping[str, Any]) -> tuple[Question, ...]:
     if given.questions is None and given.question is None:
         raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
     if given.questions is not None and given.question is not None:
@@ -310,20 +309,17 @@ def _asked(
             type=kind if given.options else "text",
             options=given.options,
         )
-        return QUESTION, (_question(one, "", declared_defaults=declared_defaults),)
-    questions = tuple(
-        _question(q, f"questions[{i}]", declared_defaults=declared_defaults)
-        for i, q in enumerate(given.questions)
-    )
+        return (_question(one, ""),)
+    questions = tuple(_question(q, f"questions[{i}]") for i, q in enumerate(given.questions))
     ids = [q.id for q in questions]
     for i, question_id in enumerate(ids):
         if question_id in ids[:i]:
             path, accepted = f"questions[{i}].id", "another id, or none"
             raise refused("question ids must be unique", path, question_id, accepted)
-    return QUESTIONS, questions
+    return questions
 
 
-def _question(given: _Question, path: str, *, declared_defaults: bool) -> Question:
+def _question(given: _Question, path: str) -> Question:
     if not given.question.strip():
         raise refused(NO_TEXT, f"{path}.question".lstrip("."), given.question, "some text")
     choosing = given.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
@@ -339,8 +335,7 @@ def _question(given: _Question, path: str, *, declared_defaults: bool) -> Questi
     )
     if given.onTimeout is None:
         return question
-    default = _default(question, given.onTimeout, f"{path}.onTimeout")
-    return replace(question, on_timeout=default) if declared_defaults else question
+    return replace(question, on_timeout=_default(question, given.onTimeout, f"{path}.onTimeout"))
 
 
 def _choices(options: _Options, path: str) -> tuple[Option, ...]:
@@ -374,15 +369,11 @@ def _default(question: Question, given: str | list[str], path: str) -> Answer:
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if milliseconds is None:
         return limits.default
-    try:
-        seconds = milliseconds / 1000
-    except OverflowError:
-        seconds = math.inf
-    if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
-        shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+    shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+    if not shortest <= milliseconds <= longest:
         accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
         raise refused("timeout is out of range", "timeout", milliseconds, accepted)
-    return seconds
+    return milliseconds / 1000
 
 
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:

@@ -12,7 +12,6 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -25,6 +24,8 @@ from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
+from chatbridge import bounded_read
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.outcome_text import WINDOW
@@ -249,19 +250,12 @@ def about(project: str, question: str) -> str:
 def key_in(path: Path) -> bytes:
     """The key, made on first use."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        key = bounded_read.read(path, most=4096)
     except FileNotFoundError:
-        return _made(path)
-    with open(file, "rb") as content:
-        key = content.read(KEY_SIZE + 1)
-    return key if len(key) == KEY_SIZE else _made(path)
-
-
-def _made(path: Path) -> bytes:
-    key = secrets.token_bytes(KEY_SIZE)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as out:
-        out.write(key)
+        key = b""
+    if len(key) != KEY_SIZE:
+        key = secrets.token_bytes(KEY_SIZE)
+        write_atomically(path, key)
     return key
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import Runner
+from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
@@ -157,7 +157,7 @@ def _environment(names: tuple[str, ...]) -> dict[str, str]:
 @asynccontextmanager
 async def operating(
     folder: Path,
-    runner: Runner,
+    runner: RunnerClient,
     gate: Approvals | None = None,
     *,
     clock: StillClock,

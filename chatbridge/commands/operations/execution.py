@@ -16,7 +16,13 @@ from typing import Any, TypeVar
 
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
+from chatbridge.commands.operations.runner_client import (
+    End,
+    How,
+    NotHandedOver,
+    Order,
+    RunnerClient,
+)
 from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
@@ -65,7 +71,7 @@ class Execution:
     nothing ends twice. `Operations` adds what comes before a run and after it."""
 
     store: OperationStore
-    runner: Runner
+    runner: RunnerClient
     clock: Clock
     outputs: Outputs
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from mcp.server.subscriptions import SubscriptionBus
@@ -20,7 +21,7 @@ from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs, Sweeping
 from chatbridge.commands.operations.runner_client import RunnerClient
-from chatbridge.commands.tools.notifications import Announcing, Pushes
+from chatbridge.commands.tools.notifications import Pushes, announce
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
@@ -102,7 +103,7 @@ async def open_commands(
             turns=FairQueue(wanted.concurrency),
             spawn=background.spawn,
             on_end=pushes.ended,
-            announce=Announcing(notices, after=wanted.announce_after).announce,
+            announce=partial(announce, notices, after=wanted.announce_after),
             back=pushes.connected,
         )
         stack.push_async_callback(operations.close)
