@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -79,18 +78,13 @@ wait_for_answer with the askId."""
             questions=given.questions,
             timeout=given.timeout,
         )
-        ask, waiting = await self.waiting.ask(request, call)
-        async with self._beside(ask, call, wait=given.wait):
-            ended = await self.waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await self.waiting.result(ended or ask, waiting, call, render_result)
-
-    def _beside(
-        self, ask: Ask, call: ToolCall, *, wait: bool
-    ) -> contextlib.AbstractAsyncContextManager[object]:
-        """The client's window, for as long as the call waits."""
-        if self.elicitation is None or not wait:
-            return contextlib.nullcontext()
-        return self.elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
+        wait = await self.waiting.ask(request, call)
+        if self.elicitation is None or not given.wait:
+            return await wait.outcome(render_result, limit=None if given.wait else 0.0)
+        window = window_of(wait.ask.questions, title=wait.ask.title)
+        async with self.elicitation.beside(wait.ask, call, window):
+            ended = await wait.ended()
+        return await wait.result(ended, render_result)
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""

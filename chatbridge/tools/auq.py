@@ -87,9 +87,8 @@ get_answered_questions."""
             questions=given.questions,
             timeout=math.inf if self.timeout is None else self.timeout,
         )
-        ask, waiting = await self.waiting.ask(request, call)
-        limit = None if given.wait else 0.0
-        return await self.waiting.outcome(ask, waiting, call, render_result, limit=limit)
+        wait = await self.waiting.ask(request, call)
+        return await wait.outcome(render_result, limit=None if given.wait else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +115,8 @@ needed, and an answer that has come stays the same."""
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         session, wait = parse_fetch(arguments)
         found = await self._found(session, call.project)
-        ask, caller = await self.waiting.broker.follow(
-            found.id, call.name, project=call.project.key, counts_for=call.counts_for
-        )
-        limit = None if wait else 0.0
-        return await self.waiting.outcome(ask, caller, call, render_fetched, limit=limit)
+        following = await self.waiting.follow(found.id, call)
+        return await following.outcome(render_fetched, limit=None if wait else 0.0)
 
     async def _found(self, session: str, project: Project) -> Ask:
         named = await self.store.asks_by_prefix(project=project.key, prefix=session)

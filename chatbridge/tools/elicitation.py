@@ -15,7 +15,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -58,10 +58,10 @@ class Window:
     """The reason where the form came back without what it asked for."""
 
 
+@dataclass(frozen=True, slots=True)
 class Elicitation:
-    def __init__(self, inbox: AskActions) -> None:
-        self._inbox = inbox
-        self._putting: set[asyncio.Future[None]] = set()
+    inbox: AskActions
+    _putting: set[asyncio.Future[None]] = field(default_factory=set)
 
     @asynccontextmanager
     async def beside(
@@ -107,7 +107,7 @@ class Elicitation:
                 log.info("ask %s: the client's form does not fit: %s", ask.id, error)
                 reason = window.unfit
             else:
-                await _persist(clock, lambda: self._inbox.answer(ask.id, answers, person=WINDOW))
+                await _persist(clock, lambda: self.inbox.answer(ask.id, answers, person=WINDOW))
                 return
         elif instant:
             log.info("ask %s: the client declines by itself, the chats go on", ask.id)
@@ -115,7 +115,7 @@ class Elicitation:
         else:
             reason = DECLINED if reply.action == "decline" else window.dismissed
         if reason is not None:
-            await _persist(clock, lambda: self._inbox.cancel(ask.id, reason=reason, person=WINDOW))
+            await _persist(clock, lambda: self.inbox.cancel(ask.id, reason=reason, person=WINDOW))
 
 
 async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:

@@ -27,7 +27,7 @@ from mcp_types import (
 )
 
 from chatbridge.core.errors import InvalidAnswer, UnknownAsk
-from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
+from chatbridge.core.model import Answer, Ask, AskRequest, Project, Question, Status
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
@@ -57,7 +57,7 @@ from chatbridge.tools.journal.journal import (
     JournalKeeper,
     stamp,
 )
-from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
+from chatbridge.tools.waiting import UNREACHED_SECONDS, Wait, Waiting
 
 log = logging.getLogger(__name__)
 
@@ -159,34 +159,26 @@ class QuestionAsk(ToolHandler):
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
-        ask, waiting = await self.waiting.ask(_request(question, call), call)
-        async with self.elicitation.beside(ask, call, _window(question)) as window:
-            return await self._ended(ask, waiting, call, window)
+        wait = await self.waiting.ask(_request(question, call), call)
+        async with self.elicitation.beside(wait.ask, call, _window(question)) as window:
+            return await self._ended(wait, window)
 
     async def _ended(
-        self, ask: Ask, waiting: Call, call: ToolCall, window: asyncio.Future[None] | None = None
+        self, wait: Wait, window: asyncio.Future[None] | None = None
     ) -> CallToolResult:
         async def unreached() -> str:
             if window is not None:
                 await asyncio.wait({window})
-            return await self.waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+            return await wait.unreached(after=UNREACHED_SECONDS)
 
-        end = await self._end_or(unreached(), ask, waiting, call)
+        end = await _end_or(unreached(), wait)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self.waiting.broker.waiting_calls.mark_failed(call.name)
+            await self.waiting.broker.waiting_calls.mark_failed(wait.call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
-        return await self._told(end, waiting)
+        return await self._told(end, wait)
 
-    async def _end_or(
-        self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
-    ) -> Ask | str:
-        """The ask once it has ended; or why nobody can be reached, if that comes first."""
-        giving_up = asyncio.ensure_future(unreached)
-        waited = self.waiting.ended(ask, waiting, call, limit=None, endless=True)
-        return await race(waited, giving_up) or giving_up.result()
-
-    async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
+    async def _told(self, ended: Ask, wait: Wait) -> CallToolResult:
         if ended.answer is None:
             reason = ended.outcome.reason if ended.outcome else None
             if ended.status is Status.WITHDRAWN and reason != NO_ANSWER:
@@ -194,7 +186,7 @@ class QuestionAsk(ToolHandler):
             why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
             return text_result(why, is_error=True)
         answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
-        return _answered(answer, saved_to, late=waiting.late)
+        return _answered(answer, saved_to, late=wait.caller.late)
 
     # Where a form ends the call, and the client calls again:
 
@@ -203,17 +195,16 @@ class QuestionAsk(ToolHandler):
     ) -> CallToolResult | InputRequiredResult:
         if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
-        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        wait = await self.waiting.ask(_request(question, call), call)
         if self.elicit == "chats":
-            unreached = self.waiting.unreached(ask, call.clock, after=0.0)
-            end = await self._end_or(unreached, ask, waiting, call)
+            end = await _end_or(wait.unreached(after=0.0), wait)
             if not isinstance(end, str):
-                return await self._told(end, waiting)
-            log.info("ask %s: the client's window is asked: %s", ask.id, end)
-        elif not ask.open:
-            return await self._ended(ask, waiting, call)
-        await self.waiting.broker.waiting_calls.ticket(call.name)
-        return self._form(question, _state(question, call, ask=ask.id))
+                return await self._told(end, wait)
+            log.info("ask %s: the client's window is asked: %s", wait.ask.id, end)
+        elif not wait.ask.open:
+            return await self._ended(wait)
+        await wait.ticket()
+        return self._form(question, _state(question, call, ask=wait.ask.id))
 
     async def _second_turn(
         self, question: Question, call: ToolCall, given: str
@@ -226,18 +217,16 @@ class QuestionAsk(ToolHandler):
         if state.ask is None:
             return await self._without_ask(question, call, state, reply, instant=instant)
         try:
-            ask, waiting = await self.waiting.broker.follow(
-                state.ask, call.name, project=call.project.key, counts_for=call.counts_for
-            )
+            wait = await self.waiting.follow(state.ask, call)
         except UnknownAsk:
             return text_result(FOREIGN, is_error=True)
-        if ask.open and reply is None:
-            await self.waiting.broker.waiting_calls.ticket(call.name)
+        if wait.ask.open and reply is None:
+            await wait.ticket()
             return self._form(question, state)
-        if ask.open and reply is not None:
+        if wait.ask.open and reply is not None:
             window = _window(question)
-            await self.elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
-        return await self._ended(ask, waiting, call)
+            await self.elicitation.put(wait.ask, reply, window, instant=instant, clock=call.clock)
+        return await self._ended(wait)
 
     async def _without_ask(
         self,
@@ -273,6 +262,12 @@ class QuestionAsk(ToolHandler):
             input_requests={FORM: ElicitRequest(params=form)},
             request_state=self.states.signed(state),
         )
+
+
+async def _end_or(unreached: Coroutine[Any, Any, str], wait: Wait) -> Ask | str:
+    """The ask once it has ended; or why nobody can be reached, if that comes first."""
+    giving_up = asyncio.ensure_future(unreached)
+    return await race(wait.ended(endless=True), giving_up) or giving_up.result()
 
 
 def _parsed(arguments: dict[str, Any]) -> Question:

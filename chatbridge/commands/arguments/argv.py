@@ -15,12 +15,11 @@ No text can be taken for another option or argument:
 from __future__ import annotations
 
 import difflib
-import errno
 import json
 import math
 import os
-import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -346,6 +345,8 @@ def _written(value: Scalar) -> str:
 
 LONGEST_PATH_BYTES = 4095
 """Bytes. Linux opens no longer one."""
+_MOST_LINKS = 40
+"""As many as Linux follows."""
 
 
 def owners(text: str) -> Path | None:
@@ -362,29 +363,49 @@ def inside(text: str, *, base: Path, roots: Sequence[Path]) -> Path | None:
     return real if inner else None
 
 
-def _real(text: str) -> Path | None:
-    if len(os.fsencode(text)) > LONGEST_PATH_BYTES:
+def _real(path: str) -> Path | None:
+    """Without links; None: the system would not get there, or we may not look."""
+    if len(os.fsencode(path)) > LONGEST_PATH_BYTES:
         return None
     try:
-        os.stat(text)
-    except OSError as error:
-        if error.errno == errno.ELOOP:  # more links than the system follows, unlike Python
-            return None
-    try:
-        real = Path(os.path.realpath(text))
-    except (RecursionError, RuntimeError, OSError):
-        return None
-    return None if any(_doubtful(part) for part in (real, *real.parents)) else real
-
-
-def _doubtful(part: Path) -> bool:
-    """A link that could not be followed, such as one to itself, or what may not be looked at."""
-    try:
-        return stat.S_ISLNK(os.lstat(part).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        for folder, name in walk(path):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.lstat(os.path.join(folder, name))
     except OSError:
-        return True
+        return None
+    return Path(os.path.realpath(path))
+
+
+class TooManyLinks(OSError):
+    """The system would not follow so many."""
+
+
+def walk(path: str) -> Iterator[tuple[str, str]]:
+    """Every name on the system's way along a whole path, and the folder that it is in, through all
+    links. A name is looked up after it was yielded. Ends early where there is nothing to follow.
+    :raises TooManyLinks:"""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        yield here, name
+        place = os.path.join(here, name)
+        try:
+            target = os.readlink(place) if os.path.islink(place) else None
+        except OSError:
+            return
+        if target is None:
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise TooManyLinks(f"too many links on the way to {path}")
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
 
 
 def project_folder(project_key: str, started_in: str) -> Path:

@@ -13,7 +13,7 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +42,15 @@ class DefinitionFile:
     """What the names of these begin with."""
 
 
+@dataclass(slots=True)
 class Library:
-    def __init__(
-        self, dirs: Sequence[Path], *, reserved: frozenset[str], may_be_missing: bool = False
-    ) -> None:
-        """`reserved`: names of tools that are taken, beside those of operations.
-        `may_be_missing`: the folders are the usual ones, which nobody has named."""
-        self._dirs = tuple(dirs)
-        self._reserved = reserved.union(OPERATION_TOOLS)
-        self._may_be_missing = may_be_missing
-        self.files: tuple[DefinitionFile, ...] = ()
+    dirs: Sequence[Path]
+    _: KW_ONLY
+    reserved: frozenset[str]
+    """Names of tools that are taken, beside those of operations."""
+    may_be_missing: bool = False
+    """The folders are the usual ones, which nobody has named."""
+    files: tuple[DefinitionFile, ...] = ()
 
     @property
     def commands(self) -> Mapping[str, Command]:
@@ -64,14 +63,13 @@ class Library:
 
     def load(self) -> None:
         """Read all files again. Blocks. Until all is read, others see the old contents."""
-        folders = _once(self._dirs)
-        missing = self._may_be_missing
+        folders, missing = _once(self.dirs), self.may_be_missing
         found = [it for folder in folders for it in files_in(folder, may_be_missing=missing)]
-        self.files = _read(found, self._reserved)
+        self.files = _read(found, self.reserved)
 
     def load_files(self, files: Iterable[Path]) -> None:
         """Read these and no others, whoever can write to them: for the owner to look at."""
-        self.files = _read([_read_file(path, str(path), None) for path in files], self._reserved)
+        self.files = _read([_read_file(path, str(path), None) for path in files], self.reserved)
 
     def reload(self) -> bool:
         """Whether commands or problems are others now."""
@@ -103,7 +101,7 @@ Found = tuple[Path, str | Problem]
 
 
 def _read(found: Sequence[Found], reserved: frozenset[str]) -> tuple[DefinitionFile, ...]:
-    owners: dict[str, str] = dict.fromkeys(reserved, "one of chatbridge's own")
+    owners = dict.fromkeys((*reserved, *OPERATION_TOOLS), "one of chatbridge's own")
     files = []
     for file, text in found:
         files.append(_file(file, text, owners))

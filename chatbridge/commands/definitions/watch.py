@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from chatbridge.commands.arguments.executable import TooManyLinks, walk
+from chatbridge.commands.arguments.argv import TooManyLinks, walk
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 

@@ -120,11 +120,11 @@ it by yourself allows nothing."""
         if await broker.allowed_in_session(request, call.name):
             log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
             return _allow(given)
-        ask, waiting = await self.waiting.ask(request, call)
-        ended = await self.waiting.ended(ask, waiting, call, limit=None)
+        wait = await self.waiting.ask(request, call)
+        ended = await wait.ended()
         if ended is None:
             # It ends here and now: whoever taps after this must not think that it ran.
-            ended = await broker.time_out(ask.id)
+            ended = await broker.time_out(wait.ask.id)
             if ended.status is Status.TIMED_OUT:
                 return await self._unanswered(ended, CLIENT_LIMIT, "client_limit")
         if ended.status is not Status.ANSWERED or ended.outcome is None:
@@ -140,11 +140,11 @@ it by yourself allows nothing."""
         policy = self.waiting.broker.policy
         own = settings_of(call.project.key).default_timeout or policy.default_timeout
         request = _request(tool, questions, call, min(own, policy.max_timeout))
-        ask, waiting = await self.waiting.ask(request, call)
-        ended = await self.waiting.ended(ask, waiting, call, limit=None)
+        wait = await self.waiting.ask(request, call)
+        ended = await wait.ended()
         if ended is None:
             await self.waiting.broker.waiting_calls.cancel(call.name)
-            return await self._unanswered(ask, STILL_OPEN, "client_limit")
+            return await self._unanswered(wait.ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)
         return _allow(answered(given, ended.answer.answers))

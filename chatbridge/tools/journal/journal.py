@@ -199,12 +199,12 @@ RECENT = 1_000
 """Ended asks that are looked through at the start."""
 
 
+@dataclass(frozen=True, slots=True)
 class JournalKeeper:
-    def __init__(self, journal: Journal, store: Store) -> None:
-        self.journal = journal
-        self._store = store
-        self._saved: dict[str, asyncio.Future[str]] = {}
-        """By ask: where its answer is, or will be in a moment."""
+    journal: Journal
+    store: Store
+    _saved: dict[str, asyncio.Future[str]] = field(default_factory=dict)
+    """By ask: where its answer is, or will be in a moment."""
 
     async def where(self, project: Project) -> str:
         return await asyncio.to_thread(self.journal.where, project)
@@ -228,7 +228,7 @@ class JournalKeeper:
     async def catch_up(self) -> None:
         """Save what a hub before this one had no time to. What an agent has got was saved."""
         try:
-            recent = await self._store.history(limit=RECENT)
+            recent = await self.store.history(limit=RECENT)
         except StoreError as error:
             log.warning("answers of before the start may be missing in the journal: %s", error)
             return
