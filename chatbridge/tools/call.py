@@ -23,7 +23,7 @@ from mcp_types import (
 
 from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
 from chatbridge.core.cards.phrases import format_duration
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import ChatbridgeError, StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.tools.clients import Client, soonest
@@ -245,8 +245,11 @@ class ToolHandler:
     async def run(
         self, arguments: dict[str, Any], call: ToolCall
     ) -> CallToolResult | InputRequiredResult:
-        """:raises ChatbridgeError: becomes a tool result with `isError`."""
+        """:raises ChatbridgeError: becomes the result of `failed`."""
         raise NotImplementedError
+
+    def failed(self, error: ChatbridgeError) -> CallToolResult:
+        return text_result(str(error), is_error=True)
 
 
 def text_result(text: str, *, is_error: bool = False) -> CallToolResult:

@@ -213,9 +213,8 @@ class QuestionAsk(ToolHandler):
         if state is None or state.about != about(call.project.key, question.text):
             return text_result(FOREIGN, is_error=True)
         reply = call.replies.get(FORM)
-        instant = call.clock.time() - state.at < INSTANT
         if state.ask is None:
-            return await self._without_ask(question, call, state, reply, instant=instant)
+            return await self._without_ask(question, call, state, reply)
         try:
             wait = await self.waiting.follow(state.ask, call)
         except UnknownAsk:
@@ -224,23 +223,17 @@ class QuestionAsk(ToolHandler):
             await wait.ticket()
             return self._form(question, state)
         if wait.ask.open and reply is not None:
-            window = _window(question)
+            instant, window = _is_instant(call, state), _window(question)
             await self.elicitation.put(wait.ask, reply, window, instant=instant, clock=call.clock)
         return await self._ended(wait)
 
     async def _without_ask(
-        self,
-        question: Question,
-        call: ToolCall,
-        state: FormState,
-        reply: ElicitResult | None,
-        *,
-        instant: bool,
+        self, question: Question, call: ToolCall, state: FormState, reply: ElicitResult | None
     ) -> CallToolResult | InputRequiredResult:
         """The client's window alone was asked."""
         if reply is None:
             return self._form(question, state)
-        if reply.action != "accept" and instant:
+        if reply.action != "accept" and _is_instant(call, state):
             log.info("call %s: the client declines by itself, the chats are asked", call.id)
             return await self._asked(question, call)
         if reply.action != "accept":
@@ -282,6 +275,10 @@ def _parsed(arguments: dict[str, Any]) -> Question:
 
 def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
     return FormState(about=about(call.project.key, question.text), ask=ask, at=call.clock.time())
+
+
+def _is_instant(call: ToolCall, state: FormState) -> bool:
+    return call.clock.time() - state.at < INSTANT
 
 
 def _request(question: Question, call: ToolCall) -> AskRequest:

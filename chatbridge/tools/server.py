@@ -125,7 +125,7 @@ def build_server(
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
             await waiting_calls.mark_failed(call.name)
-            return text_result(str(error), is_error=True)
+            return tool.failed(error)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
             await waiting_calls.mark_failed(call.name)

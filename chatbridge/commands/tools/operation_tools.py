@@ -10,6 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from mcp_types import CallToolResult, Tool
@@ -122,7 +123,10 @@ time is up you are told what still runs, and it goes on."""
             self._waiting[link] += 1
             try:
                 with self._means.pushes.quiet(*ids):
-                    await self._all_ended(wanted, call, limit)
+                    # The limit counts from the call's own beginning.
+                    ending = asyncio.gather(*map(self._means.operations.ended, ids))
+                    began, doing = call.clock.time(), partial(self._doing, ids, call)
+                    await call.watch(ending, began, limit=limit, doing=doing)
             finally:
                 self._waiting -= Counter((link,))
             wanted = [await self._find(each, call) for each in ids]
@@ -139,18 +143,9 @@ time is up you are told what still runs, and it goes on."""
         listed = await self._means.operations.listed(project=call.project.key, limit=MOST_NAMED)
         return [each for each in listed if not each.ended]
 
-    async def _all_ended(
-        self, wanted: Sequence[Operation], call: ToolCall, limit: float | None
-    ) -> None:
-        """Or the limit has come, counted from the call's own beginning."""
-        ending = asyncio.gather(*(self._means.operations.ended(each.id) for each in wanted))
-
-        async def doing() -> str:
-            states = [await self._find(each.id, call) for each in wanted]
-            left = [each for each in states if not each.ended]
-            return f"{len(left)} of {len(wanted)} on the way"
-
-        await call.watch(ending, call.clock.time(), limit=limit, doing=doing)
+    async def _doing(self, ids: Sequence[str], call: ToolCall) -> str:
+        states = [await self._find(each, call) for each in ids]
+        return f"{sum(not each.ended for each in states)} of {len(ids)} on the way"
 
 
 def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:

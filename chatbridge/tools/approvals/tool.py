@@ -29,7 +29,6 @@ from chatbridge.core.model import (
     QuestionType,
     Status,
 )
-from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
@@ -88,19 +87,16 @@ it by yourself allows nothing."""
     """Of approvals; None: that of every ask."""
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
-        try:
-            tool, given = _parsed(arguments)
-            if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
-                return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
-            questions = questions_of(given) if tool == TOOL else None
-            if questions is not None:
-                return await self._questions(tool, given, questions, call)
-            return await self._approval(tool, given, call)
-        except ChatbridgeError as error:
-            details = one_line(str(error))
-            log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
-            await self.waiting.broker.waiting_calls.mark_failed(call.name)
-            return _deny(str(error), "failed", is_error=True)
+        tool, given = _parsed(arguments)
+        if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
+            return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
+        questions = questions_of(given) if tool == TOOL else None
+        if questions is not None:
+            return await self._questions(tool, given, questions, call)
+        return await self._approval(tool, given, call)
+
+    def failed(self, error: ChatbridgeError) -> CallToolResult:
+        return _deny(str(error), "failed", is_error=True)
 
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
