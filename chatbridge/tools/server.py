@@ -30,7 +30,7 @@ from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import offered_name, replace_names, resolve_name
 from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
-from chatbridge.tools.clients import Client, Clients, agent_of
+from chatbridge.tools.clients import Clients, agent_of
 
 log = logging.getLogger(__name__)
 
@@ -178,24 +178,19 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
     return caller
 
 
-def _limited(client: Client, caller: Caller) -> Client:
-    """The client with the limit of its own entry, or over HTTP with the usual one."""
-    if caller.limit is not None:
-        return replace(client, limit=caller.limit)
-    unknown = client.limit is None and client.idle is None
-    return replace(client, limit=caller.usual) if isinstance(caller, Remote) and unknown else client
-
-
 def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
     name = info.name if info else None
+    client, limit = clients.of(name), caller.limit
+    if isinstance(caller, Remote) and limit is None and client.gives_up(progress=False) is None:
+        limit = caller.usual
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     return Peer(
         agent=agent_of(name, info.title if info else None),
-        client=_limited(clients.of(name), caller),
+        client=client if limit is None else replace(client, limit=limit),
         unknown=caller.limit is None and clients.unknown(name),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,

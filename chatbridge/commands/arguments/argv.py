@@ -240,21 +240,18 @@ def _of_object(option: Option, value: object, place: Place) -> list[Text]:
         _carried(key, path)
         if pairs and (not key or "=" in key):
             raise invalid(path, key, "a key that is not empty and has no = in it")
-        members[key] = _member(member, option, path, place)
+        if isinstance(member, bool):
+            members[key] = member
+            continue
+        if not isinstance(member, str | int | float):
+            raise invalid(path, member, "a string, a number, true or false")
+        kind = "string" if isinstance(member, str) else "number"
+        members[key] = _scalar(member, kind, option, path, place)
     if not members:
         return []
     if pairs:
         return [Text(f"{name}.{key}", f"{key}={_written(each)}") for key, each in members.items()]
     return [Text(name, json.dumps(members, ensure_ascii=False, separators=(",", ":")))]
-
-
-def _member(value: object, option: Option, path: str, place: Place) -> Scalar:
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str | int | float):
-        raise invalid(path, value, "a string, a number, true or false")
-    kind = "string" if isinstance(value, str) else "number"
-    return _scalar(value, kind, option, path, place)
 
 
 def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> Scalar:

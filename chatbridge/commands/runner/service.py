@@ -176,14 +176,17 @@ class Service:
             newcomer.tell({"ended": end})
 
     def _obey(self, message: Message) -> None:
-        orders: dict[str, Callable[[str], None]] = {"stop": self._stop, "forget": self._forget}
-        do, operation_id = message.get("do"), message.get("id")
-        if do == "start":
-            self._start(Order(message.get("order")))
-        elif isinstance(do, str) and do in orders and isinstance(operation_id, str):
-            orders[do](operation_id)
-        else:
-            raise Garbage("a message is none of ours")
+        match message:
+            case {"do": "start"}:
+                self._start(Order(message.get("order")))
+            case {"do": "stop", "id": str(operation_id)}:
+                if child := self._children.get(operation_id):
+                    child.stop("stopped", time.monotonic())
+            case {"do": "forget", "id": str(operation_id)}:
+                self._ended.pop(operation_id, None)
+                self._tell({"forgot": operation_id})
+            case _:
+                raise Garbage("a message is none of ours")
 
     def _start(self, order: Order) -> None:
         if order.id in self._children or order.id in self._ended:
@@ -236,14 +239,6 @@ class Service:
         while len(self._ended) > _MOST_ENDED:
             del self._ended[next(iter(self._ended))]
         self._tell({"ended": end})
-
-    def _stop(self, operation_id: str) -> None:
-        if child := self._children.get(operation_id):
-            child.stop("stopped", time.monotonic())
-
-    def _forget(self, operation_id: str) -> None:
-        self._ended.pop(operation_id, None)
-        self._tell({"forgot": operation_id})
 
     def _tell(self, message: Message) -> None:
         if self._hub is not None:

@@ -112,7 +112,11 @@ class Journal:
     def read(self, project: Project) -> Pages:
         """Everything that can be read, in no order; nothing twice."""
         pages = Pages()
-        for place in self._read_from(project):
+        *inside, away = self._places(project)
+        if inside:
+            both = dict.fromkeys((self.folder, OLDER))
+            inside = [Place(project.key, folder, relative=True) for folder in both]
+        for place in (*inside, away):
             try:
                 with place.opened() as folder:
                     _read(folder, pages)
@@ -133,13 +137,6 @@ class Journal:
         if self.folder == FOLDER and older.is_there():
             return [older, away]
         return [Place(project.key, self.folder, relative=True), away]
-
-    def _read_from(self, project: Project) -> list[Place]:
-        *inside, away = self._places(project)
-        if inside:
-            both = dict.fromkeys((self.folder, OLDER))
-            inside = [Place(project.key, folder, relative=True) for folder in both]
-        return [*inside, away]
 
 
 def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
