@@ -33,6 +33,7 @@ from chatbridge.tools.definition import (
     invalid_arguments,
     number_field,
     object_schema,
+    present,
     refused,
     text_field,
 )
@@ -110,21 +111,21 @@ def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
 
 
 def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
-    nobody = reach.nobody
     if ask.dialect == QUESTION:
         go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
-        return text_result(f"{go_on} {nobody}" if nobody else go_on)
-    ticket: dict[str, Any] = {
-        "answered": False,
-        "cancelled": False,
-        "timedOut": False,
-        "answers": [],
-        "pending": True,
-        "askId": ask.id,
-        "next": "The question is still open. Call wait_for_answer with this askId, and again "
-        "until the result is no longer pending.",
-    }
-    return json_result({**ticket, "delivery": nobody} if nobody else ticket)
+        return text_result(f"{go_on} {reach.nobody}" if reach.nobody else go_on)
+    ticket = present(
+        answered=False,
+        cancelled=False,
+        timedOut=False,
+        answers=[],
+        pending=True,
+        askId=ask.id,
+        next="The question is still open. Call wait_for_answer with this askId, and again until "
+        "the result is no longer pending.",
+        delivery=reach.nobody,
+    )
+    return json_result(ticket)
 
 
 def _answers(ask: Ask) -> tuple[Answer, ...]:
@@ -136,19 +137,16 @@ def _answers(ask: Ask) -> tuple[Answer, ...]:
 
 def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
     answers = _answers(ask)
-    result: dict[str, Any] = {
-        "answered": bool(answers),
-        "cancelled": ask.status in (Status.CANCELLED, Status.WITHDRAWN),
-        "timedOut": ask.status is Status.TIMED_OUT and ask.late is None,
-        "answers": list(map(_answer, call.question_ids, answers)),
-    }
-    if reason := _reason(ask):
-        result["reason"] = reason
-    if call.late or ask.late is not None:
-        result["late"] = True
-    if result["timedOut"] and not answers and reach.nobody:
-        result["delivery"] = reach.nobody
-    return result
+    timed_out = ask.status is Status.TIMED_OUT and ask.late is None
+    return present(
+        answered=bool(answers),
+        cancelled=ask.status in (Status.CANCELLED, Status.WITHDRAWN),
+        timedOut=timed_out,
+        answers=list(map(_answer, call.question_ids, answers)),
+        reason=_reason(ask) or None,
+        late=True if call.late or ask.late is not None else None,
+        delivery=reach.nobody if timed_out and not answers else None,
+    )
 
 
 def _reason(ask: Ask) -> str | None:
@@ -158,12 +156,12 @@ def _reason(ask: Ask) -> str | None:
 
 
 def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
-    written: dict[str, Any] = {"questionId": question_id, "values": list(answer.values)}
-    if answer.custom_text is not None:
-        written["customText"] = answer.custom_text
-    if answer.decided_by is not None:
-        written["decidedBy"] = answer.decided_by
-    return written
+    return present(
+        questionId=question_id,
+        values=list(answer.values),
+        customText=answer.custom_text,
+        decidedBy=answer.decided_by,
+    )
 
 
 def _sentence(ask: Ask, reach: Reach) -> CallToolResult:

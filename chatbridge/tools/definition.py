@@ -11,6 +11,11 @@ from chatbridge.core.errors import ToolInputError
 from chatbridge.core.text import one_line, shortened
 
 
+def present(**members: object) -> dict[str, Any]:
+    """An object with those of its members that are there."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
 def object_schema(*required: str, **properties: Any) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     return {**schema, "required": list(required)} if required else schema

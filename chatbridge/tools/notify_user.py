@@ -12,7 +12,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import Level
 from chatbridge.tools.call import ToolCall, ToolHandler, json_result
-from chatbridge.tools.definition import Shape, object_schema, text_field, validated
+from chatbridge.tools.definition import Shape, object_schema, present, text_field, validated
 
 MAX_MESSAGE = 10_000
 MAX_TITLE = 100
@@ -75,5 +75,4 @@ arrives silently, "warning" and "error" make the phone ring."""
         )
         reach = self.channels.reach(await self.notices.surfaces(notice, within=WAIT))
         missing = [name for name, _ in reach.missing]
-        result: dict[str, Any] = {"sent": list(reach.shown), "waiting": missing}
-        return json_result({**result, "delivery": reach.nobody} if reach.nobody else result)
+        return json_result(present(sent=list(reach.shown), waiting=missing, delivery=reach.nobody))

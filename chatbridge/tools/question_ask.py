@@ -37,6 +37,7 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text
 from chatbridge.tools.definition import (
     number_field,
     object_schema,
+    present,
     refused,
     text_field,
     too_long,
@@ -310,8 +311,7 @@ def _window(question: Question) -> Window:
 
 
 def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResult:
-    result: dict[str, Any] = {"answer": answer, "saved_to": saved_to}
-    return json_result({**result, "late": True} if late else result)
+    return json_result(present(answer=answer, saved_to=saved_to, late=late or None))
 
 
 def _declined(reason: str | None) -> str:

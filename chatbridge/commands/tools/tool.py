@@ -43,7 +43,7 @@ from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import object_schema, text_field
+from chatbridge.tools.definition import object_schema, present, text_field
 
 MOST_OTHERS = 20
 ONCE = "once-per-session"
@@ -205,12 +205,12 @@ def _of_option(option: Option) -> dict[str, Any]:
     if option.type == "array":
         items = items_of(option)
         schema["items"] = {"type": items.type, **_rules(items.type, items, option)}
-        schema |= _present(minItems=least, maxItems=most)
+        schema |= present(minItems=least, maxItems=most)
     elif option.type == "object":
         schema["additionalProperties"] = {"type": ["string", "number", "boolean"]}
         if option.encode == "pairs":
             schema["propertyNames"] = {"pattern": "^[^=]+$"}
-        schema |= _present(minProperties=least, maxProperties=most)
+        schema |= present(minProperties=least, maxProperties=most)
     elif option.type != "boolean":
         schema |= _rules(option.type, option, option)
     return schema
@@ -230,13 +230,13 @@ def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
     enum = list(value.enum) if value.enum is not None else None
     if kind != "string":
         low, high = value.minimum, value.maximum
-        return _present(
+        return present(
             enum=enum,
             minimum=None if low is None else plain(low),
             maximum=None if high is None else plain(high),
         )
     empty = (empty_taken(option) or option.join is not None) and not value.within
-    return _present(
+    return present(
         enum=enum,
         pattern=_pattern(value.pattern),
         minLength=value.min_length if value.min_length or empty else 1,
@@ -250,10 +250,6 @@ def _pattern(pattern: str | None) -> str | None:
         return None
     whole = pattern.startswith("^") and pattern.endswith("$") and "|" not in pattern
     return pattern if whole and not pattern.endswith("\\$") else f"^(?:{pattern})$"
-
-
-def _present(**rules: object) -> dict[str, Any]:
-    return {name: rule for name, rule in rules.items() if rule is not None}
 
 
 _GUIDANCE = """\
