@@ -30,6 +30,8 @@ from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
 
+Json = dict[str, Any]
+ToolResult = CallToolResult | InputRequiredResult
 T = TypeVar("T")
 
 HEARTBEAT = 15.0
@@ -57,7 +59,7 @@ class Caller(Protocol):
         ...
 
 
-Elicit = Callable[[str, dict[str, Any]], Awaitable[ElicitResult]]
+Elicit = Callable[[str, Json], Awaitable[ElicitResult]]
 """Shows a message and a form of this schema in the client's own window, and waits for the reply.
 Cancelling it withdraws the form."""
 
@@ -211,7 +213,7 @@ class ToolHandler:
     name: str
     title: str
     description: str
-    schema: dict[str, Any]
+    schema: Json
     """Of its arguments."""
     always = False
     """Whether it is there even where the project has switched asking off."""
@@ -224,9 +226,7 @@ class ToolHandler:
         """As this client in this project sees it; None: not at all."""
         return self._described()
 
-    def _described(
-        self, *, schema: dict[str, Any] | None = None, description: str | None = None
-    ) -> Tool:
+    def _described(self, *, schema: Json | None = None, description: str | None = None) -> Tool:
         return Tool(
             name=self.name,
             title=self.title,
@@ -242,9 +242,7 @@ class ToolHandler:
             icons=[ICON],
         )
 
-    async def run(
-        self, arguments: dict[str, Any], call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
+    async def run(self, arguments: Json, call: ToolCall) -> ToolResult:
         """:raises ChatbridgeError: becomes the result of `failed`."""
         raise NotImplementedError
 
@@ -256,7 +254,7 @@ def text_result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 
-def json_result(value: dict[str, Any]) -> CallToolResult:
+def json_result(value: Json) -> CallToolResult:
     """JSON as text, and the same as structured content: some clients show only the one, some only
     the other."""
     text = json.dumps(value, ensure_ascii=False)

@@ -222,6 +222,10 @@ class FormState:
     """The ask that is open in the chats as well."""
     at: float
 
+    def is_instant(self, now: float) -> bool:
+        """Whether a reply that comes now is the client's own."""
+        return now - self.at < INSTANT
+
 
 class States:
     def __init__(self, key: Callable[[], bytes]) -> None:

@@ -33,7 +33,7 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
-from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, ToolResult, json_result, text_result
 from chatbridge.tools.definition import (
     number_field,
     object_schema,
@@ -42,22 +42,8 @@ from chatbridge.tools.definition import (
     text_field,
     too_long,
 )
-from chatbridge.tools.elicitation import (
-    DECLINED,
-    INSTANT,
-    Elicitation,
-    FormState,
-    States,
-    Window,
-    about,
-)
-from chatbridge.tools.journal.journal import (
-    QUESTION_ASK,
-    Entry,
-    Journal,
-    JournalKeeper,
-    stamp,
-)
+from chatbridge.tools.elicitation import DECLINED, Elicitation, FormState, States, Window, about
+from chatbridge.tools.journal.journal import QUESTION_ASK, Entry, Journal, JournalKeeper, stamp
 from chatbridge.tools.waiting import UNREACHED_SECONDS, Wait, Waiting
 
 log = logging.getLogger(__name__)
@@ -145,9 +131,7 @@ class QuestionAsk(ToolHandler):
         told = description(stateless=peer.stateless, elicit=self.elicit)
         return self._described(description=told)
 
-    async def run(
-        self, arguments: dict[str, Any], call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> ToolResult:
         question = _parsed(arguments)
         if not call.peer.elicits:
             folder = await self.keeper.where(call.project)
@@ -191,9 +175,7 @@ class QuestionAsk(ToolHandler):
 
     # Where a form ends the call, and the client calls again:
 
-    async def _first_turn(
-        self, question: Question, call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
+    async def _first_turn(self, question: Question, call: ToolCall) -> ToolResult:
         if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
         wait = await self.waiting.ask(_request(question, call), call)
@@ -207,9 +189,7 @@ class QuestionAsk(ToolHandler):
         await wait.ticket()
         return self._form(question, _state(question, call, ask=wait.ask.id))
 
-    async def _second_turn(
-        self, question: Question, call: ToolCall, given: str
-    ) -> CallToolResult | InputRequiredResult:
+    async def _second_turn(self, question: Question, call: ToolCall, given: str) -> ToolResult:
         state = self.states.opened(given)
         if state is None or state.about != about(call.project.key, question.text):
             return text_result(FOREIGN, is_error=True)
@@ -224,17 +204,17 @@ class QuestionAsk(ToolHandler):
             await wait.ticket()
             return self._form(question, state)
         if wait.ask.open and reply is not None:
-            instant, window = _is_instant(call, state), _window(question)
+            instant, window = state.is_instant(call.clock.time()), _window(question)
             await self.elicitation.put(wait.ask, reply, window, instant=instant, clock=call.clock)
         return await self._ended(wait)
 
     async def _without_ask(
         self, question: Question, call: ToolCall, state: FormState, reply: ElicitResult | None
-    ) -> CallToolResult | InputRequiredResult:
+    ) -> ToolResult:
         """The client's window alone was asked."""
         if reply is None:
             return self._form(question, state)
-        if reply.action != "accept" and _is_instant(call, state):
+        if reply.action != "accept" and state.is_instant(call.clock.time()):
             log.info("call %s: the client declines by itself, the chats are asked", call.id)
             return await self._asked(question, call)
         if reply.action != "accept":
@@ -276,10 +256,6 @@ def _parsed(arguments: dict[str, Any]) -> Question:
 
 def _state(question: Question, call: ToolCall, *, ask: str | None) -> FormState:
     return FormState(about=about(call.project.key, question.text), ask=ask, at=call.clock.time())
-
-
-def _is_instant(call: ToolCall, state: FormState) -> bool:
-    return call.clock.time() - state.at < INSTANT
 
 
 def _request(question: Question, call: ToolCall) -> AskRequest:

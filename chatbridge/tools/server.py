@@ -34,6 +34,7 @@ from chatbridge.tools.clients import Clients, agent_of
 
 log = logging.getLogger(__name__)
 
+Context = ServerRequestContext[Any, Any]
 STATELESS = "2026-07-28"
 """The first protocol version without a handshake."""
 SWITCHED_OFF = (
@@ -86,13 +87,13 @@ def build_server(
         ]
 
     async def list_tools(
-        ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+        ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
         return types.ListToolsResult(tools=listed(caller, _peer(ctx, clients, caller)))
 
     async def call_tool(
-        ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+        ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
@@ -137,15 +138,11 @@ def build_server(
         finally:
             after_call()
 
-    async def set_level(
-        ctx: ServerRequestContext[Any, Any], params: types.SetLevelRequestParams
-    ) -> types.EmptyResult:
+    async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level
         return types.EmptyResult()
 
-    async def discover(
-        ctx: ServerRequestContext[Any, Any], params: types.RequestParams
-    ) -> types.DiscoverResult:
+    async def discover(ctx: Context, params: types.RequestParams) -> types.DiscoverResult:
         """As the SDK's, but for log messages: in that era only calls ask for them, and none of ours
         has any."""
         found = server.get_capabilities(protocol_version=ctx.protocol_version)
@@ -170,7 +167,7 @@ def build_server(
     return server
 
 
-def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
+def _caller(ctx: Context) -> Caller:
     """A link's session is its own request; that of an agent over HTTP is in the request's scope."""
     given: Any = ctx.request
     scope = getattr(given, "scope", None)
@@ -178,7 +175,7 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
     return caller
 
 
-def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
+def _peer(ctx: Context, clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
     name = info.name if info else None
     client, limit = clients.of(name), caller.limit
@@ -199,7 +196,7 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
 
 
 def _call(
-    ctx: ServerRequestContext[Any, Any],
+    ctx: Context,
     params: types.CallToolRequestParams,
     caller: Caller,
     peer: Peer,

@@ -16,13 +16,7 @@ from typing import Any, TypeVar
 
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import (
-    End,
-    How,
-    NotHandedOver,
-    Order,
-    RunnerClient,
-)
+from chatbridge.commands.operations.runner_client import End, NotHandedOver, Order, RunnerClient
 from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
@@ -309,9 +303,8 @@ class Execution:
                 await self.runner.stop(operation_id)  # in case the order comes after all
                 # An output is made before its process.
                 begun = why is None or await self.outputs.begun(operation_id)
-                how: How = "lost" if begun else "not_started"
-                now = self.clock.time()
-                self._found(End(id=operation_id, how=how, ended_at=now, error=why))
+                unknown = End(id=operation_id, how="lost", ended_at=self.clock.time(), error=why)
+                self._found(unknown if begun else replace(unknown, how="not_started"))
             self._doubtful.pop(operation_id, None)
         for operation_id, end in known.items():
             if end is not None:
@@ -370,9 +363,8 @@ def stage_of(end: End) -> Stage:
         return Stage.SUCCEEDED if end.exit_code == 0 else Stage.FAILED
     if end.how == "stopped" and end.error is None:
         return Stage.CANCELLED  # where nobody asked for it the runner says why
-    return {"not_started": Stage.FAILED, "timed_out": Stage.TIMED_OUT}.get(
-        end.how, Stage.INTERRUPTED
-    )
+    stages = {"not_started": Stage.FAILED, "timed_out": Stage.TIMED_OUT}
+    return stages.get(end.how, Stage.INTERRUPTED)
 
 
 def result_of(end: End, printed: Result, *, reason: str | None = None) -> Result:

@@ -148,11 +148,6 @@ class Child:
         processes.send(outside, number)
 
 
-def not_started(order: Order, why: str) -> records.Record:
-    end: records.Record = {"id": order.id, "output": order.output, "how": "not_started"}
-    return {**end, "ended_at": time.time(), "error": why}
-
-
 def _output(order: Order, now: float) -> Output:
     """The file, after the record that the command runs. :raises NotStarted:"""
     output = None
@@ -282,6 +277,10 @@ class Order:
         self.argv: list[str] = argv
         self.environment: dict[str, str] = environment
         self.limit, self.timeout = limit, float(timeout)
+
+    def not_started(self, why: str) -> records.Record:
+        end: records.Record = {"id": self.id, "output": self.output, "how": "not_started"}
+        return {**end, "ended_at": time.time(), "error": why}
 
 
 def _text(given: dict[str, object], name: str) -> str:

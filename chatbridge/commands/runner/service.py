@@ -16,14 +16,7 @@ from collections.abc import Callable
 
 from chatbridge import safe_json, sockets
 from chatbridge.commands.runner import PROTOCOL, processes, records
-from chatbridge.commands.runner.child import (
-    Child,
-    Garbage,
-    NotStarted,
-    Order,
-    allow_files,
-    not_started,
-)
+from chatbridge.commands.runner.child import Child, Garbage, NotStarted, Order, allow_files
 from chatbridge.framing import LineReader, Overlong
 
 Message = dict[str, object]
@@ -195,7 +188,7 @@ class Service:
         end = records.read(order.output + records.END)  # an earlier runner had it
         if end is None and os.path.lexists(order.output):
             # What is written beside it is not ours to touch.
-            end = not_started(order, "its output is there already: it ran before")
+            end = order.not_started("its output is there already: it ran before")
         if end is not None:
             self._tell({"has": order.id})
             self._tell({"ended": end})
@@ -206,7 +199,7 @@ class Service:
             child = Child(order, place=self._place, grace=self._grace, now=time.monotonic())
         except NotStarted as error:
             self._tell({"has": order.id})
-            self._end(not_started(order, str(error)))
+            self._end(order.not_started(str(error)))
             return
         self._children[order.id] = child
         self._tell({"has": order.id})
