@@ -1,9 +1,9 @@
 """MCP tools: they parse arguments into an ask and render its outcome. They know no channel.
 
 server: the MCP server that all sessions share
-call: one tool call: who calls, and how it shows that it waits
+call: a tool, and one call of it: who calls, and how it shows that it waits
 clients: MCP clients by name, and how long their calls may take
-definition: pieces of definitions and schemas; refusals of arguments
+definition: arguments: pieces of schemas, checks, refusals
 waiting: asking, waiting and returning a ticket; the tool `wait_for_answer`
 elicitation: the client's own window beside the chats
 ask_user: the tool `ask_user`

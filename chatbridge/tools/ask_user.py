@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,22 +25,28 @@ from chatbridge.core.model import (
 )
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.definition import (
     Shape,
     array_field,
-    described,
     flag_field,
     invalid_arguments,
     number_field,
     object_schema,
+    present,
     refused,
     text_field,
 )
 from chatbridge.tools.elicitation import Elicitation, window_of
 from chatbridge.tools.waiting import Waiting
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class AskUser(ToolHandler):
+    name = ASK_USER
+    title = "Ask the user"
+    read_only = True
+    description = """\
 Ask the person you work for and wait for the answer; it reaches them on their phone or in their \
 browser. Use it when you need a decision, a clarification or a confirmation that only they can give.
 
@@ -56,24 +60,12 @@ Cancelled: they will not answer; respect it, and the reason if there is one. Tim
 answered, which is not consent; choose the safe way or ask again later. "pending": call \
 wait_for_answer with the askId."""
 
-
-@dataclass(frozen=True, slots=True)
-class AskUser:
-    name = ASK_USER
-    always = False
-
     waiting: Waiting
     elicitation: Elicitation | None = None
     """Where questions are shown in the client's own window, too."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Ask the user",
-            description=DESCRIPTION,
-            schema=input_schema(self._limits(project)),
-            read_only=True,
-        )
+        return self._described(schema=input_schema(self._limits(project)))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         declared_defaults = self.waiting.broker.policy.declared_defaults
@@ -87,18 +79,13 @@ class AskUser:
             questions=given.questions,
             timeout=given.timeout,
         )
-        ask, waiting = await self.waiting.ask(request, call)
-        async with self._beside(ask, call, wait=given.wait):
-            ended = await self.waiting.ended(ask, waiting, call, limit=None if given.wait else 0.0)
-        return await self.waiting.result(ended or ask, waiting, call, render_result)
-
-    def _beside(
-        self, ask: Ask, call: ToolCall, *, wait: bool
-    ) -> contextlib.AbstractAsyncContextManager[object]:
-        """The client's window, for as long as the call waits."""
-        if self.elicitation is None or not wait:
-            return contextlib.nullcontext()
-        return self.elicitation.beside(ask, call, window_of(ask.questions, title=ask.title))
+        wait = await self.waiting.ask(request, call)
+        if self.elicitation is None or not given.wait:
+            return await wait.outcome(render_result, limit=None if given.wait else 0.0)
+        window = window_of(wait.ask.questions, title=wait.ask.title)
+        async with self.elicitation.beside(wait.ask, call, window):
+            ended = await wait.ended()
+        return await wait.result(ended, render_result)
 
     def _limits(self, project: Project) -> Limits:
         """The argument comes before the project's file, that before the owner's default."""
@@ -124,21 +111,21 @@ def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
 
 
 def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
-    nobody = reach.nobody
     if ask.dialect == QUESTION:
         go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
-        return text_result(f"{go_on} {nobody}" if nobody else go_on)
-    ticket: dict[str, Any] = {
-        "answered": False,
-        "cancelled": False,
-        "timedOut": False,
-        "answers": [],
-        "pending": True,
-        "askId": ask.id,
-        "next": "The question is still open. Call wait_for_answer with this askId, and again "
-        "until the result is no longer pending.",
-    }
-    return json_result({**ticket, "delivery": nobody} if nobody else ticket)
+        return text_result(f"{go_on} {reach.nobody}" if reach.nobody else go_on)
+    ticket = present(
+        answered=False,
+        cancelled=False,
+        timedOut=False,
+        answers=[],
+        pending=True,
+        askId=ask.id,
+        next="The question is still open. Call wait_for_answer with this askId, and again until "
+        "the result is no longer pending.",
+        delivery=reach.nobody,
+    )
+    return json_result(ticket)
 
 
 def _answers(ask: Ask) -> tuple[Answer, ...]:
@@ -150,19 +137,16 @@ def _answers(ask: Ask) -> tuple[Answer, ...]:
 
 def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
     answers = _answers(ask)
-    result: dict[str, Any] = {
-        "answered": bool(answers),
-        "cancelled": ask.status in (Status.CANCELLED, Status.WITHDRAWN),
-        "timedOut": ask.status is Status.TIMED_OUT and ask.late is None,
-        "answers": list(map(_answer, call.question_ids, answers)),
-    }
-    if reason := _reason(ask):
-        result["reason"] = reason
-    if call.late or ask.late is not None:
-        result["late"] = True
-    if result["timedOut"] and not answers and reach.nobody:
-        result["delivery"] = reach.nobody
-    return result
+    timed_out = ask.status is Status.TIMED_OUT and ask.late is None
+    return present(
+        answered=bool(answers),
+        cancelled=ask.status in (Status.CANCELLED, Status.WITHDRAWN),
+        timedOut=timed_out,
+        answers=list(map(_answer, call.question_ids, answers)),
+        reason=_reason(ask) or None,
+        late=True if call.late or ask.late is not None else None,
+        delivery=reach.nobody if timed_out and not answers else None,
+    )
 
 
 def _reason(ask: Ask) -> str | None:
@@ -172,12 +156,12 @@ def _reason(ask: Ask) -> str | None:
 
 
 def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
-    written: dict[str, Any] = {"questionId": question_id, "values": list(answer.values)}
-    if answer.custom_text is not None:
-        written["customText"] = answer.custom_text
-    if answer.decided_by is not None:
-        written["decidedBy"] = answer.decided_by
-    return written
+    return present(
+        questionId=question_id,
+        values=list(answer.values),
+        customText=answer.custom_text,
+        decidedBy=answer.decided_by,
+    )
 
 
 def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
@@ -215,10 +199,10 @@ AskedType = Literal["text", "select", "multi-select", "confirm"]
 """An approval is none of them: an agent cannot make up a card for one."""
 ASKED_TYPES: tuple[str, ...] = get_args(AskedType)
 
-NO_QUESTION = "Validation error: questions array must have at least 1 item"
-TOO_MANY = "Validation error: questions array exceeds maximum of 10"
-NO_OPTIONS = "Validation error: Options required for select/multi-select types"
-NO_TEXT = "Validation error: question text is required"
+NO_QUESTION = "questions array must have at least 1 item"
+TOO_MANY = "questions array exceeds maximum of 10"
+NO_OPTIONS = "Options required for select/multi-select types"
+NO_TEXT = "question text is required"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,9 +276,11 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
         given = _Arguments.model_validate(dict(arguments))
     except ValidationError as error:
         raise _refusal(error, arguments) from None
-    dialect, questions = _asked(given, arguments, declared_defaults=declared_defaults)
+    questions = _asked(given, arguments)
+    if not declared_defaults:
+        questions = tuple(replace(question, on_timeout=None) for question in questions)
     return AskUserInput(
-        dialect=dialect,
+        dialect=QUESTION if given.questions is None else QUESTIONS,
         title=given.title.strip() or None if given.title else None,
         questions=questions,
         timeout=_timeout(given.timeout, limits),
@@ -302,14 +288,12 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
     )
 
 
-def _asked(
-    given: _Arguments, arguments: Mapping[str, Any], *, declared_defaults: bool
-) -> tuple[str, tuple[Question, ...]]:
+def _asked(given: _Arguments, arguments: Mapping[str, Any]) -> tuple[Question, ...]:
     if given.questions is None and given.question is None:
         raise refused(NO_QUESTION, "questions", arguments.get("questions"), "1 to 10 questions")
     if given.questions is not None and given.question is not None:
-        sentence = "Validation error: give either question or questions, not both"
-        raise refused(sentence, "question", given.question, "one of the two")
+        both = "give either question or questions, not both"
+        raise refused(both, "question", given.question, "one of the two")
     if given.questions is None:
         kind: AskedType = "multi-select" if given.multiSelect else "select"
         one = _Question.model_construct(
@@ -317,20 +301,17 @@ def _asked(
             type=kind if given.options else "text",
             options=given.options,
         )
-        return QUESTION, (_question(one, "", declared_defaults=declared_defaults),)
-    questions = tuple(
-        _question(q, f"questions[{i}]", declared_defaults=declared_defaults)
-        for i, q in enumerate(given.questions)
-    )
+        return (_question(one, ""),)
+    questions = tuple(_question(q, f"questions[{i}]") for i, q in enumerate(given.questions))
     ids = [q.id for q in questions]
     for i, question_id in enumerate(ids):
         if question_id in ids[:i]:
-            sentence, path = "Validation error: question ids must be unique", f"questions[{i}].id"
-            raise refused(sentence, path, question_id, "another id, or none")
-    return QUESTIONS, questions
+            path, accepted = f"questions[{i}].id", "another id, or none"
+            raise refused("question ids must be unique", path, question_id, accepted)
+    return questions
 
 
-def _question(given: _Question, path: str, *, declared_defaults: bool) -> Question:
+def _question(given: _Question, path: str) -> Question:
     if not given.question.strip():
         raise refused(NO_TEXT, f"{path}.question".lstrip("."), given.question, "some text")
     choosing = given.type in (QuestionType.SELECT, QuestionType.MULTI_SELECT)
@@ -346,8 +327,7 @@ def _question(given: _Question, path: str, *, declared_defaults: bool) -> Questi
     )
     if given.onTimeout is None:
         return question
-    default = _default(question, given.onTimeout, f"{path}.onTimeout")
-    return replace(question, on_timeout=default) if declared_defaults else question
+    return replace(question, on_timeout=_default(question, given.onTimeout, f"{path}.onTimeout"))
 
 
 def _choices(options: _Options, path: str) -> tuple[Option, ...]:
@@ -355,44 +335,37 @@ def _choices(options: _Options, path: str) -> tuple[Option, ...]:
     for i, label in enumerate(labels):
         place = f"{path}.options[{i}]".lstrip(".")
         if not label:
-            sentence = "Validation error: an option needs a label"
-            raise refused(sentence, place, options[i].label, "some text")
+            raise refused("an option needs a label", place, options[i].label, "some text")
         if label in labels[:i]:
-            sentence = "Validation error: option labels must be unique"
-            raise refused(sentence, place, label, "another label")
+            raise refused("option labels must be unique", place, label, "another label")
     return tuple(Option(label=o.label, description=o.description) for o in options)
 
 
 def _default(question: Question, given: str | list[str], path: str) -> Answer:
     """The declared default as an answer; it must be one that a person could give."""
     values = (given,) if isinstance(given, str) else tuple(given)
-    sentence = "Validation error: onTimeout does not fit the question"
+    problem = "onTimeout does not fit the question"
     if question.type is QuestionType.CONFIRM:
-        raise refused(sentence, path, given, "nothing: a confirm is never answered by silence")
+        raise refused(problem, path, given, "nothing: a confirm is never answered by silence")
     if question.type is QuestionType.TEXT:
         if len(values) != 1 or not values[0].strip():
-            raise refused(sentence, path, given, "one text")
+            raise refused(problem, path, given, "one text")
         return Answer(values=values)
     labels = [o.label for o in question.options]
     one = question.type is QuestionType.SELECT
     if not values or (one and len(values) != 1) or any(v not in labels for v in values):
-        raise refused(sentence, path, given, ", ".join(labels))
+        raise refused(problem, path, given, ", ".join(labels))
     return Answer(values=tuple(label for label in labels if label in values))
 
 
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if milliseconds is None:
         return limits.default
-    try:
-        seconds = milliseconds / 1000
-    except OverflowError:
-        seconds = math.inf
-    if not SHORTEST_TIMEOUT <= seconds <= limits.longest:
-        shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+    shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+    if not shortest <= milliseconds <= longest:
         accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
-        sentence = "Validation error: timeout is out of range"
-        raise refused(sentence, "timeout", milliseconds, accepted)
-    return seconds
+        raise refused("timeout is out of range", "timeout", milliseconds, accepted)
+    return milliseconds / 1000
 
 
 def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputError:

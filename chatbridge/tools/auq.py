@@ -30,11 +30,10 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
-from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.definition import (
     Shape,
     array_field,
-    described,
     flag_field,
     object_schema,
     refused,
@@ -44,7 +43,16 @@ from chatbridge.tools.definition import (
 )
 from chatbridge.tools.waiting import Waiting
 
-ASK_DESCRIPTION = """\
+SHORT = 8
+"""How many characters of an id stand for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskUserQuestions(ToolHandler):
+    name = "ask_user_questions"
+    title = "Ask the user with options"
+    idempotent = True
+    description = """\
 Ask the person you work for to choose, and wait for the answers; the questions reach them on their \
 phone or in their browser. Use it when there are several good ways and the choice is theirs.
 
@@ -60,32 +68,13 @@ Rejected: they will not answer; respect it, and the reason. Timed out: nobody an
 not consent. "Status: pending": the questions are still open; fetch the answers with \
 get_answered_questions."""
 
-
-FETCH_DESCRIPTION = """\
-Fetch the answers to an earlier ask_user_questions call: give the id from its "[Session: …]" line. \
-Returns what that call would have returned. "Status: pending" means that nobody has answered yet: \
-do something else and fetch again, or set blocking to true to wait. It can be called as often as \
-needed, and an answer that has come stays the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class AskUserQuestions:
-    name = "ask_user_questions"
-    always = False
-
     waiting: Waiting
     limits: Limits
     timeout: float | None
     """Seconds; None: there is no deadline."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Ask the user with options",
-            description=ASK_DESCRIPTION,
-            schema=ask_schema(self.limits),
-            idempotent=True,
-        )
+        return self._described(schema=ask_schema(self.limits))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = parse(arguments, self.limits)
@@ -98,37 +87,36 @@ class AskUserQuestions:
             questions=given.questions,
             timeout=math.inf if self.timeout is None else self.timeout,
         )
-        ask, waiting = await self.waiting.ask(request, call)
-        limit = None if given.wait else 0.0
-        return await self.waiting.outcome(ask, waiting, call, render_result, limit=limit)
+        wait = await self.waiting.ask(request, call)
+        return await wait.outcome(render_result, limit=None if given.wait else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class GetAnsweredQuestions:
+class GetAnsweredQuestions(ToolHandler):
     name = "get_answered_questions"
-    always = False
+    title = "Fetch answers"
+    read_only = idempotent = True
+    description = """\
+Fetch the answers to an earlier ask_user_questions call: give the id from its "[Session: …]" line. \
+Returns what that call would have returned. "Status: pending" means that nobody has answered yet: \
+do something else and fetch again, or set blocking to true to wait. It can be called as often as \
+needed, and an answer that has come stays the same."""
+    schema = object_schema(
+        "session_id",
+        session_id=text_field(
+            f"The session's id, whole or its first {SHORT} characters", minLength=SHORT
+        ),
+        blocking=flag_field("true: wait until the person has answered", default=False),
+    )
 
     waiting: Waiting
     store: Store
 
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Fetch answers",
-            description=FETCH_DESCRIPTION,
-            schema=fetch_schema(),
-            read_only=True,
-            idempotent=True,
-        )
-
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         session, wait = parse_fetch(arguments)
         found = await self._found(session, call.project)
-        ask, caller = await self.waiting.broker.follow(
-            found.id, call.name, project=call.project.key, counts_for=call.counts_for
-        )
-        limit = None if wait else 0.0
-        return await self.waiting.outcome(ask, caller, call, render_fetched, limit=limit)
+        following = await self.waiting.follow(found.id, call)
+        return await following.outcome(render_fetched, limit=None if wait else 0.0)
 
     async def _found(self, session: str, project: Project) -> Ask:
         named = await self.store.asks_by_prefix(project=project.key, prefix=session)
@@ -207,9 +195,8 @@ def parse_fetch(arguments: Mapping[str, Any]) -> tuple[str, bool]:
     given = validated(_Fetch, arguments)
     session = given.session_id.strip().lower()
     if len(session) < SHORT:
-        sentence = "Validation error: session_id is too short"
         accepted = f"the whole id of a session, or its first {SHORT} characters"
-        raise refused(sentence, "session_id", given.session_id, accepted)
+        raise refused("session_id is too short", "session_id", given.session_id, accepted)
     return session, bool(given.blocking)
 
 
@@ -217,11 +204,11 @@ def _check_count(questions: object, limits: Limits) -> None:
     """Before anything else: a call that asks too much is told so at once."""
     accepted = f"1 to {limits.questions} questions"
     if questions is None or questions == []:
-        raise refused(NO_QUESTION, "questions", questions, accepted)
+        given = repr(questions)
+        raise ToolInputError(NO_QUESTION, path="questions", given=given, accepted=accepted)
     if isinstance(questions, list) and len(questions) > limits.questions:
         most = f"at most {limits.questions} questions are allowed in one call"
-        given = f"{len(questions)} questions"
-        raise refused(f"Validation error: {most}", "questions", given, accepted)
+        raise refused(most, "questions", f"{len(questions)} questions", accepted)
 
 
 def _question(given: _Question, index: int, limits: Limits) -> Question:
@@ -241,21 +228,20 @@ def _question(given: _Question, index: int, limits: Limits) -> Question:
 
 def _options(given: list[_Option], path: str, limits: Limits) -> tuple[Option, ...]:
     if not FEWEST_OPTIONS <= len(given) <= limits.options:
-        sentence = "Validation error: a question has too few or too many options"
-        accepted = f"{FEWEST_OPTIONS} to {limits.options} options"
-        raise refused(sentence, path, f"{len(given)} options", accepted)
+        problem, accepted = "too few or too many", f"{FEWEST_OPTIONS} to {limits.options} options"
+        raise refused(f"a question has {problem} options", path, f"{len(given)} options", accepted)
     labels = [option.label.strip() for option in given]
     for i, label in enumerate(labels):
         _check_text(label, f"{path}[{i}].label")
         if label in labels[:i]:
-            sentence = "Validation error: option labels must be unique"
-            raise refused(sentence, f"{path}[{i}].label", label, "another label")
+            where = f"{path}[{i}].label"
+            raise refused("option labels must be unique", where, label, "another label")
     return tuple(Option(label=o.label, description=o.description) for o in given)
 
 
 def _check_text(text: str, path: str) -> None:
     if not text.strip():
-        raise refused(f"Validation error: {path} is required", path, text, "some text")
+        raise refused(f"{path} is required", path, text, "some text")
 
 
 def ask_schema(limits: Limits) -> dict[str, Any]:
@@ -294,18 +280,6 @@ def ask_schema(limits: Limits) -> dict[str, Any]:
         ),
     )
 
-
-def fetch_schema() -> dict[str, Any]:
-    about = f"The session's id, whole or its first {SHORT} characters"
-    return object_schema(
-        "session_id",
-        session_id=text_field(about, minLength=SHORT),
-        blocking=flag_field("true: wait until the person has answered", default=False),
-    )
-
-
-SHORT = 8
-"""How many characters of an id stand for it."""
 
 ANSWERS = "Here are the user's answers:"
 SUBMITTED = "Questions submitted successfully."

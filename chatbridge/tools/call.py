@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
@@ -12,21 +13,25 @@ from typing import Any, Protocol, TypeVar
 from mcp_types import (
     CallToolResult,
     ElicitResult,
+    Icon,
     InputRequiredResult,
     LoggingLevel,
     TextContent,
     Tool,
+    ToolAnnotations,
 )
 
 from chatbridge.core.asks.waiting_calls import LearnedLimit, WaitingCalls
 from chatbridge.core.cards.phrases import format_duration
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import ChatbridgeError, StoreError
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.tools.clients import Client, soonest
 
 log = logging.getLogger(__name__)
 
+Json = dict[str, Any]
+ToolResult = CallToolResult | InputRequiredResult
 T = TypeVar("T")
 
 HEARTBEAT = 15.0
@@ -54,7 +59,7 @@ class Caller(Protocol):
         ...
 
 
-Elicit = Callable[[str, dict[str, Any]], Awaitable[ElicitResult]]
+Elicit = Callable[[str, Json], Awaitable[ElicitResult]]
 """Shows a message and a form of this schema in the client's own window, and waits for the reply.
 Cancelling it withdraws the form."""
 
@@ -168,16 +173,20 @@ class ToolCall:
         `doing`."""
         task: asyncio.Future[T] = asyncio.ensure_future(waiting)
         clock, began = self.clock, self.since(started_at)
-        until = None if limit is None else began + limit
+        beat = None if self.report is None else self.peer.client.beat(HEARTBEAT)
         try:
             while not task.done():
-                pause = None if self.report is None else self.peer.client.beat(HEARTBEAT)
-                if until is not None:
-                    left = max(until - clock.monotonic(), 0.0)
-                    if not left:
-                        return None
-                    pause = left if pause is None else min(pause, left)
-                await self._wait_for(task, pause)
+                left = None if limit is None else began + limit - clock.monotonic()
+                if left is not None and left <= 0:
+                    return None
+                pause = soonest(beat, left)
+                ends: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+                if pause is not None:
+                    ends = asyncio.ensure_future(clock.sleep(pause))
+                try:  # not a `race`, which waits for what it cancels: an answer must not
+                    await asyncio.wait({task, ends}, return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    ends.cancel()
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
@@ -186,40 +195,66 @@ class ToolCall:
         finally:
             task.cancel()
 
-    async def _wait_for(self, task: asyncio.Future[T], seconds: float | None) -> None:
-        # Not with `race`: an agent waits here, and each turn of the loop lets other work go first.
-        if seconds is None:
-            await asyncio.wait({task})
-            return
-        sleeping = asyncio.ensure_future(self.clock.sleep(seconds))
-        ends: set[asyncio.Future[Any]] = {task, sleeping}
-        try:
-            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            sleeping.cancel()
+
+_SVG = (
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><path fill='#0A6A50' d='M4 3h16a2 "
+    "2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'/></svg>"
+)
+ICON = Icon(
+    src=f"data:image/svg+xml;base64,{b64encode(_SVG.encode()).decode()}",
+    mime_type="image/svg+xml",
+    sizes=["any"],
+)
 
 
-class ToolHandler(Protocol):
+class ToolHandler:
+    """One MCP tool, and how it describes itself to clients."""
+
     name: str
-    always: bool
+    title: str
+    description: str
+    schema: Json
+    """Of its arguments."""
+    always = False
     """Whether it is there even where the project has switched asking off."""
+    read_only = idempotent = False
+    destructive = False
+    """Only a command of the owner's can be."""
+    open_world = True
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        """How the tool describes itself to this client in this project; None: not at all."""
-        ...
+        """As this client in this project sees it; None: not at all."""
+        return self._described()
 
-    async def run(
-        self, arguments: dict[str, Any], call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
-        """:raises ChatbridgeError: becomes a tool result with `isError`."""
-        ...
+    def _described(self, *, schema: Json | None = None, description: str | None = None) -> Tool:
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=description or self.description,
+            input_schema=schema or self.schema,
+            annotations=ToolAnnotations(
+                title=self.title,
+                read_only_hint=self.read_only,
+                destructive_hint=self.destructive,
+                idempotent_hint=self.idempotent,
+                open_world_hint=self.open_world,
+            ),
+            icons=[ICON],
+        )
+
+    async def run(self, arguments: Json, call: ToolCall) -> ToolResult:
+        """:raises ChatbridgeError: becomes the result of `failed`."""
+        raise NotImplementedError
+
+    def failed(self, error: ChatbridgeError) -> CallToolResult:
+        return text_result(str(error), is_error=True)
 
 
 def text_result(text: str, *, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 
-def json_result(value: dict[str, Any]) -> CallToolResult:
+def json_result(value: Json) -> CallToolResult:
     """JSON as text, and the same as structured content: some clients show only the one, some only
     the other."""
     text = json.dumps(value, ensure_ascii=False)

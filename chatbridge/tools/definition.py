@@ -1,54 +1,19 @@
-"""What all tools share: how one describes itself to clients, and how it refuses arguments."""
+"""Arguments of tools: pieces of their schemas, how they are checked, and how they are refused."""
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
-from mcp_types import Icon, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.text import one_line, shortened
 
-_SVG = (
-    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'><path fill='#0A6A50' d='M4 3h16a2 "
-    "2 0 0 1 2 2v10a2 2 0 0 1-2 2h-8l-5 4v-4H4a2 2 0 0 1-2-2V5a2 2 0 0 1 2-2z'/></svg>"
-)
-ICON = Icon(
-    src=f"data:image/svg+xml;base64,{b64encode(_SVG.encode()).decode()}",
-    mime_type="image/svg+xml",
-    sizes=["any"],
-)
 
-
-def described(
-    name: str,
-    *,
-    title: str,
-    description: str,
-    schema: dict[str, Any],
-    read_only: bool = False,
-    destructive: bool = False,
-    idempotent: bool = False,
-    open_world: bool = True,
-) -> Tool:
-    """Only a command of the owner's can be destructive."""
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        input_schema=schema,
-        annotations=ToolAnnotations(
-            title=title,
-            read_only_hint=read_only,
-            destructive_hint=destructive,
-            idempotent_hint=idempotent,
-            open_world_hint=open_world,
-        ),
-        icons=[ICON],
-    )
+def present(**members: object) -> dict[str, Any]:
+    """An object with those of its members that are there."""
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def object_schema(*required: str, **properties: Any) -> dict[str, Any]:
@@ -72,9 +37,9 @@ def flag_field(description: str, *, default: bool) -> dict[str, Any]:
     return {"type": "boolean", "description": description, "default": default}
 
 
-def refused(sentence: str, path: str, given: object, accepted: str) -> ToolInputError:
+def refused(problem: str, path: str, given: object, accepted: str) -> ToolInputError:
     return ToolInputError(
-        sentence,
+        f"Validation error: {problem}",
         path=path,
         given=shortened(repr(given), 120),
         accepted=shortened(one_line(accepted), 400),
@@ -122,7 +87,7 @@ def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolIn
     kind, given, message = first["type"], first["input"], first["msg"].removeprefix("Value error, ")
     accepted = message[0].lower() + message[1:]
     if kind == "missing":
-        return refused(f"Validation error: {path} is required", path, None, "some value")
+        return refused(f"{path} is required", path, None, "some value")
     if kind == "string_too_long":
         return too_long(names[-1], path, f"{len(given):,} characters", accepted)
-    return refused(f"Validation error: {path} is not valid", path, given, accepted)
+    return refused(f"{path} is not valid", path, given, accepted)

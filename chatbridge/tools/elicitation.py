@@ -12,11 +12,10 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
+from chatbridge import bounded_read
+from chatbridge.atomic_write import write_atomically
 from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.outcome_text import WINDOW
@@ -57,10 +58,10 @@ class Window:
     """The reason where the form came back without what it asked for."""
 
 
+@dataclass(frozen=True, slots=True)
 class Elicitation:
-    def __init__(self, inbox: AskActions) -> None:
-        self._inbox = inbox
-        self._putting: set[asyncio.Future[None]] = set()
+    inbox: AskActions
+    _putting: set[asyncio.Future[None]] = field(default_factory=set)
 
     @asynccontextmanager
     async def beside(
@@ -106,7 +107,7 @@ class Elicitation:
                 log.info("ask %s: the client's form does not fit: %s", ask.id, error)
                 reason = window.unfit
             else:
-                await _persist(clock, lambda: self._inbox.answer(ask.id, answers, person=WINDOW))
+                await _persist(clock, lambda: self.inbox.answer(ask.id, answers, person=WINDOW))
                 return
         elif instant:
             log.info("ask %s: the client declines by itself, the chats go on", ask.id)
@@ -114,7 +115,7 @@ class Elicitation:
         else:
             reason = DECLINED if reply.action == "decline" else window.dismissed
         if reason is not None:
-            await _persist(clock, lambda: self._inbox.cancel(ask.id, reason=reason, person=WINDOW))
+            await _persist(clock, lambda: self.inbox.cancel(ask.id, reason=reason, person=WINDOW))
 
 
 async def _persist(clock: Clock, put: Callable[[], Awaitable[Ask]]) -> None:
@@ -221,6 +222,10 @@ class FormState:
     """The ask that is open in the chats as well."""
     at: float
 
+    def is_instant(self, now: float) -> bool:
+        """Whether a reply that comes now is the client's own."""
+        return now - self.at < INSTANT
+
 
 class States:
     def __init__(self, key: Callable[[], bytes]) -> None:
@@ -249,19 +254,12 @@ def about(project: str, question: str) -> str:
 def key_in(path: Path) -> bytes:
     """The key, made on first use."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        key = bounded_read.read(path, most=4096)
     except FileNotFoundError:
-        return _made(path)
-    with open(file, "rb") as content:
-        key = content.read(KEY_SIZE + 1)
-    return key if len(key) == KEY_SIZE else _made(path)
-
-
-def _made(path: Path) -> bytes:
-    key = secrets.token_bytes(KEY_SIZE)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(path, flags, 0o600), "wb") as out:
-        out.write(key)
+        key = b""
+    if len(key) != KEY_SIZE:
+        key = secrets.token_bytes(KEY_SIZE)
+        write_atomically(path, key)
     return key
 
 

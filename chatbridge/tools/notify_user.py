@@ -5,26 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult
 from pydantic import AfterValidator, Field
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import Level, Project
-from chatbridge.tools.call import Peer, ToolCall, json_result
-from chatbridge.tools.definition import Shape, described, object_schema, text_field, validated
+from chatbridge.core.model import Level
+from chatbridge.tools.call import ToolCall, ToolHandler, json_result
+from chatbridge.tools.definition import Shape, object_schema, present, text_field, validated
 
 MAX_MESSAGE = 10_000
 MAX_TITLE = 100
 WAIT = 3.0
 """How long the result waits for the channels, so that it can say which have it."""
-
-DESCRIPTION = """\
-Tell the person you work for something that needs no answer: that a long task has finished, that \
-you go on with an assumption, that something failed. It reaches them on their phone or in their \
-browser, later if the network is down. It never waits for them; to ask something, use ask_user. \
-Keep it short, and send few: one at the end is better than one for each step. level: "info" \
-arrives silently, "warning" and "error" make the phone ring."""
 
 
 class Channels(Protocol):
@@ -46,29 +39,28 @@ class _Arguments(Shape):
 
 
 @dataclass(frozen=True, slots=True)
-class NotifyUser:
+class NotifyUser(ToolHandler):
     name = "notify_user"
-    always = False
+    title = "Notify the user"
+    description = """\
+Tell the person you work for something that needs no answer: that a long task has finished, that \
+you go on with an assumption, that something failed. It reaches them on their phone or in their \
+browser, later if the network is down. It never waits for them; to ask something, use ask_user. \
+Keep it short, and send few: one at the end is better than one for each step. level: "info" \
+arrives silently, "warning" and "error" make the phone ring."""
+    schema = object_schema(
+        "message",
+        message=text_field(
+            "What to tell them; basic markdown is shown as such",
+            minLength=1,
+            maxLength=MAX_MESSAGE,
+        ),
+        title={"type": "string", "maxLength": MAX_TITLE},
+        level={"type": "string", "enum": [*Level], "default": Level.INFO.value},
+    )
 
     notices: Notices
     channels: Channels
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Notify the user",
-            description=DESCRIPTION,
-            schema=object_schema(
-                "message",
-                message=text_field(
-                    "What to tell them; basic markdown is shown as such",
-                    minLength=1,
-                    maxLength=MAX_MESSAGE,
-                ),
-                title={"type": "string", "maxLength": MAX_TITLE},
-                level={"type": "string", "enum": [*Level], "default": Level.INFO.value},
-            ),
-        )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = validated(_Arguments, arguments)
@@ -83,5 +75,4 @@ class NotifyUser:
         )
         reach = self.channels.reach(await self.notices.surfaces(notice, within=WAIT))
         missing = [name for name, _ in reach.missing]
-        result: dict[str, Any] = {"sent": list(reach.shown), "waiting": missing}
-        return json_result({**result, "delivery": reach.nobody} if reach.nobody else result)
+        return json_result(present(sent=list(reach.shown), waiting=missing, delivery=reach.nobody))

@@ -27,38 +27,24 @@ from mcp_types import (
 )
 
 from chatbridge.core.errors import InvalidAnswer, UnknownAsk
-from chatbridge.core.model import Answer, Ask, AskRequest, Call, Project, Question, Status
+from chatbridge.core.model import Answer, Ask, AskRequest, Project, Question, Status
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, ToolResult, json_result, text_result
 from chatbridge.tools.definition import (
-    described,
     number_field,
     object_schema,
+    present,
     refused,
     text_field,
     too_long,
 )
-from chatbridge.tools.elicitation import (
-    DECLINED,
-    INSTANT,
-    Elicitation,
-    FormState,
-    States,
-    Window,
-    about,
-)
-from chatbridge.tools.journal.journal import (
-    QUESTION_ASK,
-    Entry,
-    Journal,
-    JournalKeeper,
-    stamp,
-)
-from chatbridge.tools.waiting import UNREACHED_SECONDS, Waiting
+from chatbridge.tools.elicitation import DECLINED, Elicitation, FormState, States, Window, about
+from chatbridge.tools.journal.journal import QUESTION_ASK, Entry, Journal, JournalKeeper, stamp
+from chatbridge.tools.waiting import UNREACHED_SECONDS, Wait, Waiting
 
 log = logging.getLogger(__name__)
 
@@ -122,9 +108,13 @@ def description(*, stateless: bool, elicit: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAsk:
+class QuestionAsk(ToolHandler):
     name = QUESTION_ASK
-    always = False
+    title = "Ask one question and keep the answer"
+    schema = object_schema(
+        "question",
+        question=text_field("The question to ask the person", minLength=1, maxLength=MAX_QUESTION),
+    )
 
     waiting: Waiting
     elicitation: Elicitation
@@ -138,21 +128,10 @@ class QuestionAsk:
             log.debug("Client does not support elicitation, 'question_ask' tool not available")
             return None
         log.info("Client supports elicitation, registering 'question_ask' tool")
-        return described(
-            self.name,
-            title="Ask one question and keep the answer",
-            description=description(stateless=peer.stateless, elicit=self.elicit),
-            schema=object_schema(
-                "question",
-                question=text_field(
-                    "The question to ask the person", minLength=1, maxLength=MAX_QUESTION
-                ),
-            ),
-        )
+        told = description(stateless=peer.stateless, elicit=self.elicit)
+        return self._described(description=told)
 
-    async def run(
-        self, arguments: dict[str, Any], call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
+    async def run(self, arguments: dict[str, Any], call: ToolCall) -> ToolResult:
         question = _parsed(arguments)
         if not call.peer.elicits:
             folder = await self.keeper.where(call.project)
@@ -165,34 +144,26 @@ class QuestionAsk:
         return await self._first_turn(question, call)
 
     async def _asked(self, question: Question, call: ToolCall) -> CallToolResult:
-        ask, waiting = await self.waiting.ask(_request(question, call), call)
-        async with self.elicitation.beside(ask, call, _window(question)) as window:
-            return await self._ended(ask, waiting, call, window)
+        wait = await self.waiting.ask(_request(question, call), call)
+        async with self.elicitation.beside(wait.ask, call, _window(question)) as window:
+            return await self._ended(wait, window)
 
     async def _ended(
-        self, ask: Ask, waiting: Call, call: ToolCall, window: asyncio.Future[None] | None = None
+        self, wait: Wait, window: asyncio.Future[None] | None = None
     ) -> CallToolResult:
         async def unreached() -> str:
             if window is not None:
                 await asyncio.wait({window})
-            return await self.waiting.unreached(ask, call.clock, after=UNREACHED_SECONDS)
+            return await wait.unreached(after=UNREACHED_SECONDS)
 
-        end = await self._end_or(unreached(), ask, waiting, call)
+        end = await _end_or(unreached(), wait)
         if isinstance(end, str):
             # An answer that comes in this moment is kept for the next call.
-            await self.waiting.broker.waiting_calls.mark_failed(call.name)
+            await self.waiting.broker.waiting_calls.mark_failed(wait.call.name)
             return text_result(f"{end} {NOT_SEEN}", is_error=True)
-        return await self._told(end, waiting)
+        return await self._told(end, wait)
 
-    async def _end_or(
-        self, unreached: Coroutine[Any, Any, str], ask: Ask, waiting: Call, call: ToolCall
-    ) -> Ask | str:
-        """The ask once it has ended; or why nobody can be reached, if that comes first."""
-        giving_up = asyncio.ensure_future(unreached)
-        waited = self.waiting.ended(ask, waiting, call, limit=None, endless=True)
-        return await race(waited, giving_up) or giving_up.result()
-
-    async def _told(self, ended: Ask, waiting: Call) -> CallToolResult:
+    async def _told(self, ended: Ask, wait: Wait) -> CallToolResult:
         if ended.answer is None:
             reason = ended.outcome.reason if ended.outcome else None
             if ended.status is Status.WITHDRAWN and reason != NO_ANSWER:
@@ -200,64 +171,50 @@ class QuestionAsk:
             why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
             return text_result(why, is_error=True)
         answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
-        return _answered(answer, saved_to, late=waiting.late)
+        return _answered(answer, saved_to, late=wait.caller.late)
 
     # Where a form ends the call, and the client calls again:
 
-    async def _first_turn(
-        self, question: Question, call: ToolCall
-    ) -> CallToolResult | InputRequiredResult:
+    async def _first_turn(self, question: Question, call: ToolCall) -> ToolResult:
         if self.elicit == "client":
             return self._form(question, _state(question, call, ask=None))
-        ask, waiting = await self.waiting.ask(_request(question, call), call)
+        wait = await self.waiting.ask(_request(question, call), call)
         if self.elicit == "chats":
-            unreached = self.waiting.unreached(ask, call.clock, after=0.0)
-            end = await self._end_or(unreached, ask, waiting, call)
+            end = await _end_or(wait.unreached(after=0.0), wait)
             if not isinstance(end, str):
-                return await self._told(end, waiting)
-            log.info("ask %s: the client's window is asked: %s", ask.id, end)
-        elif not ask.open:
-            return await self._ended(ask, waiting, call)
-        await self.waiting.broker.waiting_calls.ticket(call.name)
-        return self._form(question, _state(question, call, ask=ask.id))
+                return await self._told(end, wait)
+            log.info("ask %s: the client's window is asked: %s", wait.ask.id, end)
+        elif not wait.ask.open:
+            return await self._ended(wait)
+        await wait.ticket()
+        return self._form(question, _state(question, call, ask=wait.ask.id))
 
-    async def _second_turn(
-        self, question: Question, call: ToolCall, given: str
-    ) -> CallToolResult | InputRequiredResult:
+    async def _second_turn(self, question: Question, call: ToolCall, given: str) -> ToolResult:
         state = self.states.opened(given)
         if state is None or state.about != about(call.project.key, question.text):
             return text_result(FOREIGN, is_error=True)
         reply = call.replies.get(FORM)
-        instant = call.clock.time() - state.at < INSTANT
         if state.ask is None:
-            return await self._without_ask(question, call, state, reply, instant=instant)
+            return await self._without_ask(question, call, state, reply)
         try:
-            ask, waiting = await self.waiting.broker.follow(
-                state.ask, call.name, project=call.project.key, counts_for=call.counts_for
-            )
+            wait = await self.waiting.follow(state.ask, call)
         except UnknownAsk:
             return text_result(FOREIGN, is_error=True)
-        if ask.open and reply is None:
-            await self.waiting.broker.waiting_calls.ticket(call.name)
+        if wait.ask.open and reply is None:
+            await wait.ticket()
             return self._form(question, state)
-        if ask.open and reply is not None:
-            window = _window(question)
-            await self.elicitation.put(ask, reply, window, instant=instant, clock=call.clock)
-        return await self._ended(ask, waiting, call)
+        if wait.ask.open and reply is not None:
+            instant, window = state.is_instant(call.clock.time()), _window(question)
+            await self.elicitation.put(wait.ask, reply, window, instant=instant, clock=call.clock)
+        return await self._ended(wait)
 
     async def _without_ask(
-        self,
-        question: Question,
-        call: ToolCall,
-        state: FormState,
-        reply: ElicitResult | None,
-        *,
-        instant: bool,
-    ) -> CallToolResult | InputRequiredResult:
+        self, question: Question, call: ToolCall, state: FormState, reply: ElicitResult | None
+    ) -> ToolResult:
         """The client's window alone was asked."""
         if reply is None:
             return self._form(question, state)
-        if reply.action != "accept" and instant:
+        if reply.action != "accept" and state.is_instant(call.clock.time()):
             log.info("call %s: the client declines by itself, the chats are asked", call.id)
             return await self._asked(question, call)
         if reply.action != "accept":
@@ -281,10 +238,16 @@ class QuestionAsk:
         )
 
 
+async def _end_or(unreached: Coroutine[Any, Any, str], wait: Wait) -> Ask | str:
+    """The ask once it has ended; or why nobody can be reached, if that comes first."""
+    giving_up = asyncio.ensure_future(unreached)
+    return await race(wait.ended(endless=True), giving_up) or giving_up.result()
+
+
 def _parsed(arguments: dict[str, Any]) -> Question:
     given = arguments.get("question")
     if not isinstance(given, str) or not given.strip():
-        raise refused("Validation error: question text is required", "question", given, "some text")
+        raise refused("question text is required", "question", given, "some text")
     if len(given) > MAX_QUESTION:
         size, most = f"{len(given):,} characters", f"at most {MAX_QUESTION:,} characters"
         raise too_long("question", "question", size, most)
@@ -324,8 +287,7 @@ def _window(question: Question) -> Window:
 
 
 def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResult:
-    result: dict[str, Any] = {"answer": answer, "saved_to": saved_to}
-    return json_result({**result, "late": True} if late else result)
+    return json_result(present(answer=answer, saved_to=saved_to, late=late or None))
 
 
 def _declined(reason: str | None) -> str:
@@ -337,7 +299,14 @@ LARGEST = 500_000
 """Bytes of YAML. Twice escaped and sent twice it still fits into one line to the client."""
 ASKS_AT_MOST = 10_000
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class QuestionSummary(ToolHandler):
+    name = "question_summary"
+    title = "What was answered before"
+    read_only = idempotent = True
+    open_world = False
+    description = """\
 All questions that the person has answered in this project, as YAML, oldest first: what \
 question_ask saved, files that somebody put there by hand, and answers to the other asking tools. \
 Call it at the start of a session, before you ask, and take the answers into your context: what \
@@ -359,33 +328,17 @@ entries:
     question: "Which database should we use?"
     answer: "PostgreSQL"
 """
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionSummary:
-    name = "question_summary"
-    always = False
+    schema = object_schema(
+        limit=number_field(
+            "How many of the newest to include; left out: all", whole=True, minimum=1
+        )
+    )
 
     journal: Journal
     store: Store
     clock: Clock
     other_tools: bool
     """Whether answers to other tools than question_ask are included."""
-
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="What was answered before",
-            description=DESCRIPTION,
-            schema=object_schema(
-                limit=number_field(
-                    "How many of the newest to include; left out: all", whole=True, minimum=1
-                )
-            ),
-            read_only=True,
-            idempotent=True,
-            open_world=False,
-        )
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         limit = _limit(arguments)
@@ -449,4 +402,4 @@ def _limit(arguments: dict[str, Any]) -> int | None:
         limit = int(limit)
     if limit is None or (type(limit) is int and limit >= 1):
         return limit
-    raise refused("Validation error: limit is not valid", "limit", limit, "a whole number from 1")
+    raise refused("limit is not valid", "limit", limit, "a whole number from 1")

@@ -30,10 +30,11 @@ from chatbridge.core.text import one_line, shortened
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import offered_name, replace_names, resolve_name
 from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
-from chatbridge.tools.clients import Client, Clients, agent_of
+from chatbridge.tools.clients import Clients, agent_of
 
 log = logging.getLogger(__name__)
 
+Context = ServerRequestContext[Any, Any]
 STATELESS = "2026-07-28"
 """The first protocol version without a handshake."""
 SWITCHED_OFF = (
@@ -86,13 +87,13 @@ def build_server(
         ]
 
     async def list_tools(
-        ctx: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
+        ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
         return types.ListToolsResult(tools=listed(caller, _peer(ctx, clients, caller)))
 
     async def call_tool(
-        ctx: ServerRequestContext[Any, Any], params: types.CallToolRequestParams
+        ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
@@ -125,7 +126,7 @@ def build_server(
             details = one_line(str(error))
             log.warning("Session failed call=%s tool=%s error=%s", call.id, tool.name, details)
             await waiting_calls.mark_failed(call.name)
-            return text_result(str(error), is_error=True)
+            return tool.failed(error)
         except Exception:
             log.exception("Session failed call=%s tool=%s", call.id, tool.name)
             await waiting_calls.mark_failed(call.name)
@@ -137,15 +138,11 @@ def build_server(
         finally:
             after_call()
 
-    async def set_level(
-        ctx: ServerRequestContext[Any, Any], params: types.SetLevelRequestParams
-    ) -> types.EmptyResult:
+    async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level
         return types.EmptyResult()
 
-    async def discover(
-        ctx: ServerRequestContext[Any, Any], params: types.RequestParams
-    ) -> types.DiscoverResult:
+    async def discover(ctx: Context, params: types.RequestParams) -> types.DiscoverResult:
         """As the SDK's, but for log messages: in that era only calls ask for them, and none of ours
         has any."""
         found = server.get_capabilities(protocol_version=ctx.protocol_version)
@@ -170,7 +167,7 @@ def build_server(
     return server
 
 
-def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
+def _caller(ctx: Context) -> Caller:
     """A link's session is its own request; that of an agent over HTTP is in the request's scope."""
     given: Any = ctx.request
     scope = getattr(given, "scope", None)
@@ -178,24 +175,19 @@ def _caller(ctx: ServerRequestContext[Any, Any]) -> Caller:
     return caller
 
 
-def _limited(client: Client, caller: Caller) -> Client:
-    """The client with the limit of its own entry, or over HTTP with the usual one."""
-    if caller.limit is not None:
-        return replace(client, limit=caller.limit)
-    unknown = client.limit is None and client.idle is None
-    return replace(client, limit=caller.usual) if isinstance(caller, Remote) and unknown else client
-
-
-def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller) -> Peer:
+def _peer(ctx: Context, clients: Clients, caller: Caller) -> Peer:
     info = ctx.session.client_params.client_info if ctx.session.client_params else None
     name = info.name if info else None
+    client, limit = clients.of(name), caller.limit
+    if isinstance(caller, Remote) and limit is None and client.gives_up(progress=False) is None:
+        limit = caller.usual
     capabilities = ctx.session.client_capabilities
     elicitation = capabilities.elicitation if capabilities else None
     # An empty capability means forms, as it did before there was anything else.
     forms = elicitation is not None and (elicitation.form is not None or elicitation.url is None)
     return Peer(
         agent=agent_of(name, info.title if info else None),
-        client=_limited(clients.of(name), caller),
+        client=client if limit is None else replace(client, limit=limit),
         unknown=caller.limit is None and clients.unknown(name),
         elicits=forms,
         stateless=ctx.protocol_version >= STATELESS,
@@ -204,7 +196,7 @@ def _peer(ctx: ServerRequestContext[Any, Any], clients: Clients, caller: Caller)
 
 
 def _call(
-    ctx: ServerRequestContext[Any, Any],
+    ctx: Context,
     params: types.CallToolRequestParams,
     caller: Caller,
     peer: Peer,

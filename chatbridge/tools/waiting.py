@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult
 
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, AskRequest, Call, Project, is_approval
-from chatbridge.core.ports import Clock
-from chatbridge.tools.call import Peer, ToolCall
+from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.tools.call import ToolCall, ToolHandler
 from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import (
-    described,
     number_field,
     object_schema,
     refused,
@@ -51,70 +49,31 @@ class Waiting:
     reached: Reached
     """Who can have seen an ask."""
 
-    async def ask(self, request: AskRequest, call: ToolCall) -> tuple[Ask, Call]:
-        """The ask that this call waits for. :raises ToolInputError: :raises TooManyOpenAsks:"""
+    async def ask(self, request: AskRequest, call: ToolCall) -> Wait:
+        """Wait for what the broker finds or makes for it. :raises ToolInputError:
+        :raises TooManyOpenAsks:"""
         if not is_approval(request.questions):
             await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
-        ask, waiting = await self.broker.ask(
+        ask, caller = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
         )
-        if waiting.counts_until is None and (left := call.counts_for) is not None:
+        if caller.counts_until is None and (left := call.counts_for) is not None:
             # The call itself has shown its client's limit, by asking again.
             until = call.clock.time() + left
             await call.counts_until(self.broker.waiting_calls, until)
-            waiting = replace(waiting, counts_until=until)
+            caller = replace(caller, counts_until=until)
         log.info("ask %s call=%s project=%s", ask.id, call.id, call.project.name)
-        return ask, waiting
+        return Wait(self, ask, caller, call)
 
-    async def ended(
-        self,
-        ask: Ask,
-        waiting: Call,
-        call: ToolCall,
-        *,
-        limit: float | None,
-        endless: bool = False,
-    ) -> Ask | None:
-        """The ask once it has ended; None if the limit or the client's own comes first. An endless
-        wait has no limit: where the client gives up without a word, its call then counts as gone,
-        so that it can ask again."""
-        ended: Ask | None = ask
-        if ask.open:
-            since = call.since(waiting.started_at)
-            if endless:
-                ended = await self._watched(ask, waiting, call, limit=call.silent_after)
-                if ended is None:
-                    await self.broker.waiting_calls.cancel(call.name)
-                    ended = await self._watched(ask, waiting, call, limit=None)
-            else:
-                least = soonest(limit, self.broker.policy.max_block, call.patience)
-                ended = await self._watched(ask, waiting, call, limit=least)
-            await self._count_by_its_timer(waiting, call, since)
-        if ended is not None:
-            log.info("Session completed successfully session=%s call=%s", ask.id, call.id)
-        return ended
-
-    async def outcome(
-        self,
-        ask: Ask,
-        caller: Call,
-        call: ToolCall,
-        render: RenderResult,
-        *,
-        limit: float | None,
-    ) -> CallToolResult:
-        """Wait, and render how the ask has ended, or a ticket."""
-        ended = await self.ended(ask, caller, call, limit=limit)
-        return await self.result(ended or ask, caller, call, render)
-
-    async def result(
-        self, ask: Ask, caller: Call, call: ToolCall, render: RenderResult
-    ) -> CallToolResult:
-        """How the ask ended; if it is open, the call gets a ticket."""
-        reach = await self.reach(ask)
-        if ask.open:
-            await self.broker.waiting_calls.ticket(call.name)
-        return render(ask, caller, reach)
+    async def follow(
+        self, ask_id: str, call: ToolCall, *, tools: Collection[str] | None = None
+    ) -> Wait:
+        """Wait for an ask of these tools in the call's project. :raises UnknownAsk:"""
+        project, counts_for = call.project.key, call.counts_for
+        ask, caller = await self.broker.follow(
+            ask_id, call.name, project=project, tools=tools, counts_for=counts_for
+        )
+        return Wait(self, ask, caller, call)
 
     async def reach(self, ask: Ask) -> Reach:
         """Who can have seen it. What is not known now is no reason to withhold an answer; and who
@@ -127,12 +86,60 @@ class Waiting:
             log.warning("ask %s: where it was shown is not known: %s", ask.id, error)
             return UNSURE
 
-    async def unreached(self, ask: Ask, clock: Clock, *, after: float) -> str:
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One call's wait for an ask."""
+
+    waiting: Waiting
+    ask: Ask
+    """As it was when the call came."""
+    caller: Call
+    call: ToolCall
+
+    async def ended(self, *, limit: float | None = None, endless: bool = False) -> Ask | None:
+        """The ask once it has ended; None if the limit or the client's own comes first. An endless
+        wait has no limit: where the client gives up without a word, its call then counts as gone,
+        so that it can ask again."""
+        ended: Ask | None = self.ask
+        if self.ask.open:
+            call, broker = self.call, self.waiting.broker
+            since = call.since(self.caller.started_at)
+            if endless:
+                ended = await self._watched(call.silent_after)
+                if ended is None:
+                    await broker.waiting_calls.cancel(call.name)
+                    ended = await self._watched(None)
+            else:
+                ended = await self._watched(soonest(limit, broker.policy.max_block, call.patience))
+            await self._count_by_its_timer(since)
+        if ended is not None:
+            log.info("Session completed successfully session=%s call=%s", ended.id, self.call.id)
+        return ended
+
+    async def outcome(self, render: RenderResult, *, limit: float | None) -> CallToolResult:
+        """Wait, and render how the ask has ended, or a ticket."""
+        return await self.result(await self.ended(limit=limit), render)
+
+    async def result(self, ended: Ask | None, render: RenderResult) -> CallToolResult:
+        """How the ask ended; if it is open, the call gets a ticket."""
+        ask = ended or self.ask
+        reach = await self.waiting.reach(ask)
+        if ask.open:
+            await self.ticket()
+        return render(ask, self.caller, reach)
+
+    async def ticket(self) -> None:
+        """Note that the call ends, and that its agent may come back for the answer."""
+        await self.waiting.broker.waiting_calls.ticket(self.call.name)
+
+    async def unreached(self, *, after: float) -> str:
         """Why nobody can be reached, once that has been so for `after` seconds; for longer where a
         chat works and may yet show it. Does not return if somebody can have seen the ask: they may
         answer at any time."""
+        clock = self.call.clock
         since = clock.monotonic()
-        while not (reach := await self.reach(ask)).shown:
+        while not (reach := await self.waiting.reach(self.ask)).shown:
             if reach.nobody is None:
                 since = clock.monotonic()  # it is on its way
             elif clock.monotonic() - since >= (UNREACHED_SECONDS if reach.coming else after):
@@ -141,86 +148,68 @@ class Waiting:
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         return await never
 
-    async def _watched(
-        self, ask: Ask, waiting: Call, call: ToolCall, *, limit: float | None
-    ) -> Ask | None:
+    async def _watched(self, limit: float | None) -> Ask | None:
         async def doing() -> str:
-            places = (await self.reach(ask)).places
+            places = (await self.waiting.reach(self.ask)).places
             return f"waiting on {places}" if places else "waiting for an answer"
 
-        ending = self.broker.ended(ask.id)
-        return await call.watch(ending, waiting.started_at, limit=limit, doing=doing)
+        ending = self.waiting.broker.ended(self.ask.id)
+        return await self.call.watch(ending, self.caller.started_at, limit=limit, doing=doing)
 
-    async def _count_by_its_timer(self, waiting: Call, call: ToolCall, since: float) -> None:
+    async def _count_by_its_timer(self, since: float) -> None:
         """Say until when the response counts, if the wall clock was set or the machine slept
         meanwhile: the client's own timer did not notice."""
-        if waiting.counts_until is None or call.silent_after is None:
+        call, counts_until = self.call, self.caller.counts_until
+        if counts_until is None or call.silent_after is None:
             return
         until = call.clock.time() + since + call.silent_after - call.clock.monotonic()
-        if abs(until - waiting.counts_until) > CLOCK_STEP_SECONDS:
-            await call.counts_until(self.broker.waiting_calls, until)
+        if abs(until - counts_until) > CLOCK_STEP_SECONDS:
+            await call.counts_until(self.waiting.broker.waiting_calls, until)
 
 
 LONGEST_WAIT = 24 * 3600
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class WaitForAnswer(ToolHandler):
+    name = "wait_for_answer"
+    title = "Wait for an answer"
+    read_only = idempotent = True
+    description = """\
 Wait for the answer to a question that is still open: give the askId of a result with \
 "pending": true. Returns what the question itself would have returned, or the same ticket again if \
 nobody has answered within waitSeconds; then call it again. It can be called as often as needed."""
-
-
-@dataclass(frozen=True, slots=True)
-class WaitForAnswer:
-    name = "wait_for_answer"
-    always = False
+    schema = object_schema(
+        "askId",
+        askId=text_field("The askId of the ticket"),
+        waitSeconds=number_field(
+            "How long to wait at most; left out: as long as possible",
+            minimum=0,
+            maximum=LONGEST_WAIT,
+        ),
+    )
 
     waiting: Waiting
     renderers: Mapping[str, RenderResult]
     """By the name of the tool that asked: the result is the one that the ask would have had."""
 
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Wait for an answer",
-            description=DESCRIPTION,
-            schema=object_schema(
-                "askId",
-                askId=text_field("The askId of the ticket"),
-                waitSeconds=number_field(
-                    "How long to wait at most; left out: as long as possible",
-                    minimum=0,
-                    maximum=LONGEST_WAIT,
-                ),
-            ),
-            read_only=True,
-            idempotent=True,
-        )
-
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         ask_id, limit = _parsed(arguments)
         try:
-            ask, waiting = await self.waiting.broker.follow(
-                ask_id,
-                call.name,
-                project=call.project.key,
-                tools=self.renderers.keys(),
-                counts_for=call.counts_for,
-            )
+            wait = await self.waiting.follow(ask_id, call, tools=self.renderers.keys())
         except UnknownAsk as error:
             sentence = "no question with this id in this project"
             raise unknown_id(sentence, "askId", ask_id, error.known) from None
-        render = self.renderers[ask.tool]
-        return await self.waiting.outcome(ask, waiting, call, render, limit=limit)
+        return await wait.outcome(self.renderers[wait.ask.tool], limit=limit)
 
 
 def _parsed(arguments: dict[str, Any]) -> tuple[str, float | None]:
     ask_id, wait = arguments.get("askId"), arguments.get("waitSeconds")
     if not isinstance(ask_id, str) or not ask_id:
         accepted = "the askId of a pending result"
-        raise refused("Validation error: askId is required", "askId", ask_id, accepted)
+        raise refused("askId is required", "askId", ask_id, accepted)
     number = isinstance(wait, int | float) and not isinstance(wait, bool)
     if wait is not None and not (number and 0 <= wait <= LONGEST_WAIT):
         accepted = f"a number from 0 to {LONGEST_WAIT}"
-        sentence = "Validation error: waitSeconds is out of range"
-        raise refused(sentence, "waitSeconds", wait, accepted)
+        raise refused("waitSeconds is out of range", "waitSeconds", wait, accepted)
     return ask_id, None if wait is None else float(wait)

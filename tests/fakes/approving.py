@@ -15,6 +15,7 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent
 
 from chatbridge.core.asks.reach import Reach
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskSession
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
@@ -75,8 +76,14 @@ class ClaudeCode:
             clock=self.world.clock,
             folder=self.folder,
         )
-        async with asyncio.timeout(PATIENCE):
-            result = await self._tools[tool].run(arguments, call)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                result = await self._tools[tool].run(arguments, call)
+        except ChatbridgeError as error:
+            if tool != ApproveToolUse.name:
+                raise
+            await self.world.broker.waiting_calls.mark_failed(name)
+            result = self._tools[tool].failed(error)
         assert isinstance(result, CallToolResult)
         if delivered:
             await self.world.broker.waiting_calls.delivered(name)

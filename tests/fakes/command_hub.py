@@ -18,10 +18,11 @@ from mcp.server.lowlevel import Server
 
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.library import Library
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import End, How, Order
+from chatbridge.commands.operations.runner_client import End, How, Order, RunnerClient
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
@@ -38,23 +39,23 @@ Json = dict[str, Any]
 PATIENCE = 20.0
 
 
-class HandRunner:
+class HandRunner(RunnerClient):
     """A stand-in for the runner: what it is given runs until a test ends it."""
 
     def __init__(self, clock: StillClock) -> None:
         self.ended: Callable[[End], None] = lambda end: None
         self.orders: dict[str, Order] = {}
-        self._ends: dict[str, End | None] = {}
+        self._known: dict[str, End | None] = {}
         self._clock = clock
         self._news = asyncio.Condition()
 
     async def known(self) -> Mapping[str, End | None]:
-        return dict(self._ends)
+        return dict(self._known)
 
     async def start(self, order: Order) -> None:
         assert order.id not in self.orders, "a command was to be run twice"
         self.orders[order.id] = order
-        self._ends[order.id] = None
+        self._known[order.id] = None
         async with self._news:
             self._news.notify_all()
 
@@ -62,7 +63,7 @@ class HandRunner:
         self.end(self.orders[operation_id], how="stopped", code=None)
 
     async def forget(self, operation_id: str) -> None:
-        self._ends.pop(operation_id, None)
+        self._known.pop(operation_id, None)
 
     async def order(self, *, number: int = 1) -> Order:
         """The one that was handed over as this one, counted from one."""
@@ -86,7 +87,7 @@ class HandRunner:
             size=len(output.encode()),
             ended_at=self._clock.time(),
         )
-        self._ends[order.id] = end
+        self._known[order.id] = end
         self.ended(end)
 
 
@@ -162,13 +163,13 @@ async def command_hub(
         outputs = Outputs(folder / "operations")
         gate = Gate(here.broker, store=here.store.operations, clock=clock, timeout=None)
         operations = Operations(
-            here.store.operations,
-            runner,
-            gate,
+            store=here.store.operations,
+            runner=runner,
+            gate=gate,
             clock=clock,
             outputs=outputs,
             environment=lambda names: {},
-            concurrency=8,
+            turns=FairQueue(8),
             spawn=spawn,
             on_end=ended,
             announce=_unannounced,

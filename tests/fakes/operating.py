@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chatbridge.commands.operations.gate import Verdict
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.operations import Approvals, Operations
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import Runner
+from chatbridge.commands.operations.runner_client import RunnerClient
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
@@ -76,7 +76,7 @@ class PretendGate:
     as asks do."""
 
     asks: dict[str, CallName] = field(default_factory=dict)
-    words: dict[str, Verdict] = field(default_factory=dict)
+    words: dict[str, str | None] = field(default_factory=dict)
     withdrawn: set[str] = field(default_factory=set)
     error: Exception | None = None
     _news: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -91,17 +91,17 @@ class PretendGate:
         self.asks[ask_id] = operation.call
         return ask_id
 
-    async def verdict(self, ask_id: str) -> Verdict:
+    async def refusal(self, ask_id: str) -> str | None:
         while ask_id not in self.words:
             await self._news.setdefault(ask_id, asyncio.Event()).wait()
         return self.words[ask_id]
 
     async def withdraw(self, ask_id: str) -> None:
         self.withdrawn.add(ask_id)
-        self.say(ask_id, Verdict(allowed=False, reason="Withdrawn"))
+        self.say(ask_id, "Withdrawn")
 
-    def say(self, ask_id: str, word: Verdict) -> None:
-        """Its owner does. The first word counts."""
+    def say(self, ask_id: str, word: str | None) -> None:
+        """Its owner does: why not, or None. The first word counts."""
         self.words.setdefault(ask_id, word)
         self._news.setdefault(ask_id, asyncio.Event()).set()
 
@@ -157,7 +157,7 @@ def _environment(names: tuple[str, ...]) -> dict[str, str]:
 @asynccontextmanager
 async def operating(
     folder: Path,
-    runner: Runner,
+    runner: RunnerClient,
     gate: Approvals | None = None,
     *,
     clock: StillClock,
@@ -171,13 +171,13 @@ async def operating(
     background = Background(clock=clock, faults=Faults(clock=clock))
     ended: list[Operation] = []
     operations = Operations(
-        store.operations,
-        runner,
-        gate or PretendGate(),
+        store=store.operations,
+        runner=runner,
+        gate=gate or PretendGate(),
         clock=clock,
         outputs=outputs,
         environment=_environment,
-        concurrency=concurrency,
+        turns=FairQueue(concurrency),
         spawn=background.spawn,
         on_end=ended.append,
         announce=announce,

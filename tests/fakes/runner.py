@@ -1,4 +1,4 @@
-"""A stand-in of the `Runner` port: it runs nothing, and commands end when a test says so.
+"""A stand-in of the runner: it runs nothing, and commands end when a test says so.
 
 It outlives hubs as the real one does, starts an id once, tells ends to the hub that is there, and
 knows them until they are forgotten. The output's file is there before anything runs.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from chatbridge.commands.operations.runner_client import End, How, Order
+from chatbridge.commands.operations.runner_client import End, How, Order, RunnerClient
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.clock import StillClock
 
 
-class PretendRunner:
+class PretendRunner(RunnerClient):
     def __init__(self, clock: StillClock) -> None:
         self.ended: Callable[[End], None] = lambda _end: None
         self.clock = clock

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.operations.gate import WITHDRAWN, Gate, Verdict
+from chatbridge.commands.operations.gate import WITHDRAWN, Gate
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.operation import Operation
 from tests.fakes.approving import allow
@@ -34,8 +34,8 @@ async def asked(hub: World, op: Operation = OPERATION, *, delivered: bool = True
 
 
 async def withdrawn(hub: World, ask: Ask) -> bool:
-    found = await asyncio.wait_for(gate_of(hub).verdict(ask.id), PATIENCE)
-    return found == Verdict(allowed=False, reason=WITHDRAWN)
+    found = await asyncio.wait_for(gate_of(hub).refusal(ask.id), PATIENCE)
+    return found == WITHDRAWN
 
 
 async def two_minutes_later(hub: World) -> None:
@@ -57,7 +57,7 @@ async def test_it_stays_open_after_the_agent_has_been_told_that_it_waits(hub: Wo
     hub.clock.advance(900.0)
     assert (await hub.now(ask)).open
     await allow(hub, ask)
-    assert (await gate_of(hub).verdict(ask.id)).allowed
+    assert await gate_of(hub).refusal(ask.id) is None
 
 
 async def test_the_same_call_asks_once(hub: World) -> None:
@@ -171,4 +171,4 @@ async def test_over_a_restart_it_stays_for_a_link_that_comes_back(
         await two_minutes_later(hub)
         if stays:
             await allow(hub, ask)
-        assert (await gate_of(hub).verdict(ask.id)).allowed is stays
+        assert (await gate_of(hub).refusal(ask.id) is None) is stays

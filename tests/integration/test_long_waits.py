@@ -316,24 +316,22 @@ async def test_a_wait_without_an_end_outlives_the_limit_and_can_be_asked_for_aga
         results: list[asyncio.Task[Ask | None]] = []
         for number in (1, 2):
             call = endless(hub, number)
-            ask, caller = await waiting.ask(request(timeout=10 * HOUR), call)
-            results.append(
-                asyncio.create_task(waiting.ended(ask, caller, call, limit=None, endless=True))
-            )
+            wait = await waiting.ask(request(timeout=10 * HOUR), call)
+            results.append(asyncio.create_task(wait.ended(endless=True)))
             if number == 1:
                 await until_asleep(clock, 300.0)
                 clock.advance(301.0)
                 await hub.until(lambda a: a.orphaned_since is not None)
         assert len(await hub.inbox.open_asks()) == 1
-        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        await hub.inbox.answer(wait.ask.id, BLUE, person=OWNER)
         for result in results:
             ended = await asyncio.wait_for(result, 20)
             assert ended
             assert ended.answer
         await hub.broker.waiting_calls.delivered(CallName(link="l", request="1"))
-        assert (await hub.now(ask)).delivered_at is None
+        assert (await hub.now(wait.ask)).delivered_at is None
         await hub.broker.waiting_calls.delivered(CallName(link="l", request="2"))
-        assert (await hub.now(ask)).delivered_at
+        assert (await hub.now(wait.ask)).delivered_at
 
 
 async def test_a_wait_without_an_end_whose_limit_is_learned_keeps_an_answer_that_comes_after_it(
@@ -347,19 +345,17 @@ async def test_a_wait_without_an_end_whose_limit_is_learned_keeps_an_answer_that
         results = []
         for number in (1, 2):
             call = endless(hub, number, Peer(agent=agent_of("mcp")))
-            ask, caller = await waiting.ask(request(timeout=10 * HOUR), call)
-            results.append(
-                asyncio.create_task(waiting.ended(ask, caller, call, limit=None, endless=True))
-            )
+            wait = await waiting.ask(request(timeout=10 * HOUR), call)
+            results.append(asyncio.create_task(wait.ended(endless=True)))
             clock.advance(6.0)
         clock.advance(1.0)
-        await hub.inbox.answer(ask.id, BLUE, person=OWNER)
+        await hub.inbox.answer(wait.ask.id, BLUE, person=OWNER)
         for number, result in enumerate(results, 1):
             assert await asyncio.wait_for(result, 20)
             await hub.broker.waiting_calls.delivered(CallName(link="l", request=str(number)))
-        assert (await hub.now(ask)).delivered_at is None
-        taken, caller = await waiting.ask(request(timeout=10 * HOUR), endless(hub, 3))
-        assert (taken.id, caller.late) == (ask.id, True)
+        assert (await hub.now(wait.ask)).delivered_at is None
+        taken = await waiting.ask(request(timeout=10 * HOUR), endless(hub, 3))
+        assert (taken.ask.id, taken.caller.late) == (wait.ask.id, True)
 
 
 async def until_asleep(clock: WatchedClock, seconds: float) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from chatbridge.commands.operations.runner_client import How
-from chatbridge.commands.tools.notifications import Announcing
+from chatbridge.commands.tools.notifications import announce
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
 from chatbridge.core.model import Level, Notice
@@ -31,8 +32,8 @@ async def announcing(
     store = await SqliteStore.open(folder / "chatbridge.db")
     notices = Notices(store, Delivery(store, clock=clock), clock=clock)
     try:
-        announce = Announcing(notices, after=AFTER).announce
-        async with operating(folder, runner, clock=clock, announce=announce) as here:
+        tell = partial(announce, notices, after=AFTER)
+        async with operating(folder, runner, clock=clock, announce=tell) as here:
             yield here
     finally:
         await store.close()

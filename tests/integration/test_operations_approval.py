@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.commands.operations.execution import RETRY_AFTER_SECONDS
-from chatbridge.commands.operations.gate import TOO_OLD, Gate, Verdict
+from chatbridge.commands.operations.gate import TOO_OLD, Gate
 from chatbridge.commands.operations.operations import UNASKED
 from chatbridge.core.errors import ChatbridgeError, StoreError, TooManyOpenAsks
 from chatbridge.core.operation import Operation, Stage
@@ -37,7 +37,7 @@ async def test_what_is_allowed_runs_and_the_approval_is_kept_with_it(tmp_path: P
         begun, ask_id = await asked(here, gate)
         assert (await here.now(begun)).ask_id == ask_id
         assert not runner.handed
-        gate.say(ask_id, Verdict(allowed=True))
+        gate.say(ask_id, None)
         await until(lambda: runner.running)
         runner.end(begun.id)
         ended = await here.end_of(begun)
@@ -49,7 +49,7 @@ async def test_what_is_denied_never_reaches_the_runner_and_says_why(tmp_path: Pa
     runner = PretendRunner(clock)
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         begun, ask_id = await asked(here, gate)
-        gate.say(ask_id, Verdict(allowed=False, reason="Denied: not on a Friday"))
+        gate.say(ask_id, "Denied: not on a Friday")
         ended = await here.end_of(begun)
         assert here.ended == [ended]
     assert (ended.stage, ended.result.reason) == (Stage.DENIED, "Denied: not on a Friday")
@@ -75,7 +75,7 @@ async def test_cancelled_while_it_waits_its_card_is_withdrawn_and_a_late_word_ch
         ended, cancelled = await here.operations.cancel(
             begun.id, project="/src/shop", reason="not needed"
         )
-        gate.say(ask_id, Verdict(allowed=True))
+        gate.say(ask_id, None)
         assert (cancelled, ended.stage, ended.result.reason) == (
             True,
             Stage.CANCELLED,
@@ -118,7 +118,7 @@ async def test_where_the_store_fails_its_owner_is_asked_later(
     gate.error = None
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         await until(lambda: gate.asks)
-        gate.say("ask-0", Verdict(allowed=True))
+        gate.say("ask-0", None)
         await until(lambda: runner.running)
     assert [order.id for order in runner.handed] == [begun.id]
 
@@ -131,8 +131,8 @@ async def test_a_word_that_was_given_while_no_hub_was_there_counts_for_the_next(
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         allowed, allowing = await asked(here, gate)
         denied, denying = await asked(here, gate)
-    gate.say(allowing, Verdict(allowed=True))
-    gate.say(denying, Verdict(allowed=False))
+    gate.say(allowing, None)
+    gate.say(denying, "Denied")
     async with operating(tmp_path, runner, gate, clock=clock) as here:
         assert (await here.end_of(denied)).stage is Stage.DENIED
         await until(lambda: runner.running)
@@ -169,7 +169,7 @@ async def test_a_gate_that_fails_lets_nothing_pass(
     runner = PretendRunner(clock)
 
     class Broken(PretendGate):
-        async def verdict(self, ask_id: str) -> Verdict:
+        async def refusal(self, ask_id: str) -> str | None:
             raise error
 
     gate = Broken()
@@ -225,10 +225,10 @@ async def test_what_was_allowed_and_waited_for_its_turn_runs_after_a_restart_unl
         first = await here.begin()
         await until(lambda: runner.running)
         begun, ask_id = await asked(here, gate)
-        gate.say(ask_id, Verdict(allowed=True))
+        gate.say(ask_id, None)
         await here.at(begun, Stage.QUEUED)
     if not still:
-        gate.words[ask_id] = Verdict(allowed=False, reason=TOO_OLD)
+        gate.words[ask_id] = TOO_OLD
     async with operating(tmp_path, runner, gate, clock=clock, concurrency=1) as here:
         runner.end(first.id)
         if still:

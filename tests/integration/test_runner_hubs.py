@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from chatbridge.commands.operations.runner_client import NotHandedOver
-from chatbridge.commands.runner import PROTOCOL, connection, start
+from chatbridge.commands.runner import PROTOCOL, service, start
 from chatbridge.core.errors import RunnerUnavailable
 from tests.fakes.runner_desk import (
     PATIENCE,
@@ -165,7 +165,7 @@ async def test_the_newer_of_two_hubs_counts_and_the_older_gives_up(hub: Desk, st
         b'{"hub": %d}\n{"do": ["stop"], "id": "one"}\n' % PROTOCOL,
         b"[" * 100_000 + b"\n",
         b'{"hub": ' + b"[" * 50_000 + b"]" * 50_000 + b"}\n",
-        b"x" * (connection.MAX_LINE + 10) + b"\n",
+        b"x" * (service.MAX_LINE + 10) + b"\n",
     ],
     ids=lambda it: repr(it[:40]),
 )

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Option, Question, QuestionType
-from chatbridge.tools.auq import AuqInput, Limits, ask_schema, fetch_schema, parse, parse_fetch
+from chatbridge.tools.auq import (
+    AuqInput,
+    GetAnsweredQuestions,
+    Limits,
+    ask_schema,
+    parse,
+    parse_fetch,
+)
 from tests.auq_asks import BOTH, CHECKS, DATABASE, SESSION, Json
 
 LIMITS = Limits(questions=5, options=5)
@@ -190,7 +197,7 @@ def test_the_schemas_show_the_limits_in_force_and_no_choice_at_their_top() -> No
     shown = questions["items"]["properties"]["options"]
     assert (questions["minItems"], questions["maxItems"]) == (1, 7)
     assert (shown["minItems"], shown["maxItems"]) == (2, 9)
-    for found in (schema, fetch_schema()):
+    for found in (schema, GetAnsweredQuestions.schema):
         assert not found.keys() & {"anyOf", "oneOf", "allOf"}
 
 

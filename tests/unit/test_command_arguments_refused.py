@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
 from chatbridge.commands.definitions.definition import Command
-from chatbridge.core.errors import CommandUnusable, ToolInputError
+from chatbridge.core.errors import ToolInputError
 from tests.fakes.made_commands import made
 
 HERE = Path("/project")
@@ -142,17 +142,6 @@ def test_a_positional_value_without_the_one_before_it_is_refused_as_it_would_tak
 def test_the_working_directory_is_no_argument_of_the_command() -> None:
     assert own(made(workingDirectory="argument"), working_directory="sub") == []
     assert "there is no argument working_directory" in refusal(made(), working_directory="sub")
-
-
-def test_a_long_flag_is_never_joined_to_what_an_agent_says() -> None:
-    command = made(option(flag="--no", style="joined"))
-    with pytest.raises(CommandUnusable, match="could become another option"):
-        own(command, it="-verify")
-
-
-def test_a_pattern_that_cannot_be_used_runs_nothing() -> None:
-    with pytest.raises(CommandUnusable, match="chatbridge tools check"):
-        own(made(option(pattern="(")), it="x")
 
 
 def test_no_text_makes_a_pattern_take_for_ever() -> None:

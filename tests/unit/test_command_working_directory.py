@@ -25,18 +25,16 @@ def project(tmp_path: Path) -> Path:
 
 def named(folder: Any, project: Path) -> Path:
     command = made(workingDirectory="argument")
-    return folder_of(
-        command, {"working_directory": folder}, project_key=str(project), started_in="/"
-    )
+    return folder_of(command, {"working_directory": folder}, project)
 
 
 @pytest.mark.parametrize("rule", ["project", "argument"])
 def test_it_runs_in_the_project_or_where_the_agent_was_started(project: Path, rule: str) -> None:
     command, started = made(workingDirectory=rule), str(project / "sub")
-    assert folder_of(command, {}, project_key=str(project), started_in=started) == project
-    assert folder_of(command, {}, project_key="link:1", started_in=started) == project / "sub"
+    assert folder_of(command, {}, project_folder(str(project), started)) == project
+    assert folder_of(command, {}, project_folder("link:1", started)) == project / "sub"
     with pytest.raises(CommandUnusable, match="Start the agent in a folder of this machine"):
-        folder_of(command, {}, project_key="token", started_in=None)
+        project_folder("token", "")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +64,7 @@ def test_what_is_no_path_at_all_is_refused(project: Path, given: Any) -> None:
 
 def test_the_name_counts_only_where_the_definition_says_so(project: Path) -> None:
     given = {"working_directory": "sub"}
-    key = str(project)
-    assert folder_of(made(), given, project_key=key, started_in=None) == project
+    assert folder_of(made(), given, project) == project
 
 
 def test_a_folder_of_the_owners_choice_counts_for_every_agent(
@@ -75,14 +72,12 @@ def test_a_folder_of_the_owners_choice_counts_for_every_agent(
 ) -> None:
     monkeypatch.setenv("HOME", str(project))
     command = made(workingDirectory="~/sub")
-    assert folder_of(command, {}, project_key="link:1", started_in=None) == project / "sub"
+    assert folder_of(command, {}, project) == project / "sub"
     gone = made(workingDirectory="/nowhere/at/all")
     with pytest.raises(CommandUnusable, match="/nowhere/at/all is not there"):
-        folder_of(gone, {}, project_key=str(project), started_in=None)
-    with pytest.raises(CommandUnusable, match="no whole path"):
-        folder_of(made(workingDirectory="sub"), {}, project_key=str(project), started_in=None)
+        folder_of(gone, {}, project)
 
 
 def test_a_project_that_is_gone_runs_nothing(project: Path) -> None:
     with pytest.raises(CommandUnusable, match="is not there"):
-        project_folder(project_key=str(project / "gone"), started_in=str(project))
+        project_folder(str(project / "gone"), str(project))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.commands.definitions.check import check, collision
+from chatbridge.commands.definitions.check import check
 from chatbridge.commands.definitions.problems import Problem
 
 FILE = Path("tool.json")
@@ -138,13 +138,13 @@ def test_what_a_file_says_is_quoted_short_visible_and_in_one_line(value: str) ->
 
 def test_a_collision_is_told_at_the_subcommand_whose_tool_it_is() -> None:
     text = with_line("").replace("]\n}", ',\n{"name": "stop-all", "description": "x"}\n]}')
-    problem = collision(text, file=FILE, tool="tool_stop_all", found="tool_stop_all is taken")
+    (problem,) = check(text, file=FILE, taken={"tool_stop_all": "it is taken"}.get).problems
     assert (problem.line, problem.path) == (6, "subcommands[1].name")
-    assert (problem.kind, problem.found) == ("collision", "tool_stop_all is taken")
+    assert (problem.kind, problem.found) == ("collision", "it is taken")
 
 
 def test_a_collision_of_the_bare_command_in_an_old_file_is_told_where_it_is_said() -> None:
     text = '{\n"name": "tool",\n"command": "tool",\n"description": "x"\n}'
     assert check(text, file=FILE).problems == ()
-    problem = collision(text, file=FILE, tool="tool", found="tool is taken")
+    (problem,) = check(text, file=FILE, taken={"tool": "tool is taken"}.get).problems
     assert (problem.line, problem.path) == (2, "name")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -72,10 +73,10 @@ def test_a_file_with_a_problem_has_no_tools_and_the_others_have_theirs(tmp_path:
 def test_a_file_over_which_the_validator_fails_stops_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(text: str, *, file: Path) -> Checked:
+    def failing(text: str, *, file: Path, **others: Any) -> Checked:
         if file.name == "odd.json":
             raise RuntimeError("a fault of ours")
-        return check(text, file=file)
+        return check(text, file=file, **others)
 
     monkeypatch.setattr("chatbridge.commands.definitions.library.check", failing)
     written(tmp_path, "odd", definition("odd", "run"))

@@ -20,7 +20,7 @@ def test_the_description_says_where_the_question_is_shown() -> None:
 
 def test_the_descriptions_state_the_requirement_and_the_format() -> None:
     asking = question_ask.description(stateless=False, elicit="chats")
-    telling = question_ask.DESCRIPTION
+    telling = question_ask.QuestionSummary.description
     assert "elicitation" in asking
     assert '"answer"' in asking
     for key in ("timestamp", "question", "answer"):

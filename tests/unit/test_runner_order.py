@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from chatbridge.commands.runner.connection import Garbage, Order
+from chatbridge.commands.runner.child import Garbage, Order
 
 anything = st.recursive(
     st.none()

@@ -6,7 +6,7 @@ import re
 from base64 import b64decode
 from xml.etree import ElementTree
 
-from chatbridge.tools.definition import described
+from chatbridge.tools.call import ICON
 
 URI = re.compile(
     r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9\-._~:/?\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})*"
@@ -16,8 +16,6 @@ URI = re.compile(
 
 
 def test_an_icon_is_a_uri_with_a_picture_in_it() -> None:
-    tool = described("t", title="T", description="", schema={"type": "object"})
-    (icon,) = tool.icons or []
-    assert URI.fullmatch(icon.src), icon.src
-    picture = b64decode(icon.src.removeprefix("data:image/svg+xml;base64,"), validate=True)
+    assert URI.fullmatch(ICON.src), ICON.src
+    picture = b64decode(ICON.src.removeprefix("data:image/svg+xml;base64,"), validate=True)
     assert ElementTree.fromstring(picture).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314

@@ -15,12 +15,11 @@ No text can be taken for another option or argument:
 from __future__ import annotations
 
 import difflib
-import errno
 import json
 import math
 import os
-import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -50,8 +49,7 @@ def argv_of(
     command: Command, given: Mapping[str, object], *, project: Path, folder: Path | None = None
 ) -> tuple[str, ...]:
     """The whole list, the program first. `folder` is where it runs, if that is not the project.
-    :raises ToolInputError: the command does not take this. :raises CommandUnusable: its definition
-    would let an argument become an option."""
+    :raises ToolInputError: the command does not take this."""
     _check_names(command, given)
     place = Place(project=project, folder=folder or project)
     flagged: list[str] = []
@@ -109,14 +107,12 @@ def _check_names(command: Command, given: Mapping[str, object]) -> None:
         if name not in names:
             near = difflib.get_close_matches(name[:100], names, n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            shown = shortened(one_line(name), 60)
-            sentence = f"Validation error: there is no argument {shown}{hint}"
-            raise refused(sentence, shown, name, ", ".join(names) or "no argument at all")
+            shown, there = shortened(one_line(name), 60), ", ".join(names) or "no argument at all"
+            raise refused(f"there is no argument {shown}{hint}", shown, name, there)
     for option in command.options:
         if option.required and option.name not in given:
-            sentence = f"Validation error: {option.name} is required"
             accepted = one_line(option.description) or KINDS[option.type]
-            raise refused(sentence, option.name, None, accepted)
+            raise refused(f"{option.name} is required", option.name, None, accepted)
 
 
 def _with_flag(option: Option, given: Text) -> list[str]:
@@ -128,11 +124,6 @@ def _with_flag(option: Option, given: Text) -> list[str]:
         if text.startswith("-"):
             raise invalid(path, text, "a value that does not begin with -")
         return [flag, text]
-    if len(flag) != 2:
-        raise CommandUnusable(
-            f"the option {option.name} of this command cannot be used: a value joined to {flag} "
-            "could become another option. Set its style to equals or separate in the definition"
-        )
     if not text:
         raise invalid(path, text, "a value that is not empty")
     return [f"{flag}{text}"]
@@ -193,11 +184,11 @@ class Place:
 
 def invalid(path: str, given: object, accepted: str) -> ToolInputError:
     name = shortened(one_line(path), 120)
-    sentence = f"Validation error: {name} is not valid"
     try:
-        return refused(sentence, name, given, accepted)
+        return refused(f"{name} is not valid", name, given, accepted)
     except (ValueError, RecursionError):  # a number or a nesting that Python writes no text of
-        return ToolInputError(sentence, path=name, given="what is too large", accepted=accepted)
+        sentence, given = f"Validation error: {name} is not valid", "what is too large"
+        return ToolInputError(sentence, path=name, given=given, accepted=accepted)
 
 
 def mistyped(path: str, given: object, kind: str) -> ToolInputError:
@@ -249,21 +240,18 @@ def _of_object(option: Option, value: object, place: Place) -> list[Text]:
         _carried(key, path)
         if pairs and (not key or "=" in key):
             raise invalid(path, key, "a key that is not empty and has no = in it")
-        members[key] = _member(member, option, path, place)
+        if isinstance(member, bool):
+            members[key] = member
+            continue
+        if not isinstance(member, str | int | float):
+            raise invalid(path, member, "a string, a number, true or false")
+        kind = "string" if isinstance(member, str) else "number"
+        members[key] = _scalar(member, kind, option, path, place)
     if not members:
         return []
     if pairs:
         return [Text(f"{name}.{key}", f"{key}={_written(each)}") for key, each in members.items()]
     return [Text(name, json.dumps(members, ensure_ascii=False, separators=(",", ":")))]
-
-
-def _member(value: object, option: Option, path: str, place: Place) -> Scalar:
-    if isinstance(value, bool):
-        return value
-    if not isinstance(value, str | int | float):
-        raise invalid(path, value, "a string, a number, true or false")
-    kind = "string" if isinstance(value, str) else "number"
-    return _scalar(value, kind, option, path, place)
 
 
 def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> Scalar:
@@ -277,7 +265,7 @@ def _scalar(value: object, kind: str, rule: Value, path: str, place: Place) -> S
             raise invalid(path, typed, _span(low, high, "a number"))
         return typed
     _bounded(len(typed), rule.min_length, rule.max_length, path, typed, "characters")
-    if rule.pattern is not None and not _matcher(rule.pattern)(typed):
+    if rule.pattern is not None and not matcher(rule.pattern)(typed):
         raise invalid(path, typed, f"text of which the whole matches {rule.pattern}")
     return _confined(typed, rule.within, path, place) if rule.within else typed
 
@@ -311,16 +299,6 @@ def _carried(text: str, path: str) -> None:
         raise too_long(name, name, f"{size:,} bytes", f"at most {LONGEST_ARGUMENT_BYTES:,} bytes")
     if "\0" in text:
         raise invalid(path, text, "text without NUL characters")
-
-
-def _matcher(pattern: str) -> Callable[[str], bool]:
-    try:
-        return matcher(pattern)
-    except ValueError as error:
-        raise CommandUnusable(
-            f"the pattern {pattern!r} of this command cannot be used: {error}. Mend it in the "
-            "command's definition; chatbridge tools check says where"
-        ) from None
 
 
 def _in_range(value: float, low: float | None, high: float | None) -> bool:
@@ -364,6 +342,8 @@ def _written(value: Scalar) -> str:
 
 LONGEST_PATH_BYTES = 4095
 """Bytes. Linux opens no longer one."""
+_MOST_LINKS = 40
+"""As many as Linux follows."""
 
 
 def owners(text: str) -> Path | None:
@@ -380,35 +360,55 @@ def inside(text: str, *, base: Path, roots: Sequence[Path]) -> Path | None:
     return real if inner else None
 
 
-def _real(text: str) -> Path | None:
-    if len(os.fsencode(text)) > LONGEST_PATH_BYTES:
+def _real(path: str) -> Path | None:
+    """Without links; None: the system would not get there, or we may not look."""
+    if len(os.fsencode(path)) > LONGEST_PATH_BYTES:
         return None
     try:
-        os.stat(text)
-    except OSError as error:
-        if error.errno == errno.ELOOP:  # more links than the system follows, unlike Python
-            return None
-    try:
-        real = Path(os.path.realpath(text))
-    except (RecursionError, RuntimeError, OSError):
-        return None
-    return None if any(_doubtful(part) for part in (real, *real.parents)) else real
-
-
-def _doubtful(part: Path) -> bool:
-    """A link that could not be followed, such as one to itself, or what may not be looked at."""
-    try:
-        return stat.S_ISLNK(os.lstat(part).st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        for folder, name in walk(path):
+            with suppress(FileNotFoundError, NotADirectoryError):
+                os.lstat(os.path.join(folder, name))
     except OSError:
-        return True
+        return None
+    return Path(os.path.realpath(path))
 
 
-def project_folder(*, project_key: str, started_in: str | None) -> Path:
+class TooManyLinks(OSError):
+    """The system would not follow so many."""
+
+
+def walk(path: str) -> Iterator[tuple[str, str]]:
+    """Every name on the system's way along a whole path, and the folder that it is in, through all
+    links. A name is looked up after it was yielded. Ends early where there is nothing to follow.
+    :raises TooManyLinks:"""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name in ("", "."):
+            continue
+        if name == "..":
+            here = os.path.dirname(here)
+            continue
+        yield here, name
+        place = os.path.join(here, name)
+        try:
+            target = os.readlink(place) if os.path.islink(place) else None
+        except OSError:
+            return
+        if target is None:
+            here = place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise TooManyLinks(f"too many links on the way to {path}")
+        here = "/" if target.startswith("/") else here
+        names += target.split("/")[::-1]
+
+
+def project_folder(project_key: str, started_in: str) -> Path:
     """The agent's project, or where it was started. :raises CommandUnusable: there is neither."""
     where = project_key if os.path.isabs(project_key) else started_in
-    if where is None or not os.path.isabs(where):
+    if not os.path.isabs(where):
         raise CommandUnusable(
             "this command runs in the agent's project, and it is not known where that is. Nothing "
             "was started. Start the agent in a folder of this machine"
@@ -416,29 +416,19 @@ def project_folder(*, project_key: str, started_in: str | None) -> Path:
     return _existing(Path(where), "the agent's folder")
 
 
-def folder_of(
-    command: Command, given: Mapping[str, object], *, project_key: str, started_in: str | None
-) -> Path:
+def folder_of(command: Command, given: Mapping[str, object], project: Path) -> Path:
     """The folder that a command runs in; it exists. :raises ToolInputError: the agent named one
     that cannot be. :raises CommandUnusable:"""
     rule = command.working_directory
     if rule not in (PROJECT, ARGUMENT):
-        chosen = owners(rule)
-        if chosen is None:
-            raise CommandUnusable(
-                f"the working directory {rule} of this command is no whole path. Nothing was "
-                "started. Mend workingDirectory in its definition"
-            )
-        return _existing(chosen, "this command's working directory")
-    project = project_folder(project_key=project_key, started_in=started_in)
+        return _existing(Path(os.path.expanduser(rule)), "this command's working directory")
     if rule == PROJECT or WORKING_DIRECTORY not in given:
         return project
     text = plain_text(given[WORKING_DIRECTORY], WORKING_DIRECTORY)
     found = inside(text, base=project, roots=[project]) if text else None
     if found is None:
-        raise invalid(
-            WORKING_DIRECTORY, text, "a folder in the project, after all links are followed"
-        )
+        accepted = "a folder in the project, after all links are followed"
+        raise invalid(WORKING_DIRECTORY, text, accepted)
     if not os.path.isdir(found):
         raise invalid(WORKING_DIRECTORY, text, f"a folder that exists; there is no folder {found}")
     return found

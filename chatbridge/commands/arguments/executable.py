@@ -15,12 +15,12 @@ import pwd
 import re
 import shlex
 import stat
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from chatbridge.commands.arguments.argv import owners
+from chatbridge.commands.arguments.argv import owners, walk
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.link.root import is_root
 
@@ -42,34 +42,29 @@ _DEEPEST = 5
 """The most interpreters of interpreters that Linux follows."""
 
 
+@dataclass(frozen=True, slots=True)
 class Programs:
-    def __init__(
-        self,
-        own: Sequence[Path] = (),
-        *,
-        projects: Callable[[], Collection[str]] = tuple,
-        system: Sequence[str] = SYSTEM,
-    ) -> None:
-        """`own` are the owner's folders (`commands.path`), which come first. `projects` are the
-        folders where agents are known to work, without links."""
-        self._own = [str(folder) for folder in own]
-        self._projects = projects
-        self._system = system
+    own: Sequence[Path] = ()
+    """The owner's folders (`commands.path`), which come first."""
+    _: KW_ONLY
+    projects: Callable[[], Collection[str]] = tuple
+    """The folders where agents are known to work, without links."""
+    system: Sequence[str] = SYSTEM
 
     def path(self) -> list[str]:
-        wanted = dict.fromkeys([*self._own, *self._system])
+        wanted = dict.fromkeys([*map(str, self.own), *self.system])
         return [each for each in wanted if os.path.isdir(each) and not self._refusal(each)]
 
     def refused(self, *others: str) -> dict[str, Refusal]:
         """The owner's folders, and others, that are not used, and why."""
-        folders = filter(os.path.isdir, [*self._own, *others])
+        folders = filter(os.path.isdir, [*map(str, self.own), *others])
         return {folder: why for folder in folders if (why := self._refusal(folder))}
 
     def find(self, program: str, *, project: Path | None = None) -> str:
         """The whole path of the file that `program` is, without links. Nothing is run from
         `project`, the agent's folder. :raises CommandUnusable:"""
         own = [os.path.realpath(project)] if project else []
-        return self._find(program, {*self._projects(), *own}, depth=0)
+        return self._find(program, {*self.projects(), *own}, depth=0)
 
     def _find(self, program: str, projects: Collection[str], *, depth: int) -> str:
         file = _named(program) if "/" in program or program.startswith("~") else self._look(program)
@@ -103,7 +98,7 @@ class Programs:
         )
 
     def _hint(self, program: str) -> str:
-        for folder, refused in self.refused(*self._system).items():
+        for folder, refused in self.refused(*self.system).items():
             if _runs(os.path.join(folder, program)):
                 why, mend = refused.why, refused.mend
                 return f"It is in {folder}, which is not used: {why}. To mend it: {mend}"
@@ -124,7 +119,7 @@ class Programs:
         if os.pathsep in folder:
             return Refusal("a name in PATH can have no colon", "rename it")
         try:
-            return refusal(folder, projects=self._projects())
+            return refusal(folder, projects=self.projects())
         except OSError as error:
             return Refusal(f"it cannot be looked at ({error.strerror})", "mend its path")
 
@@ -182,8 +177,6 @@ def _runs(file: str) -> bool:
 
 
 _OTHERS_CAN_WRITE = 0o022
-_MOST_LINKS = 40
-"""As many as Linux follows."""
 _OWN = "use a file of yours or of root's, in a folder of yours or of root's"
 
 
@@ -197,8 +190,9 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
     """Why nothing may be run from this whole path; None: it may. `projects` are the real paths of
     folders where agents are known to work; a repository counts even if none is known there. :raises
     OSError: it is not there, or cannot be looked at."""
-    steps = list(_steps(path))
-    for place, about in steps:
+    target = os.path.realpath(path)
+    for place in ("/", *(os.path.join(folder, name) for folder, name in walk(path))):
+        about = os.lstat(place)
         if _is_project(place, about, projects):
             return Refusal(
                 f"it lies in the project {place}, where agents can write",
@@ -206,39 +200,15 @@ def refusal(path: str, *, projects: Collection[str] = ()) -> Refusal | None:
             )
         if about.st_uid not in (0, os.geteuid()):
             return Refusal(f"{place} belongs to another user (uid {about.st_uid})", _OWN)
-        if _is_open(about) and not (about.st_mode & stat.S_ISVTX and place != steps[-1][0]):
+        # The mode of a link says nothing. In a folder such as /tmp (sticky) others can add files,
+        # but replace none of the owner's: so the steps below it decide.
+        passed = stat.S_ISLNK(about.st_mode) or (about.st_mode & stat.S_ISVTX and place != target)
+        if about.st_mode & _OTHERS_CAN_WRITE and not passed:
             mode = f"{stat.S_IMODE(about.st_mode):04o}"
             return Refusal(
                 f"others can write to {place} (mode {mode})", f"chmod go-w {shlex.quote(place)}"
             )
     return None
-
-
-def _steps(path: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Every folder, link and file that the system passes on its way, the target last."""
-    here, links = "/", 0
-    left = [part for part in reversed(path.split("/")) if part]
-    yield here, os.lstat(here)
-    while left:
-        part = left.pop()
-        place = os.path.normpath(os.path.join(here, part))  # `here` has no links: `..` is above it
-        about = os.lstat(place)
-        yield place, about
-        if not stat.S_ISLNK(about.st_mode):
-            here = place
-            continue
-        links += 1
-        if links > _MOST_LINKS:
-            raise OSError(f"too many links on the way to {path}")
-        target = os.readlink(place)
-        here = "/" if target.startswith("/") else here
-        left += [each for each in reversed(target.split("/")) if each]
-
-
-def _is_open(about: os.stat_result) -> bool:
-    """Whether others can write to it. The mode of a link says nothing. In a folder such as /tmp
-    (sticky) they can add files, but replace none of the owner's: so the steps below it decide."""
-    return not stat.S_ISLNK(about.st_mode) and bool(about.st_mode & _OTHERS_CAN_WRITE)
 
 
 def _is_project(place: str, about: os.stat_result, known: Collection[str]) -> bool:

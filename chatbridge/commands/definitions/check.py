@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
-from chatbridge.commands.definitions.definition import SCHEMA, Definition
+from chatbridge.commands.definitions.definition import SCHEMA, Definition, tool_name
 from chatbridge.commands.definitions.problems import (
     Finding,
     Problem,
@@ -23,7 +23,7 @@ from chatbridge.commands.definitions.problems import (
     shaped,
     shown,
 )
-from chatbridge.commands.definitions.rules import named_tool, parts, rules
+from chatbridge.commands.definitions.rules import rules
 from chatbridge.commands.definitions.versions import Translated, first_version
 from chatbridge.core.text import encodable
 
@@ -38,8 +38,11 @@ class Checked:
     remarks: tuple[Problem, ...] = ()
 
 
-def check(text: str, *, file: Path) -> Checked:
-    """Look at the text of a file; `file` is only its name in problems."""
+def check(
+    text: str, *, file: Path, taken: Callable[[str], str | None] = lambda tool: None
+) -> Checked:
+    """Look at the text of a file; `file` is only its name in problems. `taken` says who else has a
+    tool of this name; asked of a sound file."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     try:
         raw = read(text)
@@ -61,8 +64,12 @@ def check(text: str, *, file: Path) -> Checked:
     made = _newest(_clean(raw, (), bad))
     definition, misshapen = shaped(made.raw)
     spoilt = {finding.where for finding in bad}
-    later = [_returned(each, made) for each in (*misshapen, *rules(made.raw))]
-    told = [*bad, *made.problems, *(each for each in later if each.where not in spoilt)]
+    later = [*misshapen, *rules(made.raw)]
+    if definition is not None and not (bad or made.problems or later or places.twice):
+        later += _taken(definition, taken)
+    # With its place in the file, where an older version says it elsewhere.
+    returned = [replace(each, where=made.origin(each.where)) for each in later]
+    told = [*bad, *made.problems, *(each for each in returned if each.where not in spoilt)]
     problems = list(_placed(told, places, file))
     for where, line, before in places.twice:
         found = f"{shown(where[-1])} again, after line {before}"
@@ -71,19 +78,6 @@ def check(text: str, *, file: Path) -> Checked:
     problems.sort(key=lambda each: (each.line or 0, each.column or 0))
     remarks = _placed(made.remarks, places, file)
     return Checked(None if problems else definition, tuple(problems), remarks)
-
-
-def collision(text: str, *, file: Path, tool: str, found: str) -> Problem:
-    """Of a sound file with a tool whose name somebody else has, which `found` says."""
-    text = text.removeprefix(_BYTE_ORDER_MARK)
-    made = _newest(read(text))
-    where: Where = ("subcommands",)
-    for i, part in parts(made.raw.get("subcommands")):
-        if named_tool(made.raw.get("name"), part.get("name")) == tool:
-            where = ("subcommands", i, "name")
-    mend = "rename the subcommand or the definition, or set enabled to false"
-    finding = Finding(where, "collision", found, "a name that no other tool has", mend)
-    return _placed([_returned(finding, made)], Places(text), file)[0]
 
 
 def _newest(raw: dict[str, Any]) -> Translated:
@@ -121,9 +115,13 @@ def _clean(value: Any, where: Where, bad: list[Finding]) -> Any:
     return value
 
 
-def _returned(finding: Finding, made: Translated) -> Finding:
-    """With its place in the file, where an older version says it elsewhere."""
-    return replace(finding, where=made.origin(finding.where))
+def _taken(definition: Definition, taken: Callable[[str], str | None]) -> Iterator[Finding]:
+    accepted = "a name that no other tool has"
+    mend = "rename the subcommand or the definition, or set enabled to false"
+    for i, part in enumerate(definition.subcommands):
+        tool = tool_name(definition.name, part.name)
+        if definition.enabled and part.enabled and (found := taken(tool)) is not None:
+            yield Finding(("subcommands", i, "name"), "collision", found, accepted, mend)
 
 
 def _placed(findings: Iterable[Finding], places: Places, file: Path) -> tuple[Problem, ...]:

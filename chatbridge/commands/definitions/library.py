@@ -13,11 +13,11 @@ import os
 import shlex
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
-from chatbridge.commands.definitions.check import LARGEST, check, collision
+from chatbridge.commands.definitions.check import LARGEST, check
 from chatbridge.commands.definitions.definition import Command, commands_of
 from chatbridge.commands.definitions.problems import Finding, Problem, Unusable
 from chatbridge.commands.definitions.rules import named_tool, parts
@@ -42,16 +42,15 @@ class DefinitionFile:
     """What the names of these begin with."""
 
 
+@dataclass(slots=True)
 class Library:
-    def __init__(
-        self, dirs: Sequence[Path], *, reserved: frozenset[str], may_be_missing: bool = False
-    ) -> None:
-        """`reserved`: names of tools that are taken, beside those of operations.
-        `may_be_missing`: the folders are the usual ones, which nobody has named."""
-        self._dirs = tuple(dirs)
-        self._reserved = reserved.union(OPERATION_TOOLS)
-        self._may_be_missing = may_be_missing
-        self.files: tuple[DefinitionFile, ...] = ()
+    dirs: Sequence[Path]
+    _: KW_ONLY
+    reserved: frozenset[str]
+    """Names of tools that are taken, beside those of operations."""
+    may_be_missing: bool = False
+    """The folders are the usual ones, which nobody has named."""
+    files: tuple[DefinitionFile, ...] = ()
 
     @property
     def commands(self) -> Mapping[str, Command]:
@@ -64,14 +63,13 @@ class Library:
 
     def load(self) -> None:
         """Read all files again. Blocks. Until all is read, others see the old contents."""
-        folders = _once(self._dirs)
-        missing = self._may_be_missing
+        folders, missing = _once(self.dirs), self.may_be_missing
         found = [it for folder in folders for it in files_in(folder, may_be_missing=missing)]
-        self.files = _read(found, self._reserved)
+        self.files = _read(found, self.reserved)
 
     def load_files(self, files: Iterable[Path]) -> None:
         """Read these and no others, whoever can write to them: for the owner to look at."""
-        self.files = _read([_read_file(path, str(path), None) for path in files], self._reserved)
+        self.files = _read([_read_file(path, str(path), None) for path in files], self.reserved)
 
     def reload(self) -> bool:
         """Whether commands or problems are others now."""
@@ -98,55 +96,55 @@ def _once(dirs: Sequence[Path]) -> list[Path]:
     return list(kept.values())
 
 
+Found = tuple[Path, str | Problem]
+"""A file and its text, or a file or folder and why it is not used."""
+
+
 def _read(found: Sequence[Found], reserved: frozenset[str]) -> tuple[DefinitionFile, ...]:
-    commands: dict[str, Command] = {}
+    owners = dict.fromkeys((*reserved, *OPERATION_TOOLS), "one of chatbridge's own")
     files = []
-    for each in found:
-        files.append(_file(each, commands, reserved))
-        commands |= {command.tool: command for command in files[-1].commands}
+    for file, text in found:
+        files.append(_file(file, text, owners))
+        mine = f"already defined in {file}"
+        owners |= {command.tool: mine for command in files[-1].commands}
     return tuple(files)
 
 
-def _file(found: Found, known: Mapping[str, Command], reserved: frozenset[str]) -> DefinitionFile:
-    if found.problem is not None:
-        return _broken(found, (found.problem,))
+def _file(file: Path, text: str | Problem, owners: Mapping[str, str]) -> DefinitionFile:
+    """`owners` says whose the tools are that are there already."""
+    if isinstance(text, Problem):
+        return _broken(file, "", (text,))
+
+    def taken(tool: str) -> str | None:
+        return f"the tool {tool} is {owners[tool]}" if tool in owners else None
+
     try:
-        checked = check(found.text, file=found.file)
+        checked = check(text, file=file, taken=taken)
     except Exception:  # one file must not keep all the others, and the hub, from starting
-        log.exception("%s could not be checked", found.file)
+        log.exception("%s could not be checked", file)
         mend = "look for something unusual in it; the hub's log has the details"
         why = Finding((), "unreadable", "chatbridge failed over it", "a definition", mend)
-        return _broken(found, (why.in_file(found.file),))
+        return _broken(file, text, (why.in_file(file),))
     if checked.definition is None:
-        return _broken(found, checked.problems)
-    commands = commands_of(checked.definition, found.file)
-    taken = []
-    for tool in (command.tool for command in commands):  # within the file there are no two
-        if tool in reserved or tool in known:
-            whose = "one of chatbridge's own"
-            if tool not in reserved:
-                whose = f"already defined in {known[tool].file}"
-            said = f"the tool {tool} is {whose}"
-            taken.append(collision(found.text, file=found.file, tool=tool, found=said))
-    if taken:
-        return _broken(found, taken)
-    return DefinitionFile(file=found.file, commands=tuple(commands), remarks=checked.remarks)
+        return _broken(file, text, checked.problems)
+    commands = tuple(commands_of(checked.definition, file))
+    return DefinitionFile(file=file, commands=commands, remarks=checked.remarks)
 
 
-def _broken(found: Found, problems: Sequence[Problem]) -> DefinitionFile:
+def _broken(file: Path, text: str, problems: tuple[Problem, ...]) -> DefinitionFile:
     """With what its tools would be called, from whatever can be read of the file."""
     try:
-        whole = json.loads(found.text)
+        whole = json.loads(text)
     except (ValueError, RecursionError):
         whole = None
     whole = whole if isinstance(whole, dict) else {}
     name, listing = whole.get("name"), whole.get("subcommands", whole.get("subcommand"))
-    stem = found.file.stem if is_definition(found.file.name) else ""  # a folder says nothing
+    stem = file.stem if is_definition(file.name) else ""  # a folder says nothing
     home = name if isinstance(name, str) else stem
     tools = {named_tool(home, part.get("name")) for _, part in parts(listing)}
     return DefinitionFile(
-        file=found.file,
-        problems=tuple(problems),
+        file=file,
+        problems=problems,
         tools=frozenset(tool for tool in tools if tool is not None),
         group=home.replace("-", "_"),
     )
@@ -156,15 +154,6 @@ ENDING = ".json"
 _OTHERS_CAN_WRITE = 0o022
 # A pipe or a terminal is opened as well, and holds nobody up.
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A file with its text, or a file or folder with why it is not used."""
-
-    file: Path
-    text: str = ""
-    problem: Problem | None = None
 
 
 def is_definition(name: str) -> bool:
@@ -207,7 +196,7 @@ def _read_file(path: Path, name: str, folder: int | None) -> Found:
         if len(data) > LARGEST:
             found, accepted = "more than a megabyte", "a file of at most 1 MB"
             raise Unusable("too_large", found, accepted, "make several files of it")
-        return Found(file=path, text=data.decode("utf-8"))
+        return path, data.decode("utf-8")
     except UnicodeDecodeError as error:
         found = f"byte {error.start + 1:,} is not UTF-8"
         return _refused(path, Unusable("encoding", found, "a text in UTF-8", "save it as UTF-8"))
@@ -235,4 +224,4 @@ def _unreadable(error: OSError, accepted: str) -> Unusable:
 
 
 def _refused(path: Path, why: Unusable) -> Found:
-    return Found(file=path, problem=why.finding.in_file(path))
+    return path, why.finding.in_file(path)

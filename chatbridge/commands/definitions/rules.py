@@ -35,17 +35,21 @@ def rules(raw: Mapping[str, Any]) -> Iterator[Finding]:
     yield from _command(command)
     yield from _environment(raw.get("environment"))
     yield from _working_directory(("workingDirectory",), folder)
-    yield from _tool_names(raw)
+    tools: set[str] = set()
     for i, part in parts(raw.get("subcommands")):
         where: Where = ("subcommands", i)
         own = part.get("workingDirectory")
         yield from _working_directory((*where, "workingDirectory"), own)
+        # Two of them are twice the same whatever the definition is called.
+        name = part.get("name")
+        tool = named_tool(raw.get("name", "x"), name) or named_tool("x", name)
+        if tool is not None:
+            yield from _tool_name((*where, "name"), name, tool, tools)
         if part.get("destructive") is True and part.get("readOnly") is True:
             at, found = (*where, "readOnly"), "both destructive and readOnly"
             yield Finding(at, "conflict", found, "one of the two", "take one of them out")
-        yield from _options((*where, "options"), part.get("options"))
-        if (folder if own is None else own) == ARGUMENT:
-            yield from _reserved((*where, "options"), part.get("options"))
+        named = (folder if own is None else own) == ARGUMENT
+        yield from _options((*where, "options"), part.get("options"), folder_named=named)
         yield from _shell(where, part, command)
 
 
@@ -95,30 +99,14 @@ def _working_directory(where: Where, value: object) -> Iterator[Finding]:
         yield Finding(where, "not_allowed", shown(value), accepted, mend)
 
 
-def _tool_names(raw: Mapping[str, Any]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for i, part in parts(raw.get("subcommands")):
-        where: Where = ("subcommands", i, "name")
-        # Two of them are twice the same whatever the definition is called.
-        own = part.get("name")
-        tool = named_tool(raw.get("name", "x"), own) or named_tool("x", own)
-        if tool is None:
-            continue
-        if tool in seen:
-            yield twice(where, part["name"], 'rename one of them; "-" and "_" count as the same')
-        elif len(tool) > LONGEST_TOOL_NAME:
-            found = f"{shown(tool)}, which has {len(tool)}"
-            accepted = f"a tool's name of at most {LONGEST_TOOL_NAME} characters"
-            yield Finding(where, "range", found, accepted, "make one of the two names shorter")
-        seen.add(tool)
-
-
-def _reserved(where: Where, options: object) -> Iterator[Finding]:
-    for i, option in parts(options):
-        if option.get("name") == WORKING_DIRECTORY:
-            found = f"{shown(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
-            at, mend = (*where, i, "name"), "take the option out, or rename it"
-            yield Finding(at, "conflict", found, "another name", mend)
+def _tool_name(where: Where, name: object, tool: str, seen: set[str]) -> Iterator[Finding]:
+    if tool in seen:
+        yield twice(where, name, 'rename one of them; "-" and "_" count as the same')
+    elif len(tool) > LONGEST_TOOL_NAME:
+        found = f"{shown(tool)}, which has {len(tool)}"
+        accepted = f"a tool's name of at most {LONGEST_TOOL_NAME} characters"
+        yield Finding(where, "range", found, accepted, "make one of the two names shorter")
+    seen.add(tool)
 
 
 def _shell(where: Where, part: Mapping[str, Any], command: object) -> Iterator[Finding]:
@@ -165,10 +153,15 @@ def whole_path(text: str) -> bool:
     return text.startswith(("/", "~/")) or text == "~"
 
 
-def _options(where: Where, options: object) -> Iterator[Finding]:
+def _options(where: Where, options: object, *, folder_named: bool) -> Iterator[Finding]:
+    """`folder_named`: the agent names the working directory in an argument."""
     for i, option in parts(options):
         if option.get("type") in _TYPES:
             yield from _option((*where, i), option, option["type"])
+        if folder_named and option.get("name") == WORKING_DIRECTORY:
+            found = f"{shown(WORKING_DIRECTORY)}, which workingDirectory adds by itself"
+            at, mend = (*where, i, "name"), "take the option out, or rename it"
+            yield Finding(at, "conflict", found, "another name", mend)
     yield from _together(where, options)
 
 

@@ -38,10 +38,7 @@ _CANNOT = {
 _COMMON = ("name", "description", "enabled", "timeout_seconds", *_SYNCHRONOUS, "subcommand")
 _FILE = ("$schema", "schema", *_COMMON, "command", "hints")
 _SUBCOMMAND = (*_COMMON, "options", "positional_args")
-_RULES = (
-    *("enum", "pattern", "minLength", "maxLength", "minimum", "maximum"),
-    *("minItems", "maxItems"),
-)
+_RULES = ("enum", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
 _OPTION = ("name", "type", "description", "required", "alias", "format", "items", *_RULES)
 _ITEMS = ("type", "format", "description", *_RULES)
 _FREE_VALUES = "args"

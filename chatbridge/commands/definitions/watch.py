@@ -13,12 +13,12 @@ import ctypes
 import errno
 import logging
 import os
-import stat
 import struct
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from chatbridge.commands.arguments.argv import TooManyLinks, walk
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 
@@ -41,8 +41,6 @@ _EVENT = struct.Struct("iIII")
 _AT_ONCE = 65_536
 _NAMES = _CREATE | _DELETE | _MOVED_FROM | _MOVED_TO | _ATTRIB
 _ITSELF = _CLOSE_WRITE | _ATTRIB | _DELETE_SELF | _MOVE_SELF
-_MOST_LINKS = 40
-"""As the system bounds them."""
 _SETTINGS = {
     errno.EMFILE: ", see /proc/sys/fs/inotify/max_user_instances",
     errno.ENOSPC: ", see /proc/sys/fs/inotify/max_user_watches",
@@ -125,30 +123,14 @@ class _Sight:
     def _followed(self, path: str) -> str | None:
         """Go the path as the system does, and watch every name on it. Where it leads, if it does.
         Each folder is watched before its name is looked up, so that no change is missed."""
-        at, names, links = "/", path.split("/")[::-1], 0
-        while names:
-            name = names.pop()
-            if name in ("", "."):
-                continue
-            if name == "..":
-                at = os.path.dirname(at)
-                continue
-            if (watch := self._add(at, _NAMES)) is not None:
-                self._names.setdefault(watch, set()).add(name)
-            here = os.path.join(at, name)
-            try:
-                if not stat.S_ISLNK(os.lstat(here).st_mode):
-                    at = here
-                    continue
-                target = os.readlink(here)
-            except OSError:
-                return None
-            links += 1
-            if links > _MOST_LINKS:
-                return None
-            at = "/" if target.startswith("/") else at
-            names += target.split("/")[::-1]
-        return at
+        try:
+            for folder, name in walk(path):
+                if (watch := self._add(folder, _NAMES)) is not None:
+                    self._names.setdefault(watch, set()).add(name)
+        except TooManyLinks:
+            return None
+        real = os.path.realpath(path)
+        return real if os.path.exists(real) else None
 
     def _add(self, path: str, mask: int, *, folder: bool = True) -> int | None:
         """None: it is not there, or not ours to look into; then a change is told by others."""

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.outputs import Outputs
-from chatbridge.commands.operations.runner_client import End, How, NotHandedOver, Order, Runner
+from chatbridge.commands.operations.runner_client import End, NotHandedOver, Order, RunnerClient
 from chatbridge.core.errors import RunnerUnavailable, StoreError, TooManyOperations
 from chatbridge.core.operation import Operation, OperationStore, Result, Stage
 from chatbridge.core.ports import Clock
@@ -35,7 +35,6 @@ UNPREPARED = "it could not be prepared; the hub's log says why"
 
 
 T = TypeVar("T")
-Spawn = Callable[[Coroutine[Any, Any, None]], None]
 
 MOST, MOST_OF_A_LINK = 2_000, 1_100
 RETRY_AFTER_SECONDS = 1.0
@@ -59,25 +58,27 @@ class ActiveOperation:
         return self.operation.id
 
 
-@dataclass(eq=False, slots=True, kw_only=True)
+@dataclass(eq=False, kw_only=True)
 class Execution:
     """Operations that have not ended, each as it was last stored. A change is committed only if the
     stage is still the expected one, and before anything follows from it. So nothing runs twice, and
-    nothing ends twice."""
+    nothing ends twice. `Operations` adds what comes before a run and after it."""
 
     store: OperationStore
-    runner: Runner
+    runner: RunnerClient
     clock: Clock
     outputs: Outputs
     environment: Callable[[tuple[str, ...]], Mapping[str, str]]
     turns: FairQueue
-    spawn: Spawn
+    spawn: Callable[[Coroutine[Any, Any, None]], None]
     announce: Callable[[Operation], Awaitable[None]]
-    over: Callable[[Operation], None]
-    """Told of everything that is on its way no longer."""
-    loaded: asyncio.Event = field(default_factory=asyncio.Event)
+    """Told how something that ran has ended, before that is stored, and again if the hub dies in
+    between."""
+    on_end: Callable[[Operation], None]
+    """Told of every end when it is stored, once."""
+    _loaded: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the operations of an earlier hub are loaded."""
-    entries: dict[str, ActiveOperation] = field(default_factory=dict)
+    _entries: dict[str, ActiveOperation] = field(default_factory=dict)
     _starting: set[asyncio.Task[None]] = field(default_factory=set)
     _closing: bool = False
     _doubtful: dict[str, str | None] = field(default_factory=dict)
@@ -87,18 +88,18 @@ class Execution:
     def __post_init__(self) -> None:
         self.runner.ended = self._found
 
-    def put(self, operation: Operation) -> ActiveOperation:
-        entry = self.entries[operation.id] = ActiveOperation(operation)
+    def _put(self, operation: Operation) -> ActiveOperation:
+        entry = self._entries[operation.id] = ActiveOperation(operation)
         return entry
 
-    def remove(self, entry: ActiveOperation) -> None:
-        del self.entries[entry.id]
+    def _remove(self, entry: ActiveOperation) -> None:
+        del self._entries[entry.id]
         entry.over.set()
 
-    def check_room(self, operation: Operation) -> None:
+    def _check_room(self, operation: Operation) -> None:
         """Check for room, unless the call is a repeated one. :raises TooManyOperations:"""
         link = operation.call.link
-        entries = [each.operation for each in self.entries.values()]
+        entries = [each.operation for each in self._entries.values()]
         of_link = [each for each in entries if each.call.link == link]
         repeated = (operation.call, operation.tool, operation.plan)  # as the store tells them apart
         if any((each.call, each.tool, each.plan) == repeated for each in of_link):
@@ -107,23 +108,29 @@ class Execution:
             if number >= limit:
                 raise TooManyOperations(limit=limit, of_agent=limit == MOST_OF_A_LINK)
 
-    async def save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
+    async def _save(self, entry: ActiveOperation, *, was: Stage, **changes: Any) -> bool:
         """Store the changes, however long it takes. False: the stage is no longer `was`."""
         async with entry.changing:
             if entry.over.is_set() or entry.operation.stage is not was:
                 return False
             fresh = replace(entry.operation, **changes)
-            saved = await self.until_stored(lambda: self.store.save(fresh, was=was), fresh.id)
+            saved = await self._until_stored(lambda: self.store.save(fresh, was=was), fresh.id)
             if saved:
                 entry.operation = fresh
             else:
                 log.error("operation %s: somebody else has changed its row", fresh.id)
             if fresh.ended or not saved:
-                self.remove(entry)
-                self.over(entry.operation)
+                self._remove(entry)
+                self._leave(entry.id)
+            if entry.operation.ended:
+                log.info("%s", log_line(entry.operation))
+                try:
+                    self.on_end(entry.operation)
+                except Exception:
+                    log.exception("operation %s: its end could not be passed on", entry.id)
             return saved
 
-    async def until_stored(self, work: Callable[[], Awaitable[T]], what: str) -> T:
+    async def _until_stored(self, work: Callable[[], Awaitable[T]], what: str) -> T:
         told = False
         while True:
             try:
@@ -134,7 +141,7 @@ class Execution:
                 told = True
                 await self.clock.sleep(RETRY_AFTER_SECONDS)
 
-    async def by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _by_itself(self, work: Callable[[], Awaitable[T]]) -> T:
         """Return what `work` returns. It is finished even if its caller is cancelled, because half
         of it may be stored."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -142,6 +149,8 @@ class Execution:
         async def go() -> None:
             try:
                 result = await work()
+                if not done.done():
+                    done.set_result(result)
             except asyncio.CancelledError:
                 done.cancel()  # the hub ends
                 raise
@@ -149,42 +158,39 @@ class Execution:
                 if done.done():
                     raise
                 done.set_exception(error)
-            else:
-                if not done.done():
-                    done.set_result(result)
 
         self.spawn(go())
         return await done
 
-    def queue(self, entry: ActiveOperation) -> None:
+    def _queue(self, entry: ActiveOperation) -> None:
         if not entry.over.is_set():
             self.turns.add(entry.operation)
-            self.go_on()
+            self._go_on()
 
-    def resume(self, entry: ActiveOperation) -> None:
+    def _resume(self, entry: ActiveOperation) -> None:
         """Go on with an operation that an earlier hub has handed over, or was about to."""
         self.turns.runs(entry.operation)
         self._doubt(entry.id)
         self._handed_over(entry)
 
-    def go_on(self) -> None:
-        if not self.loaded.is_set():
+    def _go_on(self) -> None:
+        if not self._loaded.is_set():
             return  # it is not known yet who runs
         while (operation_id := self.turns.next()) is not None:
-            if entry := self.entries.get(operation_id):
-                self.spawn(self._start(entry))
+            if entry := self._entries.get(operation_id):
+                self.spawn(self._hand_over(entry))
 
-    def leave(self, operation_id: str) -> None:
+    def _leave(self, operation_id: str) -> None:
         self.turns.done(operation_id)
-        self.go_on()
+        self._go_on()
 
-    def stop(self, entry: ActiveOperation, reason: str | None) -> bool:
+    def _stop(self, entry: ActiveOperation, reason: str | None) -> bool:
         """End a running operation. False: it has ended already."""
         if entry.ending:
             return False
         entry.cancelled, entry.reason = True, reason
         if entry.handed_over:
-            self.spawn(self._stop(entry))
+            self.spawn(self._stop_it(entry))
         return True
 
     async def close(self) -> None:
@@ -194,18 +200,15 @@ class Execution:
         if self._starting:
             await race(asyncio.wait(set(self._starting)), self.clock.sleep(CLOSE_WITHIN_SECONDS))
 
-    async def _start(self, entry: ActiveOperation) -> None:
+    async def _hand_over(self, entry: ActiveOperation) -> None:
         if self._closing:
             return
         this = asyncio.current_task()
         assert this is not None
         self._starting.add(this)
         this.add_done_callback(self._starting.discard)
-        await self._hand_over(entry)
-
-    async def _hand_over(self, entry: ActiveOperation) -> None:
         now = self.clock.time()
-        if not await self.save(entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now):
+        if not await self._save(entry, was=Stage.QUEUED, stage=Stage.RUNNING, started_at=now):
             return
         end: End | None = None
         try:
@@ -236,7 +239,7 @@ class Execution:
         entry.handed_over = True
         self.spawn(self._look_when_overdue(entry))
         if entry.cancelled:
-            self.spawn(self._stop(entry))
+            self.spawn(self._stop_it(entry))
 
     def _order(self, operation: Operation) -> Order:
         plan = operation.plan
@@ -251,7 +254,7 @@ class Execution:
             timeout=plan.timeout,
         )
 
-    async def _stop(self, entry: ActiveOperation) -> None:
+    async def _stop_it(self, entry: ActiveOperation) -> None:
         while not (entry.ending or entry.over.is_set()):
             try:
                 await self.runner.stop(entry.id)
@@ -276,7 +279,7 @@ class Execution:
         self._doubtful[operation_id] = why or self._doubtful.get(operation_id)
         self._wanted.set()
 
-    async def run(self) -> None:
+    async def _ask_about_doubtful(self) -> None:
         """Ask the runner about doubtful operations, until cancelled."""
         pause = ASK_AGAIN_SECONDS
         while True:
@@ -300,14 +303,13 @@ class Execution:
                 await self.runner.stop(operation_id)  # in case the order comes after all
                 # An output is made before its process.
                 begun = why is None or await self.outputs.begun(operation_id)
-                how: How = "lost" if begun else "not_started"
-                now = self.clock.time()
-                self._found(End(id=operation_id, how=how, ended_at=now, error=why))
+                unknown = End(id=operation_id, how="lost", ended_at=self.clock.time(), error=why)
+                self._found(unknown if begun else replace(unknown, how="not_started"))
             self._doubtful.pop(operation_id, None)
         for operation_id, end in known.items():
             if end is not None:
                 self._found(end)
-            elif operation_id not in self.entries:
+            elif operation_id not in self._entries:
                 log.warning("operation %s runs, and nobody waits for it: ended", operation_id)
                 await self.runner.stop(operation_id)
 
@@ -316,8 +318,8 @@ class Execution:
 
     async def _take(self, end: End) -> None:
         """Store an end that the runner reports, perhaps not for the first time."""
-        await self.loaded.wait()
-        entry = self.entries.get(end.id)
+        await self._loaded.wait()
+        entry = self._entries.get(end.id)
         if entry is None:
             await self._forget(end.id)  # it was stored by a hub that died before it said so
         elif entry.operation.stage is Stage.RUNNING:
@@ -327,7 +329,7 @@ class Execution:
         if entry.ending:
             return
         entry.ending = True
-        self.leave(entry.id)
+        self._leave(entry.id)
         unstarted = end.how == "not_started"
         changes: dict[str, Any] = {
             "stage": stage_of(end),
@@ -338,10 +340,10 @@ class Execution:
         # Announced before the end is stored: afterwards a crash would lose the announcement.
         ended = replace(entry.operation, **changes)
         try:
-            await self.until_stored(lambda: self.announce(ended), ended.id)
+            await self._until_stored(lambda: self.announce(ended), ended.id)
         except Exception:
             log.exception("operation %s: nobody could be told of its end", ended.id)
-        await self.save(entry, was=Stage.RUNNING, **changes)
+        await self._save(entry, was=Stage.RUNNING, **changes)
         await self._forget(entry.id)
 
     async def _forget(self, operation_id: str) -> None:
@@ -357,18 +359,12 @@ LONGEST_ARGUMENT = 200
 
 
 def stage_of(end: End) -> Stage:
-    match end.how:
-        case "exited":
-            return Stage.SUCCEEDED if end.exit_code == 0 else Stage.FAILED
-        case "not_started":
-            return Stage.FAILED
-        case "timed_out":
-            return Stage.TIMED_OUT
-        case "stopped":
-            # Where nobody asked for it the runner says why.
-            return Stage.INTERRUPTED if end.error else Stage.CANCELLED
-        case "lost":
-            return Stage.INTERRUPTED
+    if end.how == "exited":
+        return Stage.SUCCEEDED if end.exit_code == 0 else Stage.FAILED
+    if end.how == "stopped" and end.error is None:
+        return Stage.CANCELLED  # where nobody asked for it the runner says why
+    stages = {"not_started": Stage.FAILED, "timed_out": Stage.TIMED_OUT}
+    return stages.get(end.how, Stage.INTERRUPTED)
 
 
 def result_of(end: End, printed: Result, *, reason: str | None = None) -> Result:

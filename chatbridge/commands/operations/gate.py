@@ -57,13 +57,6 @@ TITLE = 80
 _ALLOWING = {VERDICTS[verdict].label for verdict in (ALLOW, ALLOW_SESSION)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    allowed: bool
-    reason: str | None = None
-    """Why not, in words for the agent and its owner."""
-
-
 @dataclass(frozen=True, slots=True)
 class Gate:
     broker: Broker
@@ -108,25 +101,28 @@ class Gate:
         log.info("ask %s operation=%s", ask.id, operation.id)
         return ask.id
 
-    async def verdict(self, ask_id: str) -> Verdict:
+    async def refusal(self, ask_id: str) -> str | None:
+        """Wait for the verdict. Why it is not allowed, in words for the agent and its owner; None:
+        it is."""
         try:
             ask = await self.broker.ended(ask_id)
         except UnknownAsk:
-            return Verdict(allowed=False, reason=UNKNOWN)
+            return UNKNOWN
         match ask.status:
             case Status.ANSWERED if ask.outcome and ask.outcome.answers:
                 (answer,) = ask.outcome.answers
                 if answer.values and answer.values[0] in _ALLOWING:
                     # No hub was there to hear it: what it was meant for may be long over.
                     late = self.clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
-                    return Verdict(allowed=False, reason=TOO_OLD) if late else Verdict(allowed=True)
-                return _refused(DENIED, answer.custom_text)
+                    return TOO_OLD if late else None
+                return f"{DENIED}: {answer.custom_text}" if answer.custom_text else DENIED
             case Status.TIMED_OUT:
-                return Verdict(allowed=False, reason=TIMED_OUT)
+                return TIMED_OUT
             case Status.CANCELLED:
-                return _refused(CANCELLED, ask.outcome.reason if ask.outcome else None)
+                reason = ask.outcome.reason if ask.outcome else None
+                return f"{CANCELLED}: {reason}" if reason else CANCELLED
             case _:
-                return Verdict(allowed=False, reason=WITHDRAWN)
+                return WITHDRAWN
 
     async def withdraw(self, ask_id: str) -> None:
         """Withdraw an approval that is still open. :raises StoreError:"""
@@ -176,7 +172,3 @@ def _as_run(plan: Plan) -> str:
     name, file = os.path.basename(program), os.path.basename(plan.executable)
     named = [] if file.startswith(name) else ["exec", "-a", program]
     return shlex.join([*named, plan.executable, *arguments])
-
-
-def _refused(sentence: str, words: str | None) -> Verdict:
-    return Verdict(allowed=False, reason=f"{sentence}: {words}" if words else sentence)

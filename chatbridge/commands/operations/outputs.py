@@ -61,14 +61,12 @@ class Outputs:
 
     async def whole(self, operation_id: str) -> bytes | None:
         """All that was kept of it, whatever somebody gives as an id; None if there is nothing."""
-        if not _ID.fullmatch(operation_id):
-            return None
 
         def read() -> bytes | None:
             try:
                 with _open(self.path(operation_id)) as file:
                     return file.read()
-            except OSError:
+            except (OSError, ValueError):
                 return None
 
         return await asyncio.to_thread(read)
@@ -77,7 +75,11 @@ class Outputs:
         return await asyncio.to_thread(_kept, self.folder)
 
     async def remove(self, operation_id: str) -> None:
-        await asyncio.to_thread(_remove, self.path(operation_id))
+        def remove() -> None:
+            for suffix in _BESIDE:
+                Path(f"{self.path(operation_id)}{suffix}").unlink(missing_ok=True)
+
+        await asyncio.to_thread(remove)
 
 
 def _open(path: Path) -> BinaryIO:
@@ -123,11 +125,6 @@ def _kept(folder: Path) -> list[Kept]:
                 found[ours[1]] = (size + status.st_size, max(changed_at, status.st_mtime))
     kept = [Kept(id=it, size=size, changed_at=at) for it, (size, at) in found.items()]
     return sorted(kept, key=lambda each: each.changed_at)
-
-
-def _remove(path: Path) -> None:
-    for suffix in _BESIDE:
-        Path(f"{path}{suffix}").unlink(missing_ok=True)
 
 
 log = logging.getLogger(__name__)

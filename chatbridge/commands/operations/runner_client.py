@@ -1,4 +1,4 @@
-"""What operations need of a runner, and the connection to the runner process over a socket.
+"""The connection to the runner process over a socket, with orders one way and ends the other.
 
 The connection is made when it is needed, and a runner is started for the first order. If a runner
 dies, what had ended by then is in files; everything else is lost, its processes are ended, and that
@@ -17,13 +17,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from chatbridge import lock_file, runtime_paths, safe_json, sockets
 from chatbridge.commands.runner import PROTOCOL, records, start
-from chatbridge.commands.runner.connection import MAX_LINE
+from chatbridge.commands.runner.service import MAX_LINE
 from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
 from chatbridge.core.ports import Clock
 
@@ -84,42 +84,16 @@ class NotHandedOver(RunnerUnavailable):
     """The runner does not have it, and will not get it."""
 
 
-class Runner(Protocol):
-    """Runs commands. It outlives a hub: what it runs goes on, and what ended meanwhile is known to
-    the next one until it is forgotten."""
-
-    ended: Callable[[End], None]
-    """Told of every end, once for each hub; of those that an earlier hub started, too."""
-
-    async def known(self) -> Mapping[str, End | None]:
-        """What it runs (None), and what has ended and was not forgotten. What an operation's id is
-        missing from was never handed over to this runner; an earlier one may have died with it.
-        :raises RunnerUnavailable:"""
-        ...
-
-    async def start(self, order: Order) -> None:
-        """Hand it over; returns when the runner has it: its process is there, or its end is told.
-        An id that it knows is not started again. :raises NotHandedOver: :raises RunnerUnavailable:
-        it cannot be said whether the runner has it."""
-        ...
-
-    async def stop(self, operation_id: str) -> None:
-        """End its whole process group, gently at first. Its end is told as any other."""
-        ...
-
-    async def forget(self, operation_id: str) -> None:
-        """Its end is stored."""
-        ...
-
-
 class RunnerClient:
-    """One hub's. `outputs` is the folder that orders have their outputs in; `bounds` are for a
-    runner that it starts: see there."""
+    """One hub's way to the runner, which outlives it: what it runs goes on, and what ended
+    meanwhile is known to the next hub until it is forgotten. `outputs` is the folder that orders
+    have their outputs in; `bounds` are for a runner that it starts: see there."""
 
     def __init__(
         self, *, state: str, clock: Clock, outputs: Path, bounds: tuple[float, ...] = ()
     ) -> None:
         self.ended: Callable[[End], None] = lambda _end: None
+        """Told of every end, once for each hub; of those that an earlier hub started, too."""
         self._state, self._clock, self._outputs = state, clock, str(outputs)
         self._bounds = bounds
         self._running: set[str] = set()
@@ -158,11 +132,17 @@ class RunnerClient:
                 await writer.wait_closed()
 
     async def known(self) -> Mapping[str, End | None]:
+        """What it runs (None), and what has ended and was not forgotten. What an operation's id is
+        missing from was never handed over to this runner; an earlier one may have died with it.
+        :raises RunnerUnavailable:"""
         with suppress(_OtherProtocol):  # the records tell enough
             await self._line(start_one=False)
         return {**dict.fromkeys(self._running), **self._ends}
 
     async def start(self, order: Order) -> None:
+        """Hand it over; returns when the runner has it: its process is there, or its end is told.
+        An id that it knows is not started again. :raises NotHandedOver: :raises RunnerUnavailable:
+        it cannot be said whether the runner has it."""
         if order.id in self._running or order.id in self._ends:
             return
         handed = self._handed.get(order.id)
@@ -181,6 +161,7 @@ class RunnerClient:
             raise RunnerUnavailable("the runner does not answer; try again later") from None
 
     async def stop(self, operation_id: str) -> None:
+        """End its whole process group, gently at first. Its end is told as any other."""
         if operation_id in self._ends:
             return
         if (handed := self._handed.get(operation_id)) is not None:
@@ -191,6 +172,7 @@ class RunnerClient:
             await _drain(writer)
 
     async def forget(self, operation_id: str) -> None:
+        """Its end is stored."""
         name = self._files.pop(operation_id, None)
         if name is None:
             return

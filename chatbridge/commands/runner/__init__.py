@@ -15,9 +15,8 @@ its answer's `runner`, `leave`.
 
     __main__: the process
     start: starts a runner, or finds the one that runs
-    service: the main loop
-    connection: a connection of a hub, and the orders that come over it
-    child: one command from its start to its end
+    service: the main loop, and connections of hubs
+    child: one command from its order to its end
     processes: the processes of an operation, and signals to them
     records: the files of an operation: its output, whether it runs, how it ended
 """

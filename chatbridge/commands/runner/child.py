@@ -1,4 +1,4 @@
-"""One command from its start to its end: its process, its output, its limits.
+"""One command from its order to its end: its process, its output, its limits.
 
 Time is monotonic and stands still while the machine is suspended, as the command does. The first
 process is not reaped until all is over: until then nobody else can get its pid, which is also the
@@ -12,9 +12,9 @@ import os
 import resource
 import signal
 import time
+from collections.abc import Iterable
 
 from chatbridge.commands.runner import processes, records
-from chatbridge.commands.runner.connection import Order
 from chatbridge.commands.runner.records import Output
 
 DRAIN = 0.25
@@ -148,11 +148,6 @@ class Child:
         processes.send(outside, number)
 
 
-def not_started(order: Order, why: str) -> records.Record:
-    end: records.Record = {"id": order.id, "output": order.output, "how": "not_started"}
-    return {**end, "ended_at": time.time(), "error": why}
-
-
 def _output(order: Order, now: float) -> Output:
     """The file, after the record that the command runs. :raises NotStarted:"""
     output = None
@@ -247,3 +242,57 @@ def _why(executable: str, error: OSError) -> str:
     if error.errno == errno.E2BIG:
         return f"{executable} could not be started: its arguments are too long for this machine"
     return f"{executable} could not be started ({error.strerror})"
+
+
+class Garbage(ValueError):
+    """What was sent is no message of ours."""
+
+
+_LONGEST_TIMEOUT_SECONDS = 1e9
+"""Seconds, some decades: of a number without bounds no time can be counted."""
+
+
+class Order:
+    """`runner_client.Order` as it comes over the socket. It is no dataclass: importing dataclasses
+    would take longer than the rest of the runner's start."""
+
+    def __init__(self, given: object) -> None:
+        """:raises Garbage: it is no order."""
+        if not isinstance(given, dict):
+            raise Garbage("an order is no object")
+        self.id = _text(given, "id")
+        self.executable = _text(given, "executable")
+        self.folder = _text(given, "folder")
+        self.output = _text(given, "output")
+        argv, environment = given.get("argv"), given.get("environment")
+        if not isinstance(argv, list) or not argv or not _all_texts(argv):
+            raise Garbage("an order's argv is no list of texts")
+        if not isinstance(environment, dict) or not _all_texts(environment.values()):
+            raise Garbage("an order's environment is no object of texts")
+        limit, timeout = given.get("limit"), given.get("timeout")
+        if type(limit) is not int or limit < 0:
+            raise Garbage("an order's limit is no number of bytes")
+        if not isinstance(timeout, int | float) or not 0 <= timeout <= _LONGEST_TIMEOUT_SECONDS:
+            raise Garbage("an order's timeout is no number of seconds")
+        self.argv: list[str] = argv
+        self.environment: dict[str, str] = environment
+        self.limit, self.timeout = limit, float(timeout)
+
+    def not_started(self, why: str) -> records.Record:
+        end: records.Record = {"id": self.id, "output": self.output, "how": "not_started"}
+        return {**end, "ended_at": time.time(), "error": why}
+
+
+def _text(given: dict[str, object], name: str) -> str:
+    found = given.get(name)
+    if not isinstance(found, str) or not found or "\0" in found:
+        raise Garbage(f"an order's {name} is no text")
+    try:
+        os.fsencode(found)
+    except UnicodeEncodeError:
+        raise Garbage(f"an order's {name} can name no file") from None
+    return found
+
+
+def _all_texts(found: Iterable[object]) -> bool:
+    return all(isinstance(text, str) for text in found)

@@ -39,7 +39,8 @@ def living(sessions: Mapping[str, int], seen: Mapping[Process, str]) -> dict[str
         if not name.isdigit() or int(name) == own:
             continue
         fields = _status(name)
-        if not fields or _over(fields):
+        # A zombie is over. While other threads are there, it is one only in name.
+        if not fields or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1):
             continue
         process = (int(name), _born(fields))
         known = led.get(int(fields[3])) or seen.get(process)
@@ -93,11 +94,6 @@ def _status(name: str) -> list[bytes]:
     """What the kernel says of a process, from its state on; empty if it has gone."""
     status = _read(f"/proc/{name}/stat")
     return status[status.rfind(b")") + 1 :].split()
-
-
-def _over(fields: list[bytes]) -> bool:
-    """A zombie. While other threads are there, it is one only in name."""
-    return fields[0] in (b"Z", b"X") and int(fields[17]) <= 1
 
 
 def _born(fields: list[bytes]) -> int:

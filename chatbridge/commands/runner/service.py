@@ -1,11 +1,12 @@
 """The runner's main loop: messages of the hub, outputs and ends of commands, signals, time-outs.
 
-Nothing in it blocks but the selector.
+Nothing in it blocks but the selector. The package's docstring describes the messages.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import selectors
 import signal
@@ -13,11 +14,16 @@ import socket
 import time
 from collections.abc import Callable
 
-from chatbridge import sockets
+from chatbridge import safe_json, sockets
 from chatbridge.commands.runner import PROTOCOL, processes, records
-from chatbridge.commands.runner.child import Child, NotStarted, allow_files, not_started
-from chatbridge.commands.runner.connection import Connection, Garbage, Message, Order
+from chatbridge.commands.runner.child import Child, Garbage, NotStarted, Order, allow_files
+from chatbridge.framing import LineReader, Overlong
 
+Message = dict[str, object]
+
+MAX_LINE = 16 * 1024 * 1024
+"""Arguments and environment may be 2 MB on Linux, and JSON writes some bytes as six."""
+_MOST_UNREAD = 8 * 1024 * 1024
 MOST = 512
 _SPARE_FILES = 64
 _MOST_ENDED = 4096
@@ -163,14 +169,17 @@ class Service:
             newcomer.tell({"ended": end})
 
     def _obey(self, message: Message) -> None:
-        orders: dict[str, Callable[[str], None]] = {"stop": self._stop, "forget": self._forget}
-        do, operation_id = message.get("do"), message.get("id")
-        if do == "start":
-            self._start(Order(message.get("order")))
-        elif isinstance(do, str) and do in orders and isinstance(operation_id, str):
-            orders[do](operation_id)
-        else:
-            raise Garbage("a message is none of ours")
+        match message:
+            case {"do": "start"}:
+                self._start(Order(message.get("order")))
+            case {"do": "stop", "id": str(operation_id)}:
+                if child := self._children.get(operation_id):
+                    child.stop("stopped", time.monotonic())
+            case {"do": "forget", "id": str(operation_id)}:
+                self._ended.pop(operation_id, None)
+                self._tell({"forgot": operation_id})
+            case _:
+                raise Garbage("a message is none of ours")
 
     def _start(self, order: Order) -> None:
         if order.id in self._children or order.id in self._ended:
@@ -179,7 +188,7 @@ class Service:
         end = records.read(order.output + records.END)  # an earlier runner had it
         if end is None and os.path.lexists(order.output):
             # What is written beside it is not ours to touch.
-            end = not_started(order, "its output is there already: it ran before")
+            end = order.not_started("its output is there already: it ran before")
         if end is not None:
             self._tell({"has": order.id})
             self._tell({"ended": end})
@@ -190,7 +199,7 @@ class Service:
             child = Child(order, place=self._place, grace=self._grace, now=time.monotonic())
         except NotStarted as error:
             self._tell({"has": order.id})
-            self._end(not_started(order, str(error)))
+            self._end(order.not_started(str(error)))
             return
         self._children[order.id] = child
         self._tell({"has": order.id})
@@ -224,14 +233,6 @@ class Service:
             del self._ended[next(iter(self._ended))]
         self._tell({"ended": end})
 
-    def _stop(self, operation_id: str) -> None:
-        if child := self._children.get(operation_id):
-            child.stop("stopped", time.monotonic())
-
-    def _forget(self, operation_id: str) -> None:
-        self._ended.pop(operation_id, None)
-        self._tell({"forgot": operation_id})
-
     def _tell(self, message: Message) -> None:
         if self._hub is not None:
             self._hub.tell(message)
@@ -255,3 +256,89 @@ def say(what: str) -> None:
         os.write(2, f"chatbridge runner: {what}\n".encode())
     except OSError:
         pass
+
+
+class Connection:
+    """Lines of JSON in both directions, without blocking."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        selector: selectors.BaseSelector,
+        *,
+        heard: Callable[[Connection, Message], None],
+        closed: Callable[[Connection, str], None],
+    ) -> None:
+        sock.setblocking(False)
+        self._sock, self._selector = sock, selector
+        self._heard, self._closed = heard, closed
+        self._reader = LineReader(MAX_LINE)
+        self._unsent = bytearray()
+        self._open = True
+        selector.register(sock, selectors.EVENT_READ, self._ready)
+
+    def tell(self, message: Message) -> None:
+        if not self._open:
+            return
+        self._unsent += json.dumps(message).encode() + b"\n"
+        if len(self._unsent) > _MOST_UNREAD:
+            self.close("nothing was read there")
+        else:
+            self._send()
+
+    def close(self, why: str = "") -> None:
+        """What has not been sent is lost."""
+        if self._open:
+            self._open = False
+            self._selector.unregister(self._sock)
+            self._sock.close()
+            self._closed(self, why)
+
+    def _ready(self, events: int) -> None:
+        if events & selectors.EVENT_WRITE:
+            self._send()
+        if events & selectors.EVENT_READ and self._open:
+            self._receive()
+
+    def _receive(self) -> None:
+        try:
+            data = self._sock.recv(1 << 18)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        for line in self._reader.feed(data):
+            if not self._open:
+                return
+            try:
+                self._heard(self, _parsed(line))
+            except Garbage as error:
+                self.close(str(error))
+
+    def _send(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._sock.send(self._unsent)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+            return
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._unsent else 0)
+        if self._selector.get_key(self._sock).events != wanted:
+            self._selector.modify(self._sock, wanted, self._ready)
+
+
+def _parsed(line: bytes | Overlong) -> Message:
+    if isinstance(line, Overlong):
+        raise Garbage("a line is too long")
+    try:
+        message = safe_json.loads(line)
+    except ValueError:
+        raise Garbage("a line is no JSON") from None
+    if not isinstance(message, dict):
+        raise Garbage("a line is no object")
+    return message

@@ -194,46 +194,33 @@ TOLD = frozenset((Stage.SUCCEEDED, Stage.FAILED, Stage.TIMED_OUT, Stage.INTERRUP
 """Stages that are announced. Whoever cancelled or denied an operation knows of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Announcing:
-    """Tells the chats once that a long operation has ended."""
-
-    notices: Notices
-    after: float
-    """Seconds; shorter operations are not announced."""
-
-    async def announce(self, operation: Operation) -> None:
-        """Send one notice, however often this is called for an operation. :raises StoreError:"""
-        took = operation.took(operation.ended_at or 0.0)
-        if operation.stage not in TOLD or took <= self.after:
-            return
-        end = _end(operation, took)
-        title = one_line(operation.title)
-        how = f"failed: {end.how} after" if end.how else "finished after"
-        await self.notices.send(
-            # No request has such an id: one is JSON.
-            CallName(link=operation.call.link, request=f"operation {operation.id}"),
-            project=operation.project,
-            agent=operation.agent,
-            message=f"{title} {how} {format_duration(took)}",
-            level=Level.INFO if end.succeeded else Level.ERROR,
-            operation=end,
-        )
-
-
-def _end(operation: Operation, took: float) -> OperationEnd:
-    result = operation.result
-    succeeded = operation.stage is Stage.SUCCEEDED
+async def announce(notices: Notices, operation: Operation, *, after: float) -> None:
+    """Tell the chats that an operation has ended, if it took longer than `after` seconds: one
+    notice, however often this is called for an operation. :raises StoreError:"""
+    took = operation.took(operation.ended_at or 0.0)
+    if operation.stage not in TOLD or took <= after:
+        return
+    result, succeeded, how = operation.result, operation.stage is Stage.SUCCEEDED, _how(operation)
     tail = "" if succeeded else last_lines(result.tail or result.head, LINES, characters=CHARACTERS)
     more = bool(result.tail) or for_people(result.head).strip() != tail.strip()
-    return OperationEnd(
+    end = OperationEnd(
         id=operation.id,
         title=operation.title,
         succeeded=succeeded,
-        how=_how(operation),
+        how=how,
         took=took,
         tail=tail,
         whole=result.size > 0 and more,
+    )
+    ended = f"failed: {how} after" if how else "finished after"
+    await notices.send(
+        # No request has such an id: one is JSON.
+        CallName(link=operation.call.link, request=f"operation {operation.id}"),
+        project=operation.project,
+        agent=operation.agent,
+        message=f"{one_line(operation.title)} {ended} {format_duration(took)}",
+        level=Level.INFO if succeeded else Level.ERROR,
+        operation=end,
     )
 
 

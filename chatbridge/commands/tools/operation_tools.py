@@ -10,7 +10,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any
 
 from mcp_types import CallToolResult, Tool
 
@@ -21,8 +22,8 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Stage
 from chatbridge.core.text import one_line, shortened
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
-from chatbridge.tools.definition import described, number_field, object_schema, refused, text_field
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
+from chatbridge.tools.definition import number_field, object_schema, refused, text_field
 
 ONE, SEVERAL = "operationId", "operationIds"
 MOST_NAMED = 100
@@ -41,31 +42,22 @@ HINTS = (
 )
 
 
-class _OperationTool:
-    name: str
-    always = False
-    title: ClassVar[str]
-    description: ClassVar[str]
-    properties: ClassVar[dict[str, Any]] = {ONE: ID_SCHEMA}
-    required: ClassVar[tuple[str, ...]] = ()
-    read_only = True
+def _schema(*required: str, **properties: Any) -> dict[str, Any]:
+    schema = object_schema(*required, **{ONE: ID_SCHEMA}, **properties)
+    return {**schema, "additionalProperties": False}
+
+
+class _OperationTool(ToolHandler):
+    schema = _schema()
+    read_only = idempotent = True
+    open_world = False
 
     def __init__(self, means: Means) -> None:
         self._means = means
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
-        if not peer.local or not self._means.library.commands:
-            return None
-        schema = object_schema(*self.required, **self.properties)
-        return described(
-            self.name,
-            title=self.title,
-            description=self.description,
-            schema={**schema, "additionalProperties": False},
-            read_only=self.read_only,
-            idempotent=True,
-            open_world=False,
-        )
+        there = peer.local and self._means.library.commands
+        return self._described() if there else None
 
     async def _find(self, operation_id: str, call: ToolCall) -> Operation:
         return await self._means.operations.find(operation_id, project=call.project.key)
@@ -105,16 +97,15 @@ Use it only for the final validation, when no other work is left. In every other
 working and look with `status`, which never waits. Give operationId or operationIds; without any \
 it waits for all that are on the way in this project. What has ended is returned at once; when the \
 time is up you are told what still runs, and it goes on."""
-    properties: ClassVar[dict[str, Any]] = {
-        ONE: ID_SCHEMA,
-        SEVERAL: {"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
-        "timeout": number_field(
+    schema = _schema(
+        operationIds={"type": "array", "items": ID_SCHEMA, "maxItems": MOST_NAMED},
+        timeout=number_field(
             "Seconds to wait at most",
             minimum=0,
             maximum=LONGEST_WAIT_SECONDS,
             default=DEFAULT_WAIT_SECONDS,
         ),
-    }
+    )
 
     def __init__(self, means: Means) -> None:
         super().__init__(means)
@@ -132,7 +123,10 @@ time is up you are told what still runs, and it goes on."""
             self._waiting[link] += 1
             try:
                 with self._means.pushes.quiet(*ids):
-                    await self._all_ended(wanted, call, limit)
+                    # The limit counts from the call's own beginning.
+                    ending = asyncio.gather(*map(self._means.operations.ended, ids))
+                    began, doing = call.clock.time(), partial(self._doing, ids, call)
+                    await call.watch(ending, began, limit=limit, doing=doing)
             finally:
                 self._waiting -= Counter((link,))
             wanted = [await self._find(each, call) for each in ids]
@@ -149,18 +143,9 @@ time is up you are told what still runs, and it goes on."""
         listed = await self._means.operations.listed(project=call.project.key, limit=MOST_NAMED)
         return [each for each in listed if not each.ended]
 
-    async def _all_ended(
-        self, wanted: Sequence[Operation], call: ToolCall, limit: float | None
-    ) -> None:
-        """Or the limit has come, counted from the call's own beginning."""
-        ending = asyncio.gather(*(self._means.operations.ended(each.id) for each in wanted))
-
-        async def doing() -> str:
-            states = [await self._find(each.id, call) for each in wanted]
-            left = [each for each in states if not each.ended]
-            return f"{len(left)} of {len(wanted)} on the way"
-
-        await call.watch(ending, call.clock.time(), limit=limit, doing=doing)
+    async def _doing(self, ids: Sequence[str], call: ToolCall) -> str:
+        states = [await self._find(each, call) for each in ids]
+        return f"{sum(not each.ended for each in states)} of {len(ids)} on the way"
 
 
 def _not_yet(wanted: Sequence[Operation], call: ToolCall, now: float) -> str:
@@ -176,8 +161,8 @@ def _timeout(arguments: dict[str, Any]) -> float:
     given = arguments.get("timeout", DEFAULT_WAIT_SECONDS)
     number = isinstance(given, int | float) and not isinstance(given, bool)
     if not number or not 0 <= given <= LONGEST_WAIT_SECONDS:
-        sentence = "Validation error: timeout is out of range"
-        raise refused(sentence, "timeout", given, f"0 to {LONGEST_WAIT_SECONDS:.0f} s")
+        accepted = f"0 to {LONGEST_WAIT_SECONDS:.0f} s"
+        raise refused("timeout is out of range", "timeout", given, accepted)
     return float(given)
 
 
@@ -187,11 +172,7 @@ class Cancel(_OperationTool):
     description = """\
 End an operation that is on the way, with every process that it has started. What it has done so \
 far stays done. Tells you whether it was cancelled or had ended before."""
-    properties: ClassVar[dict[str, Any]] = {
-        ONE: ID_SCHEMA,
-        "reason": text_field("Why; it is kept with its result"),
-    }
-    required = (ONE,)
+    schema = _schema(ONE, reason=text_field("Why; it is kept with its result"))
     read_only = False
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
@@ -199,9 +180,9 @@ far stays done. Tells you whether it was cancelled or had ended before."""
         named, reason = _one_named(arguments), arguments.get("reason")
         if named is None:
             accepted = "the operationId that a call returned"
-            raise refused(f"Validation error: {ONE} is required", ONE, None, accepted)
+            raise refused(f"{ONE} is required", ONE, None, accepted)
         if reason is not None and not isinstance(reason, str):
-            raise refused("Validation error: reason is not valid", "reason", reason, "a text")
+            raise refused("reason is not valid", "reason", reason, "a text")
         found = await self._find(named, call)
         why = shortened(one_line(reason), LONGEST_REASON) if reason else None
         with self._means.pushes.quiet(found.id):
@@ -226,7 +207,7 @@ def _all_named(arguments: dict[str, Any]) -> list[str]:
         return [] if one is None else [one]
     if not isinstance(several, list) or len(several) > MOST_NAMED:
         accepted = f"a list of at most {MOST_NAMED} ids"
-        raise refused(f"Validation error: {SEVERAL} is not valid", SEVERAL, several, accepted)
+        raise refused(f"{SEVERAL} is not valid", SEVERAL, several, accepted)
     named = [_checked(each, f"{SEVERAL}[{at}]") for at, each in enumerate(several)]
     return list(dict.fromkeys([*([one] if one else []), *named]))
 
@@ -236,4 +217,4 @@ def _checked(given: object, path: str) -> str:
         return given.strip()
     least = f"at least its first {SHORTEST_PREFIX} characters"
     accepted = f"the operationId that a call returned, or {least}"
-    raise refused(f"Validation error: {path} is not valid", path, given, accepted)
+    raise refused(f"{path} is not valid", path, given, accepted)

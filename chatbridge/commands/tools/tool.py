@@ -41,9 +41,9 @@ from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.model import Project
 from chatbridge.core.operation import Operation, Plan, Stage
-from chatbridge.tools.call import Peer, ToolCall, json_result, text_result
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.clients import soonest
-from chatbridge.tools.definition import described, object_schema, text_field
+from chatbridge.tools.definition import object_schema, present, text_field
 
 MOST_OTHERS = 20
 ONCE = "once-per-session"
@@ -84,27 +84,18 @@ def started_here(call: ToolCall) -> str:
     return call.folder
 
 
-class CommandTool:
-    always = False
-
+class CommandTool(ToolHandler):
     def __init__(self, command: Command, means: Means) -> None:
-        self.name = command.tool
-        self._command = command
-        self._means = means
+        self.name, self.title = command.tool, command.title
+        self.read_only, self.destructive = command.read_only, command.destructive
+        self._command, self._means = command, means
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
         """Commands run on this machine, so they are for agents that do."""
         if not peer.local:
             return None
-        command = self._command
-        return described(
-            self.name,
-            title=command.title,
-            description=description_of(command, pushed=not peer.stateless),
-            schema=schema_of(command),
-            read_only=command.read_only,
-            destructive=command.destructive,
-        )
+        description = description_of(self._command, pushed=not peer.stateless)
+        return self._described(schema=schema_of(self._command), description=description)
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         begun = await self._means.operations.begin(await self._operation(arguments, call))
@@ -134,9 +125,8 @@ class CommandTool:
     def _plan(self, arguments: dict[str, Any], call: ToolCall) -> Plan:
         """Looks at the disk. :raises ToolInputError: :raises CommandUnusable:"""
         command, means = self._command, self._means
-        key, started_in = call.project.key, started_here(call)
-        project = project_folder(project_key=key, started_in=started_in)
-        folder = folder_of(command, arguments, project_key=key, started_in=started_in)
+        project = project_folder(call.project.key, started_here(call))
+        folder = folder_of(command, arguments, project)
         return Plan(
             argv=argv_of(command, arguments, project=project, folder=folder),
             executable=means.programs.find(command.argv[0], project=project),
@@ -215,12 +205,12 @@ def _of_option(option: Option) -> dict[str, Any]:
     if option.type == "array":
         items = items_of(option)
         schema["items"] = {"type": items.type, **_rules(items.type, items, option)}
-        schema |= _present(minItems=least, maxItems=most)
+        schema |= present(minItems=least, maxItems=most)
     elif option.type == "object":
         schema["additionalProperties"] = {"type": ["string", "number", "boolean"]}
         if option.encode == "pairs":
             schema["propertyNames"] = {"pattern": "^[^=]+$"}
-        schema |= _present(minProperties=least, maxProperties=most)
+        schema |= present(minProperties=least, maxProperties=most)
     elif option.type != "boolean":
         schema |= _rules(option.type, option, option)
     return schema
@@ -240,13 +230,13 @@ def _rules(kind: str, value: Value, option: Option) -> dict[str, Any]:
     enum = list(value.enum) if value.enum is not None else None
     if kind != "string":
         low, high = value.minimum, value.maximum
-        return _present(
+        return present(
             enum=enum,
             minimum=None if low is None else plain(low),
             maximum=None if high is None else plain(high),
         )
     empty = (empty_taken(option) or option.join is not None) and not value.within
-    return _present(
+    return present(
         enum=enum,
         pattern=_pattern(value.pattern),
         minLength=value.min_length if value.min_length or empty else 1,
@@ -260,10 +250,6 @@ def _pattern(pattern: str | None) -> str | None:
         return None
     whole = pattern.startswith("^") and pattern.endswith("$") and "|" not in pattern
     return pattern if whole and not pattern.endswith("\\$") else f"^(?:{pattern})$"
-
-
-def _present(**rules: object) -> dict[str, Any]:
-    return {name: rule for name, rule in rules.items() if rule is not None}
 
 
 _GUIDANCE = """\

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from mcp.server.subscriptions import InMemorySubscriptionBus, ServerEvent, ToolsListChanged
 
 from chatbridge import __version__
+from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.commands.tools.operation_tools import Await, Cancel, Status
 from chatbridge.commands.tools.tool import CommandTool, Means
 from chatbridge.core.errors import StoreError
@@ -30,14 +31,13 @@ class Changes(InMemorySubscriptionBus):
     """How clients of the era without a handshake hear of another list. One whose subscription is
     made again after a restart of the hub may have missed the change."""
 
-    def __init__(self) -> None:
+    def __init__(self, pushes: Pushes) -> None:
         super().__init__()
-        self.other_tools = False
-        """Whether there are other tools than the hub before this one had."""
+        self._pushes = pushes
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         unsubscribe = super().subscribe(listener)
-        if self.other_tools:
+        if self._pushes.other_tools:
             listener(ToolsListChanged())
         return unsubscribe
 
@@ -47,7 +47,7 @@ class ToolList:
         self, own: Sequence[ToolHandler], means: Means, *, store: Store, clock: Clock
     ) -> None:
         """The library of `means` has been loaded."""
-        self.changes = Changes()
+        self.changes = Changes(means.pushes)
         self._own, self._means, self._library = tuple(own), means, means.library
         self._store, self._clock = store, clock
         self._beside: tuple[ToolHandler, ...] = (Status(means), Await(means), Cancel(means))
@@ -75,8 +75,7 @@ class ToolList:
         except StoreError as error:
             log.warning("whether there are other tools than before is not known: %s", error)
             return
-        other = before is not None and before.value != self._digest()
-        self._means.pushes.other_tools = self.changes.other_tools = other
+        self._means.pushes.other_tools = before is not None and before.value != self._digest()
         await self._remember()
 
     async def reload(self) -> None:

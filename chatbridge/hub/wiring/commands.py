@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from mcp.server.subscriptions import SubscriptionBus
@@ -15,11 +16,12 @@ from mcp.server.subscriptions import SubscriptionBus
 from chatbridge.commands.arguments.executable import Programs, environment_of
 from chatbridge.commands.definitions.library import Library
 from chatbridge.commands.definitions.watch import watch
+from chatbridge.commands.operations.fair_queue import FairQueue
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.commands.operations.operations import Operations
 from chatbridge.commands.operations.outputs import Outputs, Sweeping
 from chatbridge.commands.operations.runner_client import RunnerClient
-from chatbridge.commands.tools.notifications import Announcing, Pushes
+from chatbridge.commands.tools.notifications import Pushes, announce
 from chatbridge.commands.tools.tool import Means
 from chatbridge.commands.tools.tool_list import ToolList
 from chatbridge.core.asks.broker import Broker
@@ -92,16 +94,16 @@ async def open_commands(
         )
         stack.push_async_callback(background.close)
         operations = Operations(
-            store.operations,
-            runner,
-            gate,
+            store=store.operations,
+            runner=runner,
+            gate=gate,
             clock=clock,
             outputs=outputs,
             environment=environment,
-            concurrency=wanted.concurrency,
+            turns=FairQueue(wanted.concurrency),
             spawn=background.spawn,
             on_end=pushes.ended,
-            announce=Announcing(notices, after=wanted.announce_after).announce,
+            announce=partial(announce, notices, after=wanted.announce_after),
             back=pushes.connected,
         )
         stack.push_async_callback(operations.close)

@@ -14,7 +14,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import Any, TypeGuard
 
-from mcp_types import CallToolResult, Tool
+from mcp_types import CallToolResult
 
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError
@@ -25,17 +25,15 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     Option,
-    Project,
     Question,
     QuestionType,
     Status,
 )
-from chatbridge.core.text import one_line
 from chatbridge.projects import settings_of
 from chatbridge.tools.approvals.subject import subject_of
-from chatbridge.tools.call import Peer, ToolCall, text_result
+from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
-from chatbridge.tools.definition import described, object_schema, refused, text_field, too_long
+from chatbridge.tools.definition import object_schema, refused, text_field, too_long
 from chatbridge.tools.waiting import Waiting
 
 log = logging.getLogger(__name__)
@@ -64,52 +62,41 @@ STILL_OPEN = (
 )
 SWITCHED_OFF = "chatbridge is switched off in this project, so nobody was asked."
 
-DESCRIPTION = """\
+
+@dataclass(frozen=True, slots=True)
+class ApproveToolUse(ToolHandler):
+    name = "approve_tool_use"
+    title = "Approve the use of a tool"
+    always = read_only = True
+    description = """\
 For Claude Code itself, not for the model: named with --permission-prompt-tool, it is called \
 before a tool is used that needs a permission, and carries the request to the owner's phone. The \
 owner allows it once, allows exactly this until the session ends, or denies it, with a reason if \
 they like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
 (AskUserQuestion) are shown as a form, and what was chosen comes back as their answers. Calling \
 it by yourself allows nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class ApproveToolUse:
-    name = "approve_tool_use"
-    always = True
+    schema = object_schema(
+        *("tool_name", "input"),
+        tool_name=text_field("The tool that is to be used"),
+        input={"type": "object", "description": "What it is to be used with"},
+        tool_use_id=text_field("The client's own id of it"),
+    )
 
     waiting: Waiting
     timeout: float | None
     """Of approvals; None: that of every ask."""
 
-    def definition(self, project: Project, peer: Peer) -> Tool:
-        return described(
-            self.name,
-            title="Approve the use of a tool",
-            description=DESCRIPTION,
-            schema=object_schema(
-                *("tool_name", "input"),
-                tool_name=text_field("The tool that is to be used"),
-                input={"type": "object", "description": "What it is to be used with"},
-                tool_use_id=text_field("The client's own id of it"),
-            ),
-            read_only=True,
-        )
-
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
-        try:
-            tool, given = _parsed(arguments)
-            if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
-                return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
-            questions = questions_of(given) if tool == TOOL else None
-            if questions is not None:
-                return await self._questions(tool, given, questions, call)
-            return await self._approval(tool, given, call)
-        except ChatbridgeError as error:
-            details = one_line(str(error))
-            log.warning("Session failed call=%s tool=%s error=%s", call.id, self.name, details)
-            await self.waiting.broker.waiting_calls.mark_failed(call.name)
-            return _deny(str(error), "failed", is_error=True)
+        tool, given = _parsed(arguments)
+        if call.agent.client == HOOK and not settings_of(call.project.key).enabled:
+            return _deny(SWITCHED_OFF, "switched_off")  # a hook's client can ask by itself
+        questions = questions_of(given) if tool == TOOL else None
+        if questions is not None:
+            return await self._questions(tool, given, questions, call)
+        return await self._approval(tool, given, call)
+
+    def failed(self, error: ChatbridgeError) -> CallToolResult:
+        return _deny(str(error), "failed", is_error=True)
 
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
@@ -129,11 +116,11 @@ class ApproveToolUse:
         if await broker.allowed_in_session(request, call.name):
             log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
             return _allow(given)
-        ask, waiting = await self.waiting.ask(request, call)
-        ended = await self.waiting.ended(ask, waiting, call, limit=None)
+        wait = await self.waiting.ask(request, call)
+        ended = await wait.ended()
         if ended is None:
             # It ends here and now: whoever taps after this must not think that it ran.
-            ended = await broker.time_out(ask.id)
+            ended = await broker.time_out(wait.ask.id)
             if ended.status is Status.TIMED_OUT:
                 return await self._unanswered(ended, CLIENT_LIMIT, "client_limit")
         if ended.status is not Status.ANSWERED or ended.outcome is None:
@@ -149,11 +136,11 @@ class ApproveToolUse:
         policy = self.waiting.broker.policy
         own = settings_of(call.project.key).default_timeout or policy.default_timeout
         request = _request(tool, questions, call, min(own, policy.max_timeout))
-        ask, waiting = await self.waiting.ask(request, call)
-        ended = await self.waiting.ended(ask, waiting, call, limit=None)
+        wait = await self.waiting.ask(request, call)
+        ended = await wait.ended()
         if ended is None:
             await self.waiting.broker.waiting_calls.cancel(call.name)
-            return await self._unanswered(ask, STILL_OPEN, "client_limit")
+            return await self._unanswered(wait.ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)
         return _allow(answered(given, ended.answer.answers))
@@ -189,14 +176,14 @@ def _parsed(arguments: Json) -> tuple[str, Json]:
     tool, given = arguments.get("tool_name"), arguments.get("input")
     if not isinstance(tool, str) or not tool.strip() or len(tool) > LONGEST_NAME:
         accepted = f"a tool's name of at most {LONGEST_NAME} characters"
-        raise refused("Validation error: tool_name is required", "tool_name", tool, accepted)
+        raise refused("tool_name is required", "tool_name", tool, accepted)
     try:
         size = len(json.dumps(given, allow_nan=False))
     except (ValueError, RecursionError):  # NaN and the like: the client could not read them
         size = None
     if not isinstance(given, dict) or size is None:
         accepted = "the tool's input as an object"
-        raise refused("Validation error: input is required", "input", given, accepted)
+        raise refused("input is required", "input", given, accepted)
     if size > MAX_CHARACTERS:
         given_size, accepted = f"{size:,} characters of JSON", f"at most {MAX_CHARACTERS:,}"
         raise too_long("input", "input", given_size, accepted)

@@ -46,8 +46,29 @@ class Place:
 
     def create(self, stem: str, content: bytes) -> str:
         """A new file, as it is named to an agent. :raises OSError:"""
-        with opened(self.root, self.folder, make=True) as folder:
+        with self.opened(make=True) as folder:
             return self.shown(create(folder, stem, content))
+
+    def is_there(self) -> bool:
+        try:
+            with self.opened():
+                return True
+        except OSError:
+            return False
+
+    @contextmanager
+    def opened(self, *, make: bool = False) -> Iterator[int]:
+        """A descriptor of the folder. Only what is below the root is made. No symbolic link is
+        followed: a repository could bring one to anywhere along. :raises OSError:"""
+        below, above = PurePosixPath(self.folder).parts, PurePosixPath(self.root).parts[1:]
+        here = os.open("/", _STEP)
+        try:
+            for i, part in enumerate((*above, *below), start=1):
+                flags = _LAST if i == len(above) + len(below) else _STEP
+                here = _into(here, part, flags=flags, make=make and i > len(above))
+            yield here
+        finally:
+            os.close(here)
 
 
 @dataclass(slots=True)
@@ -91,9 +112,13 @@ class Journal:
     def read(self, project: Project) -> Pages:
         """Everything that can be read, in no order; nothing twice."""
         pages = Pages()
-        for place in self._read_from(project):
+        *inside, away = self._places(project)
+        if inside:
+            both = dict.fromkeys((self.folder, OLDER))
+            inside = [Place(project.key, folder, relative=True) for folder in both]
+        for place in (*inside, away):
             try:
-                with opened(place.root, place.folder) as folder:
+                with place.opened() as folder:
                     _read(folder, pages)
             except FileNotFoundError:
                 continue
@@ -108,31 +133,16 @@ class Journal:
         away = Place(str(self.state), f"journal/{digest}", relative=False)
         if not project.key.startswith("/"):
             return [away]
-        folder = self.folder
-        if folder == FOLDER and _is_there(project.key, OLDER):
-            folder = OLDER
-        return [Place(project.key, folder, relative=True), away]
-
-    def _read_from(self, project: Project) -> list[Place]:
-        *inside, away = self._places(project)
-        if inside:
-            both = dict.fromkeys((self.folder, OLDER))
-            inside = [Place(project.key, folder, relative=True) for folder in both]
-        return [*inside, away]
-
-
-def _is_there(root: str, folder: str) -> bool:
-    try:
-        with opened(root, folder):
-            return True
-    except OSError:
-        return False
+        older = Place(project.key, OLDER, relative=True)
+        if self.folder == FOLDER and older.is_there():
+            return [older, away]
+        return [Place(project.key, self.folder, relative=True), away]
 
 
 def _already_there(place: Place, entry: Entry, earliest: str) -> str | None:
     """The file that has this entry, looked for only among those of its time."""
     try:
-        with opened(place.root, place.folder) as folder:
+        with place.opened() as folder:
             for name in names(folder):
                 time = _time_in(name)
                 if time is None or not earliest[:19] <= time[:19] <= entry.timestamp[:19]:
@@ -199,12 +209,12 @@ RECENT = 1_000
 """Ended asks that are looked through at the start."""
 
 
+@dataclass(frozen=True, slots=True)
 class JournalKeeper:
-    def __init__(self, journal: Journal, store: Store) -> None:
-        self.journal = journal
-        self._store = store
-        self._saved: dict[str, asyncio.Future[str]] = {}
-        """By ask: where its answer is, or will be in a moment."""
+    journal: Journal
+    store: Store
+    _saved: dict[str, asyncio.Future[str]] = field(default_factory=dict)
+    """By ask: where its answer is, or will be in a moment."""
 
     async def where(self, project: Project) -> str:
         return await asyncio.to_thread(self.journal.where, project)
@@ -228,7 +238,7 @@ class JournalKeeper:
     async def catch_up(self) -> None:
         """Save what a hub before this one had no time to. What an agent has got was saved."""
         try:
-            recent = await self._store.history(limit=RECENT)
+            recent = await self.store.history(limit=RECENT)
         except StoreError as error:
             log.warning("answers of before the start may be missing in the journal: %s", error)
             return
@@ -273,22 +283,6 @@ MAX_FOLDER = 30_000_000
 SUFFIXES = 1_000
 _STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@contextmanager
-def opened(root: str, folder: str, *, make: bool = False) -> Iterator[int]:
-    """A descriptor of `root`/`folder`. Only what is below the root is made. No symbolic link is
-    followed: a repository could bring one to anywhere along. :raises OSError:"""
-    below = PurePosixPath(folder).parts
-    above = PurePosixPath(root).parts[1:]
-    here = os.open("/", _STEP)
-    try:
-        for i, part in enumerate((*above, *below), start=1):
-            last = i == len(above) + len(below)
-            here = _into(here, part, flags=_LAST if last else _STEP, make=make and i > len(above))
-        yield here
-    finally:
-        os.close(here)
 
 
 def _into(parent: int, part: str, *, flags: int, make: bool) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import yaml
@@ -119,11 +120,7 @@ def listed(entry: Entry) -> str:
 
 
 def _mapping(entry: Entry) -> str:
-    values = {
-        "timestamp": _Quoted(entry.timestamp),
-        "question": _Quoted(entry.question),
-        "answer": _Quoted(entry.answer),
-    }
+    values = {name: _Quoted(text) for name, text in asdict(entry).items()}
     text: str = yaml.dump(
         values, Dumper=_Dumper, allow_unicode=True, width=math.inf, sort_keys=False
     )
