@@ -1,10 +1,10 @@
-"""Fire-and-forget tasks that are cancelled with their channel, and `race`."""
+"""Tasks beside others: a group whose failures are only logged, `race` and `end_tasks`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError
@@ -27,10 +27,7 @@ class BackgroundTasks:
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -41,13 +38,18 @@ class BackgroundTasks:
             log.exception("%s: something beside failed", self._service)
 
 
-async def race(work: Coroutine[Any, Any, T], ends: Awaitable[object]) -> T | None:
-    """Return the result of `work`, or None if `ends` returned first."""
+async def race(work: Awaitable[T], ends: Awaitable[object]) -> T | None:
+    """Return the result of `work`, or None if `ends` returned first. The other one is cancelled."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
     try:
         await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
     finally:
-        working.cancel()
-        ending.cancel()
-        await asyncio.gather(working, ending, return_exceptions=True)
+        await end_tasks((working, ending))
+
+
+async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

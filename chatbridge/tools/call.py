@@ -179,7 +179,7 @@ class ToolCall:
                         return None
                     pause = left if pause is None else min(pause, left)
                 ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
-                await race(asyncio.wait({task}), ends)
+                await race(asyncio.shield(task), ends)
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began

@@ -24,7 +24,6 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import title_of
 from chatbridge.hub.links.peers import may_request, may_see, owns
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 
 log = logging.getLogger(__name__)
@@ -99,14 +98,12 @@ class Terminals:
             while await reader.read(65536):
                 pass  # discard what it says meanwhile, so that it takes no memory
 
-        telling, leaving = asyncio.ensure_future(tell()), asyncio.ensure_future(leave())
         try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            error = telling.exception() if telling.done() else None
-            if error is not None and not isinstance(error, ConnectionError):
-                await _say(writer, _refused("a stream", error))
-        finally:
-            await end_tasks([telling, leaving])
+            await race(tell(), leave())
+        except ConnectionError:
+            pass  # it has gone
+        except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence
+            await _say(writer, _refused("a stream", error))
 
 
 async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:

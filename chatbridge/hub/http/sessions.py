@@ -22,10 +22,9 @@ from chatbridge import safe_json
 from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import end_tasks, race
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.tools.call import Remote
 
 log = logging.getLogger(__name__)
@@ -69,10 +68,7 @@ class Exchange:
         return self.message.get("id") if "method" in self.message else None
 
     async def receive(self) -> Message:
-        async def heard() -> Message:
-            return await self._receive()
-
-        message = await race(heard(), self.cut.wait()) or await nothing_more()
+        message = await race(self._receive(), self.cut.wait()) or await nothing_more()
         if message["type"] == "http.disconnect":
             self._gone = True
         return message

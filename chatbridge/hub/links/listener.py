@@ -24,12 +24,12 @@ from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
+from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
@@ -101,10 +102,3 @@ class Background:
         if not task.cancelled() and (error := task.exception()) is not None:
             what = getattr(task.get_coro(), "__qualname__", "something")
             self._faults.add(what, error, again=False)
-
-
-async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    ending = list(tasks)
-    for task in ending:
-        task.cancel()
-    await asyncio.gather(*ending, return_exceptions=True)

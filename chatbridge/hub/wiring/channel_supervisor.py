@@ -18,7 +18,8 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import Channel, Clock, Remark
-from chatbridge.hub.process.background import Background, Faults, end_tasks
+from chatbridge.core.tasks import end_tasks
+from chatbridge.hub.process.background import Background, Faults
 
 log = logging.getLogger(__name__)
 

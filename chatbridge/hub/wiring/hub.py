@@ -35,13 +35,14 @@ from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, TerminalStatus
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.process.background import Background, Faults, end_tasks
+from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
