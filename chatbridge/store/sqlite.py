@@ -24,13 +24,14 @@ from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
+    NOTICE,
+    POST,
+    QUESTION,
     ROW_COLUMNS,
+    Kind,
     UnreadableRows,
-    ask_of,
     folded,
     note_of,
-    notice_of,
-    post_of,
     row_of,
     summary_in,
     summary_of,
@@ -39,7 +40,7 @@ from chatbridge.store.rows import (
 from chatbridge.store.transaction import (
     ASK,
     COUNT_OPEN_ASKS,
-    POST,
+    POST_OF,
     READABLE,
     REMOVE_ENDED,
     REMOVE_NOTICES,
@@ -181,7 +182,7 @@ class SqliteStore:
         if known := self._cache.asks.get(ask_id):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
-        return self._unreadable.first("question", rows, ask_of)
+        return self._unreadable.first(QUESTION, rows)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
         return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
@@ -226,12 +227,12 @@ class SqliteStore:
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         rows = await self._reading.rows(NOTICES, (since, limit))
-        return self._unreadable.read("notice", rows, notice_of)
+        return self._unreadable.read(NOTICE, rows)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}
         rows = await self._reading.rows(NOTICES_BEHIND, behind)
-        return self._unreadable.read("notice", rows, notice_of)
+        return self._unreadable.read(NOTICE, rows)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
@@ -246,12 +247,12 @@ class SqliteStore:
         self._reading.check_open()
         if (known := self._cache.posts.get(ask_id)) is not None:
             return known.get(surface)
-        rows = await self._reading.rows(POST, (ask_id, surface))
-        return self._unreadable.first("post", rows, post_of)
+        rows = await self._reading.rows(POST_OF, (ask_id, surface))
+        return self._unreadable.first(POST, rows)
 
     async def post_at(self, *, surface: str, handle: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
-        return self._unreadable.first("post", rows, post_of)
+        return self._unreadable.first(POST, rows)
 
     async def note(self, *, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
@@ -271,7 +272,7 @@ class SqliteStore:
         asks: list[Ask] = []
         slices = Slices()
         for row in await self._reading.rows(sql, parameters):
-            asks += self._unreadable.read("question", (row,), ask_of)
+            asks += self._unreadable.read(QUESTION, (row,))
             await slices.pause()
         return asks
 
@@ -285,7 +286,8 @@ class SqliteStore:
                 if whole is None:  # swept meanwhile, or set aside
                     continue
                 summary = summary_of(whole)
-            found += self._unreadable.read("question", (row,), partial(row_of, summary=summary))
+            kind = Kind(QUESTION.name, QUESTION.key, partial(row_of, summary=summary))
+            found += self._unreadable.read(kind, (row,))
             await slices.pause()
         return found
 
