@@ -178,8 +178,10 @@ class ToolCall:
                     if not left:
                         return None
                     pause = left if pause is None else min(pause, left)
-                ends = asyncio.Future[None]() if pause is None else clock.sleep(pause)
-                await race(asyncio.shield(task), ends)
+                if pause is None:
+                    await asyncio.wait({task})
+                else:
+                    await race(asyncio.shield(task), clock.sleep(pause))
                 if self.report is not None and not task.done():
                     said = await doing()
                     waited = clock.monotonic() - began
