@@ -243,18 +243,18 @@ class SqliteStore:
     async def behind(self, *, surface: str, since: float) -> Sequence[Ask]:
         return await self._asks(BEHIND, {"surface": surface, "since": since})
 
-    async def post(self, *, ask_id: str, surface: str) -> Post | None:
+    async def post(self, ask_id: str, *, surface: str) -> Post | None:
         self._reading.check_open()
         if (known := self._cache.posts.get(ask_id)) is not None:
             return known.get(surface)
         rows = await self._reading.rows(POST_OF, (ask_id, surface))
         return self._unreadable.first(POST, rows)
 
-    async def post_at(self, *, surface: str, handle: str) -> Post | None:
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
         return self._unreadable.first(POST, rows)
 
-    async def note(self, *, channel: str, key: str) -> ChannelState | None:
+    async def note(self, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
         return note_of(rows[0]) if rows else None
 

@@ -257,7 +257,7 @@ class SqliteTransaction:
     async def save_note(self, note: ChannelState) -> None:
         await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
-    async def drop_note(self, *, channel: str, key: str) -> None:
+    async def drop_note(self, channel: str, key: str) -> None:
         await self.change(_DROP_NOTE, (channel, key))
 
     async def add_notice(self, notice: Notice) -> Notice:

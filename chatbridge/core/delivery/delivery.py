@@ -62,7 +62,8 @@ class Delivery:
         """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
         surface is ready, it first shows what it has missed."""
         unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
-        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, self.on_notice_tried)
+        tried, limiter = self.on_notice_tried, RateLimiter(surface.pace)
+        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, tried, limiter)
         self._queues.append(queue)
         try:
             await ready.wait()
@@ -79,33 +80,43 @@ class Unrecorded:
     notices: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True)
+class Backoff:
+    """Consecutive failures: exponential pauses, and repeated errors logged once."""
+
+    failures: int = 0
+    until: float = 0.0
+    last_error: str = ""
+
+    def grow(self) -> float:
+        self.failures += 1
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+
+    def is_new(self, error: Exception) -> bool:
+        known, self.last_error = self.last_error, str(error)
+        return self.last_error != known or self.failures == 1
+
+
+@dataclass(slots=True, eq=False)
 class SurfaceQueue:
     """The work of one surface: the newest state of each ask that it may not show yet."""
 
-    def __init__(
-        self,
-        surface: Surface,
-        store: Store,
-        clock: Clock,
-        unrecorded: Unrecorded,
-        on_notice_tried: Callable[[str], None],
-    ) -> None:
-        self._surface = surface
-        self._store = store
-        self._clock = clock
-        self._unrecorded = unrecorded
-        self._on_notice_tried = on_notice_tried
-        self._rate_limiter = RateLimiter(surface.pace)
-        self._pending = FairQueue()
-        self._shown_drafts: dict[str, Draft] = {}
-        """Open asks that are shown, with the draft that the card shows: a person who has tapped
-        on it waits for the effect."""
-        self._notices: OrderedDict[str, Notice] = OrderedDict()
-        self._passed_over = 0  # Asks shown since a notice started to wait
-        self._work = asyncio.Event()
-        self._refused = False
-        self._backoff = Backoff()
-        self._ask_backoffs: dict[str, Backoff] = {}  # Of single asks that fail, not of all
+    _surface: Surface
+    _store: Store
+    _clock: Clock
+    _unrecorded: Unrecorded
+    _on_notice_tried: Callable[[str], None]
+    _rate_limiter: RateLimiter
+    _pending: FairQueue = field(default_factory=FairQueue)
+    _shown_drafts: dict[str, Draft] = field(default_factory=dict)
+    """Open asks that are shown, with the draft that the card shows: a person who has tapped on it
+    waits for the effect."""
+    _notices: OrderedDict[str, Notice] = field(default_factory=OrderedDict)
+    _passed_over: int = 0  # Asks shown since a notice started to wait
+    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _refused: bool = False
+    _backoff: Backoff = field(default_factory=Backoff)
+    _ask_backoffs: dict[str, Backoff] = field(default_factory=dict)  # Of single asks that fail
 
     def add(self, ask: Ask) -> None:
         """Queue an ask. Several changes while the surface is busy become one."""
@@ -257,7 +268,7 @@ class SurfaceQueue:
             return True
         if ask.id in self._unrecorded.posts:
             await self._record(*self._unrecorded.posts[ask.id])
-        post = await self._store.post(ask_id=ask.id, surface=name)
+        post = await self._store.post(ask.id, surface=name)
         if post.revision >= ask.revision if post else not ask.open:
             return False  # it is shown, or ended before it was shown
         place = post.place if post else None
@@ -309,20 +320,3 @@ class SurfaceQueue:
         self._unrecorded.posts[post.ask_id] = post, handles
         await self._store.write(lambda tx: tx.save_post(post, handles=handles))
         del self._unrecorded.posts[post.ask_id]
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Consecutive failures: exponential pauses, and repeated errors logged once."""
-
-    failures: int = 0
-    until: float = 0.0
-    last_error: str = ""
-
-    def grow(self) -> float:
-        self.failures += 1
-        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
-
-    def is_new(self, error: Exception) -> bool:
-        known, self.last_error = self.last_error, str(error)
-        return self.last_error != known or self.failures == 1

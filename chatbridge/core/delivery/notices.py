@@ -10,7 +10,7 @@ from typing import Protocol
 from chatbridge.core.bounds import bound_text
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
-from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
+from chatbridge.core.policy import PARTY_FACTOR, TOTAL_FACTOR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
@@ -111,6 +111,6 @@ async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) ->
 
     if not shared_link:
         await check(MAX_NOTICES_PER_MINUTE, link=notice.call.link)
-    await check(PARTY_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
+    await check(PARTY_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
     if not notice.project.outsider:
-        await check(TOTAL_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE)
+        await check(TOTAL_FACTOR * MAX_NOTICES_PER_MINUTE)

@@ -63,18 +63,17 @@ class Terminals:
             request = _request(line, uid)
             if request is None:
                 await _say(writer, _refused("", ChatbridgeError("this line is no request")))
-            elif not may_request(request.do, uid):
-                await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
-            elif request.do in self.streams:
+            elif request.do in self.streams and may_request(request.do, uid):
                 await self._stream(self.streams[request.do](request), reader, writer)
                 return
             else:
                 await _say(writer, await self._reply(request))
 
     async def _reply(self, request: Request) -> Json:
-        answer = self.answers.get(request.do)
         try:
-            if answer is None:
+            if not may_request(request.do, request.uid):
+                raise ChatbridgeError(FOR_ROOT)
+            if (answer := self.answers.get(request.do)) is None:
                 raise ChatbridgeError(
                     f"this hub does not know {request.do!r}: it is another version than this "
                     "command. Run: chatbridge stop, and try again"
@@ -152,33 +151,30 @@ async def _encoded(value: object) -> str:
     return f"[{', '.join(texts)}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TerminalStatus:
-    health: Health
-    store: Store
-    lock: Lock
-    since: float
-    links: Callable[[int | None], list[Json]]
-    """Those that are connected now, of one user or of all."""
-
-    async def status(self, request: Request) -> Json:
-        asks = [it for it in await self.store.open_asks() if may_see(it, request.uid)]
-        return {
-            "version": __version__,
-            "pid": os.getpid(),
-            "since": self.since,
-            "startedBy": self.lock.info.started_by,
-            "state": str(self.lock.state),
-            "web": self.lock.info.web,
-            "open": len(asks),
-            "links": self.links(None if owns(request.uid) else request.uid),
-            "channels": [
-                {"name": name, "trouble": trouble}
-                for name, trouble in self.health.troubles().items()
-            ],
-            "faults": list(self.health.faults()) if owns(request.uid) else [],
-            "remarks": list(self.health.remarks()) if owns(request.uid) else [],
-        }
+async def status(
+    request: Request,
+    *,
+    health: Health,
+    store: Store,
+    lock: Lock,
+    since: float,
+    links: Callable[[int | None], list[Json]],
+) -> Json:
+    """`links` are those that are connected now, of one user or of all."""
+    troubles, owner = health.troubles().items(), owns(request.uid)
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "since": since,
+        "startedBy": lock.info.started_by,
+        "state": str(lock.state),
+        "web": lock.info.web,
+        "open": sum(may_see(ask, request.uid) for ask in await store.open_asks()),
+        "links": links(None if owner else request.uid),
+        "channels": [{"name": name, "trouble": trouble} for name, trouble in troubles],
+        "faults": list(health.faults()) if owner else [],
+        "remarks": list(health.remarks()) if owner else [],
+    }
 
 
 @dataclass(frozen=True, slots=True)
