@@ -45,7 +45,7 @@ _OLD = """
 _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SqliteOperations:
     reading: Connection
     writer: Writer

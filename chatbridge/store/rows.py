@@ -58,8 +58,7 @@ RENAMED = {
     "grant": "grant_key",
 }
 """Fields whose column has another name."""
-SINGLE = (str, int, float, NoneType)
-"""What has a column as it is. Everything else is JSON."""
+SINGLE = (str, int, float, NoneType)  # What has a column as it is. Everything else is JSON.
 STATE = (
     "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
     "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late",
@@ -273,19 +272,15 @@ def note_of(row: sqlite3.Row) -> ChannelState:
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
-def folded(text: str) -> str:
-    """SQLite ignores case in ASCII only, so both sides of a search are folded here."""
-    return text.casefold()
-
-
 def _words(ask: Ask) -> str:
+    """Folded, as what is searched for: SQLite ignores case in ASCII only."""
     words = [ask.title, *(question.text for question in ask.questions)]
     for outcome in (ask.outcome, ask.late):
         if outcome is not None:
             words.append(outcome.reason)
             for answer in outcome.answers:
                 words += (*answer.values, answer.custom_text)
-    return folded("\n".join(word for word in words if word))
+    return "\n".join(word for word in words if word).casefold()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ from chatbridge.core.bounds import Slices
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
-from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
@@ -30,7 +29,6 @@ from chatbridge.store.rows import (
     ROW_COLUMNS,
     Kind,
     UnreadableRows,
-    folded,
     note_of,
     row_of,
     summary_in,
@@ -123,9 +121,8 @@ class SqliteStore:
         self._unreadable = UnreadableRows()
         self.file = DatabaseFile(writing.path)
         self._writer = Writer(writing, self._cache, self._unreadable, self.file)
-        self.operations = SqliteOperations(
-            reading=reading, writer=self._writer, unreadable=self._unreadable
-        )
+        self.write = self._writer.run
+        self.operations = SqliteOperations(reading, self._writer, self._unreadable)
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
@@ -169,14 +166,6 @@ class SqliteStore:
     def look(self) -> None:
         self.file.is_there()
 
-    async def write(
-        self,
-        work: Callable[[Transaction], Awaitable[T]],
-        *,
-        then: Callable[[T], None] | None = None,
-    ) -> T:
-        return await self._writer.run(work, then)
-
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()
         if known := self._cache.asks.get(ask_id):
@@ -198,16 +187,16 @@ class SqliteStore:
         return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
-        return await self._asks(HISTORY, {"limit": limit, "search": search and folded(search)})
+        return await self._asks(HISTORY, {"limit": limit, "search": search and search.casefold()})
 
     async def past_rows(
         self, *, limit: int, before: Past | None = None, search: str | None = None
     ) -> Sequence[Row]:
         at, seq = before or (math.inf, 0)
+        wanted = {"limit": limit, "search": search and search.casefold()}
         found: list[Row] = []
         while len(found) < limit:  # a page that is not full would be taken for the last one
-            page = {"limit": limit, "at": at, "seq": seq, "search": search and folded(search)}
-            rows = await self._reading.rows(PAST_ROWS, page)
+            rows = await self._reading.rows(PAST_ROWS, {**wanted, "at": at, "seq": seq})
             found += await self._rows(rows)
             if len(rows) < limit:
                 break

@@ -41,17 +41,13 @@ from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
 
 CHANNEL = "terminal"
-SHORTEST_ID = 6
-"""Characters of an id that are shown, if they tell it from the others."""
-ENDED_TO_LOOK_AT = 200
-"""The newest ended asks that can still be named by the beginning of their id."""
+SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the others
+ENDED_TO_LOOK_AT = 200  # The newest ended asks that can still be named by the beginning of their id
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
-MOST_DIGITS = 4
-"""A longer number is nobody's option."""
+MOST_DIGITS = 4  # A longer number is nobody's option
 TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
-PAUSE_SECONDS = 0.1
-"""Time between two lists for a watcher: a burst of changes becomes one."""
+PAUSE_SECONDS = 0.1  # Time between two lists for a watcher: a burst of changes becomes one
 
 
 class Watchers:

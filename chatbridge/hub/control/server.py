@@ -30,8 +30,7 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-UP_WITHIN_SECONDS = 20.0
-"""A hub that has just started takes a moment to reach its bot."""
+UP_WITHIN_SECONDS = 20.0  # A hub that has just started takes a moment to reach its bot
 FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
 
 
@@ -183,8 +182,7 @@ class TerminalPairing:
     anything: the command changes the settings once its person has confirmed who it was."""
 
     pairing: Pairing
-    channel: str
-    """The one whose bot takes the codes."""
+    channel: str  # The one whose bot takes the codes
     clock: Clock
     troubles: Callable[[], Mapping[str, str | None]]
     up_within: float = UP_WITHIN_SECONDS

@@ -16,8 +16,7 @@ from chatbridge.core.model import Ask
 from chatbridge.projects import belongs_to
 
 SO_PEERGROUPS = 59
-_LONGEST_LIST = 1024
-"""All that Python's getsockopt takes: 256 groups."""
+_LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     ("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history")
 )

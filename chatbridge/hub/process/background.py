@@ -21,14 +21,12 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 LISTED = 20
-TRACED = 3
-"""How often the same failure is logged with its traceback."""
+TRACED = 3  # How often the same failure is logged with its traceback
 
 
 @dataclass(slots=True, kw_only=True)
 class Failures:
-    again: bool
-    """It was started again."""
+    again: bool  # It was started again
     count: int = 0
     at: float = 0.0
     kind: str = ""

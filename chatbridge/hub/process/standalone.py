@@ -25,8 +25,7 @@ from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of
 
-LAST_WORDS = 0.5
-"""How long the end may take to be noted: the process ends within a second."""
+LAST_WORDS = 0.5  # How long the end may take to be noted: the process ends within a second
 
 
 async def run_standalone(

@@ -23,8 +23,7 @@ from chatbridge.hub.process.background import Background, Faults
 
 log = logging.getLogger(__name__)
 
-MOST_REMARKS = 10
-"""About agents, in a hub's life: they must not be able to flood a chat."""
+MOST_REMARKS = 10  # About agents, in a hub's life: they must not be able to flood a chat
 MOST_QUEUED_REMARKS = 100
 """For one channel. Far more than `MOST_REMARKS`, so that agents cannot crowd other news out."""
 FIRST_PAUSE_SECONDS = 1.0
@@ -161,8 +160,7 @@ class SupervisedChannel:
     unwatched: str | None
     channel: Channel | None = None
     tried: asyncio.Event = field(default_factory=asyncio.Event)
-    worked: bool = False
-    """Whether it came up since it was last tried."""
+    worked: bool = False  # Whether it came up since it was last tried
     _remarks: deque[Remark] = field(default_factory=deque)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: str | None = None

@@ -83,11 +83,9 @@ class Hub:
     settings: Settings
     waiting_calls: WaitingCalls
     server: Server[Any]
-    tell: Callable[[str], None]
-    """Says something to the owner, once."""
+    tell: Callable[[str], None]  # Says something to the owner, once
     terminals: Terminals
-    modules: tuple[str, ...]
-    """What its channels have to import."""
+    modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
 

@@ -18,8 +18,7 @@ from chatbridge.core.store_port import Store
 
 CHANNEL, KEY = "commands", "projects"
 T = TypeVar("T")
-MOST = 1_000
-"""The newest of them."""
+MOST = 1_000  # The newest of them
 
 
 def stored(value: str | None) -> tuple[str, ...]:
