@@ -11,8 +11,8 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cache, partial
+from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
@@ -93,36 +93,40 @@ def assignments(row: Iterable[str]) -> str:
     return ", ".join(f"{key} = :{key}" for key in row)
 
 
+class _Fields:
+    """How fields of a dataclass are stored: in which columns, and which of them as JSON."""
+
+    def __init__(self, kind: Any, names: tuple[str, ...]) -> None:
+        self.columns: dict[str, tuple[str, str]] = {}  # Each with its field, and the part of that
+        self.json: dict[str, TypeAdapter[Any]] = {}
+        for name, hint in get_type_hints(kind).items():
+            kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+            if names and name not in names:
+                continue
+            if hint in PARTS:
+                self.columns |= {column: (name, part) for part, column in PARTS[hint].items()}
+                continue
+            self.columns[RENAMED.get(name, name)] = name, ""
+            if not all(isinstance(each, type) and issubclass(each, SINGLE) for each in kinds):
+                self.json[name] = adapter(hint)
+        paths = (".".join(filter(None, path)) for path in self.columns.values())
+        self.values = attrgetter(*paths)
+
+
 @cache
-def _stored(kind: Any) -> dict[str, str | dict[str, str] | TypeAdapter[Any]]:
-    """How each field of a dataclass is stored: in its column, in several, or as JSON."""
-    found: dict[str, str | dict[str, str] | TypeAdapter[Any]] = {}
-    for name, hint in get_type_hints(kind).items():
-        kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-        if hint in PARTS:
-            found[name] = PARTS[hint]
-        elif all(isinstance(each, type) and issubclass(each, SINGLE) for each in kinds):
-            found[name] = RENAMED.get(name, name)
-        else:
-            found[name] = adapter(hint)
-    return found
+def _fields(kind: Any, names: tuple[str, ...] = ()) -> _Fields:
+    return _Fields(kind, names)
 
 
 def columns(value: object, *names: str) -> dict[str, Any]:
     """A value as a row: all of its fields, or those that are named."""
-    found: dict[str, Any] = {}
     kind: Any = type(value)
-    stored = _stored(kind)
-    for name in names or stored:
-        part = getattr(value, name)
-        match stored[name]:
-            case dict() as parts:
-                found |= {column: getattr(part, of) for of, column in parts.items()}
-            case str(column):
-                found[column] = part.value if isinstance(part, Enum) else part
-            case written:  # not dump_json: it raises on a lone surrogate, which is replaced later
-                text = json.dumps(written.dump_python(part), ensure_ascii=False)
-                found[name] = None if part is None else text
+    fields = _fields(kind, names)
+    found = dict(zip(fields.columns, fields.values(value), strict=True))
+    for name, written in fields.json.items():
+        if found[name] is not None:
+            # Not dump_json: it raises on a lone surrogate, which the connection replaces.
+            found[name] = json.dumps(written.dump_python(found[name]), ensure_ascii=False)
     return found
 
 
@@ -130,17 +134,16 @@ def make(kind: type[T], row: sqlite3.Row, **given: Any) -> T:
     """Build a value from its columns, and from what is given. SQLite keeps a value of any type in
     any column. :raises ValueError: one of them does not fit."""
     hashable: Any = kind
-    for name, stored in _stored(hashable).items():
-        if name in given:
-            continue
-        match stored:
-            case dict() as parts:
-                given[name] = {of: row[column] for of, column in parts.items()}
-            case str(column):
-                given[name] = row[column]
-            case part:
-                given[name] = part.validate_json(row[name]) if row[name] else None
-    return cast("T", adapter(hashable).validate_python(given))
+    fields, found = _fields(hashable), dict[str, Any]()
+    for column, (name, part) in fields.columns.items():
+        if part:
+            found.setdefault(name, {})[part] = row[column]
+        elif name not in given:
+            found[name] = row[column]
+    for name, written in fields.json.items():
+        if name not in given:
+            found[name] = written.validate_json(found[name]) if found[name] else None
+    return cast("T", adapter(hashable).validate_python({**found, **given}))
 
 
 def ask_row(ask: Ask, *names: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from chatbridge.core.bounds import Slices
+from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
@@ -258,17 +258,12 @@ class SqliteStore:
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
-        asks: list[Ask] = []
-        slices = Slices()
-        for row in await self._reading.rows(sql, parameters):
-            asks += self._unreadable.read(QUESTION, (row,))
-            await slices.pause()
-        return asks
+        rows, read = await self._reading.rows(sql, parameters), self._unreadable.read
+        return [ask async for row in sliced(rows) for ask in read(QUESTION, (row,))]
 
     async def _rows(self, rows: list[sqlite3.Row]) -> list[Row]:
         found: list[Row] = []
-        slices = Slices()
-        for row in rows:
+        async for row in sliced(rows):
             summary = summary_in(row["summary"])
             if summary is None:
                 whole = await self.ask(row["id"])
@@ -277,7 +272,6 @@ class SqliteStore:
                 summary = summary_of(whole)
             kind = Kind(QUESTION.name, QUESTION.key, partial(row_of, summary=summary))
             found += self._unreadable.read(kind, (row,))
-            await slices.pause()
         return found
 
 

@@ -18,7 +18,7 @@ from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.bounds import Slices, off_loop, weight_of
+from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
 from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
@@ -240,12 +240,8 @@ def _object(ask: Ask, short: str) -> Json:
 
 async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
     """`brief`: for a table only."""
-    short, found, slices = short_ids(asks), [], Slices()
-    for ask in asks:
-        shown = _object(ask, short[ask.id])
-        found.append(_cut(shown) if request.given.get("brief") is True else shown)
-        await slices.pause()
-    return {"asks": found}
+    short, shorten = short_ids(asks), _cut if request.given.get("brief") is True else dict
+    return {"asks": [shorten(_object(ask, short[ask.id])) async for ask in sliced(asks)]}
 
 
 def _cut(value: Any) -> Any:

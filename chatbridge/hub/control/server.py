@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chatbridge import __version__, safe_json
-from chatbridge.core.bounds import Slices
+from chatbridge.core.bounds import sliced
 from chatbridge.core.errors import ChatbridgeError, NotPaired
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Health
@@ -143,11 +143,7 @@ async def _encoded(value: object) -> str:
         return f"{{{', '.join(pairs)}}}"
     if not isinstance(value, list):
         return json.dumps(value)
-    texts, slices = [], Slices()
-    for item in value:
-        texts.append(json.dumps(item))
-        await slices.pause()
-    return f"[{', '.join(texts)}]"
+    return f"[{', '.join([json.dumps(item) async for item in sliced(value)])}]"
 
 
 async def status(
