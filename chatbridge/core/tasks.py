@@ -1,10 +1,11 @@
-"""Tasks beside others: a group whose failures are only logged, `race` and `end_tasks`."""
+"""Tasks beside others: how they are ended, raced, and tried again after a failure."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError
@@ -12,6 +13,26 @@ from chatbridge.core.errors import ChatbridgeError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Consecutive failures: exponential pauses, and repeated errors logged once."""
+
+    failures: int = 0
+    until: float = 0.0
+    last_error: str = ""
+
+    def grow(self) -> float:
+        self.failures += 1
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+
+    def is_new(self, error: Exception) -> bool:
+        known, self.last_error = self.last_error, str(error)
+        return self.last_error != known or self.failures == 1
 
 
 class BackgroundTasks:

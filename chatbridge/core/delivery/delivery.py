@@ -25,12 +25,10 @@ from chatbridge.core.errors import (
 from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import Backoff, race
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE_SECONDS = 1.0
-MAX_PAUSE_SECONDS = 60.0
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """Errors that affect the whole surface. Any other error may be due to the ask itself."""
 
@@ -78,23 +76,6 @@ class Unrecorded:
 
     posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
     notices: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Consecutive failures: exponential pauses, and repeated errors logged once."""
-
-    failures: int = 0
-    until: float = 0.0
-    last_error: str = ""
-
-    def grow(self) -> float:
-        self.failures += 1
-        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
-
-    def is_new(self, error: Exception) -> bool:
-        known, self.last_error = self.last_error, str(error)
-        return self.last_error != known or self.failures == 1
 
 
 @dataclass(slots=True, eq=False)
