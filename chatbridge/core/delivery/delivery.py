@@ -35,12 +35,11 @@ SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 
 class Delivery:
     def __init__(self, store: Store, *, clock: Clock) -> None:
-        self.on_notice_tried: Callable[[str], None] = lambda _notice_id: None
-        """Called with the id after a surface has tried to show a notice."""
         self._store = store
         self._clock = clock
         self._queues: list[SurfaceQueue] = []
         self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
+        self._attempt = asyncio.Event()  # Set when a surface has tried to show a notice
 
     def changed(self, ask: Ask) -> None:
         """Queue the new revision of an ask. Returns at once."""
@@ -52,15 +51,20 @@ class Delivery:
         for queue in self._queues:
             queue.add_notice(notice)
 
-    def about_to_show(self, notice_id: str) -> bool:
-        """Whether a working surface still has this notice in its queue."""
-        return any(queue.about_to_show(notice_id) for queue in self._queues)
+    async def tried(self, notice_id: str) -> None:
+        """Return once no working surface has this notice in its queue."""
+        while any(queue.about_to_show(notice_id) for queue in self._queues):
+            await self._attempt.wait()
+
+    def _notice_tried(self) -> None:
+        self._attempt.set()
+        self._attempt = asyncio.Event()
 
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
         surface is ready, it first shows what it has missed."""
         unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
-        tried, limiter = self.on_notice_tried, RateLimiter(surface.pace)
+        tried, limiter = self._notice_tried, RateLimiter(surface.pace)
         queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, tried, limiter)
         self._queues.append(queue)
         try:
@@ -86,7 +90,7 @@ class SurfaceQueue:
     _store: Store
     _clock: Clock
     _unrecorded: Unrecorded
-    _on_notice_tried: Callable[[str], None]
+    _on_notice_tried: Callable[[], None]
     _rate_limiter: RateLimiter
     _pending: FairQueue = field(default_factory=FairQueue)
     _shown_drafts: dict[str, Draft] = field(default_factory=dict)
@@ -129,6 +133,7 @@ class SurfaceQueue:
                 pause = await self._try(ask)
             elif self._notices:
                 pause = await self._try_notice(next(iter(self._notices.values())))
+                self._on_notice_tried()
             elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
                 due_in = min(waiting_until) - self._clock.monotonic()
                 await race(self._work.wait(), self._clock.sleep(due_in))
@@ -200,14 +205,11 @@ class SurfaceQueue:
                 await self._store.write(lambda tx: tx.save_notice_post(notice.id, surface=name))
                 self._unrecorded.notices.discard(notice.id)
         except SURFACE_ERRORS as error:
-            pause = self._pause(f"notice {notice.id} not shown yet", error)
-            self._on_notice_tried(notice.id)
-            return pause
+            return self._pause(f"notice {notice.id} not shown yet", error)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
         self._backoff = Backoff()
-        self._on_notice_tried(notice.id)
         return 0.0
 
     async def _announce(self, notice: Notice) -> bool:

@@ -25,13 +25,9 @@ FOR_EVERY_USER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """`group` is that of a machine's hub; None is a user's own."""
+    """`group` is that of the socket of a machine's hub; None is a user's own."""
 
     group: int | None = None
-
-    @classmethod
-    def of_group_of(cls, path: str) -> Peers:
-        return cls(group=os.stat(path).st_gid)
 
     def admits(self, sock: socket.socket) -> bool:
         uid = sockets.peer_uid(sock)

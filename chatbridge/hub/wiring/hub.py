@@ -123,7 +123,7 @@ async def run_hub(
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
-            peers=Peers.of_group_of(path) if system else Peers(),
+            peers=Peers(os.stat(path).st_gid if system else None),
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
