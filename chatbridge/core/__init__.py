@@ -18,5 +18,5 @@ Modules and sub-packages:
     pairing: codes that allow a person to answer
     login_codes: codes that log a browser in
     stored_json: values stored as JSON text
-    tasks: background tasks and `race`
+    tasks: background tasks, `race`, and pauses after failures
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -83,6 +83,14 @@ class Slices:
         if self.over:
             await asyncio.sleep(0)
             self._since = time.perf_counter()
+
+
+async def sliced(items: Iterable[T]) -> AsyncIterator[T]:
+    """Iterate over many items in slices, between which the event loop runs."""
+    slices = Slices()
+    for item in items:
+        yield item
+        await slices.pause()
 
 
 def _check_size(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-PARTY_LIMIT_FACTOR = 3  # Limit multiplier for all links that share a project, a token or a user
-TOTAL_LIMIT_FACTOR = 30  # Limit multiplier for all links together
-APPROVAL_LIMIT_FACTOR = 2  # Of approvals: open questions must not block them
+PARTY_FACTOR = 3  # Limit multiplier for all links that share a project, a token or a user
+TOTAL_FACTOR = 30  # Limit multiplier for all links together
+APPROVAL_FACTOR = 2  # Of approvals: open questions must not block them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,7 @@ class Transaction(Protocol):
 
     async def save_note(self, note: ChannelState) -> None: ...
 
-    async def drop_note(self, *, channel: str, key: str) -> None: ...
+    async def drop_note(self, channel: str, key: str) -> None: ...
 
     async def add_notice(self, notice: Notice) -> Notice:
         """Store the notice and return it. If its call has one with the same text, return that."""
@@ -149,12 +149,12 @@ class Store(Protocol):
         """Asks whose post on this surface is missing or shows an older revision: open ones, and
         ended ones with a post that ended after `since`."""
 
-    async def post(self, *, ask_id: str, surface: str) -> Post | None: ...
+    async def post(self, ask_id: str, *, surface: str) -> Post | None: ...
 
-    async def post_at(self, *, surface: str, handle: str) -> Post | None:
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
         """The post that this handle belongs or belonged to."""
 
-    async def note(self, *, channel: str, key: str) -> ChannelState | None: ...
+    async def note(self, channel: str, key: str) -> ChannelState | None: ...
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

@@ -1,10 +1,11 @@
-"""Fire-and-forget tasks that are cancelled with their channel, and `race`."""
+"""Tasks beside others: how they are ended, raced, and tried again after a failure."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from chatbridge.core.errors import ChatbridgeError
@@ -12,6 +13,26 @@ from chatbridge.core.errors import ChatbridgeError
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+FIRST_PAUSE_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
+
+
+@dataclass(slots=True)
+class Backoff:
+    """Consecutive failures: exponential pauses, and repeated errors logged once."""
+
+    failures: int = 0
+    until: float = 0.0
+    last_error: str = ""
+
+    def grow(self) -> float:
+        self.failures += 1
+        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
+
+    def is_new(self, error: Exception) -> bool:
+        known, self.last_error = self.last_error, str(error)
+        return self.last_error != known or self.failures == 1
 
 
 class BackgroundTasks:
@@ -27,10 +48,7 @@ class BackgroundTasks:
         task.add_done_callback(self._tasks.discard)
 
     async def end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(self._tasks)
 
     async def _guarded(self, work: Coroutine[Any, Any, object]) -> None:
         try:
@@ -41,13 +59,18 @@ class BackgroundTasks:
             log.exception("%s: something beside failed", self._service)
 
 
-async def race(work: Coroutine[Any, Any, T], ends: Awaitable[object]) -> T | None:
-    """Return the result of `work`, or None if `ends` returned first."""
+async def race(work: Awaitable[T], ends: Awaitable[object]) -> T | None:
+    """Return the result of `work`, or None if `ends` returned first. The other one is cancelled."""
     working, ending = asyncio.ensure_future(work), asyncio.ensure_future(ends)
     try:
         await asyncio.wait({working, ending}, return_when=asyncio.FIRST_COMPLETED)
         return working.result() if working.done() else None
     finally:
-        working.cancel()
-        ending.cancel()
-        await asyncio.gather(working, ending, return_exceptions=True)
+        await end_tasks((working, ending))
+
+
+async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
+    ending = list(tasks)
+    for task in ending:
+        task.cancel()
+    await asyncio.gather(*ending, return_exceptions=True)

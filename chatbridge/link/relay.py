@@ -29,27 +29,27 @@ _TOO_LONG = (
 class Request:
     """A request of the client without a response."""
 
-    __slots__ = ("id", "line", "message", "method", "received_at", "token")
+    __slots__ = ("id", "key", "line", "message", "method", "received_at", "token")
 
     def __init__(self, message: Json, line: bytes, *, received_at: float) -> None:
         self.message, self.line, self.received_at = message, line, received_at
         self.method = message["method"]
         self.id = message["id"]
+        self.key = _key(self.id)
         self.token = _key(member(message.get("params"), "_meta", "progressToken"))
 
 
 class Outbox:
-    """A queue of lines for the client. A line with a key is an answer whose delivery is
+    """A queue of lines for the client, each with the request that it answers if its delivery is
     confirmed."""
 
     def __init__(self) -> None:
-        self._lines: deque[tuple[bytes, str | None, object]] = deque()
-        """Each with its key and the id of its request."""
+        self._lines: deque[tuple[bytes, Request | None]] = deque()
         self._sent = 0
         self.size = 0
 
-    def put(self, line: bytes, *, key: str | None = None, request_id: object = None) -> None:
-        self._lines.append((line + b"\n", key, request_id))
+    def put(self, line: bytes, *, confirmed: Request | None = None) -> None:
+        self._lines.append((line + b"\n", confirmed))
         self.size += len(line) + 1
 
     def chunk(self) -> bytes:
@@ -57,29 +57,29 @@ class Outbox:
         line = self._lines[0][0] if self._lines else b""
         return line[self._sent : self._sent + MAX_CHUNK_BYTES]
 
-    def written(self, count: int) -> tuple[str | None, object]:
-        """Remove written bytes. Return key and id of the answer that this completed, if any."""
+    def written(self, count: int) -> Request | None:
+        """Remove written bytes. Return the request whose answer this completed, if any."""
         self._sent += count
         self.size -= count
-        data, key, request_id = self._lines[0]
+        data, request = self._lines[0]
         if self._sent < len(data):
-            return None, None
+            return None
         self._lines.popleft()
         self._sent = 0
-        return key, request_id
+        return request
 
-    def answers(self) -> list[object]:
-        """The ids of the answers that are not completely written."""
-        return [request_id for _, key, request_id in self._lines if key is not None]
+    def answered(self) -> list[object]:
+        """The ids of the requests whose answers are not completely written."""
+        return [request.id for _, request in self._lines if request is not None]
 
     def withdraw(self, key: str) -> None:
         """Remove an answer that nobody waits for. A half-written one is completed without
         confirmation."""
-        for i, (data, of, _) in enumerate(self._lines):
-            if of != key:
+        for i, (data, request) in enumerate(self._lines):
+            if request is None or request.key != key:
                 continue
             if i == 0 and self._sent:
-                self._lines[0] = data, None, None
+                self._lines[0] = data, None
             else:
                 del self._lines[i]
                 self.size -= len(data)
@@ -136,7 +136,7 @@ class Relay:
         if self._log_level is not None:
             self._send({"chatbridge": "level", "level": self._log_level})
         if self._initialize is not None:
-            self._ignored_response = _key(self._initialize.id)
+            self._ignored_response = self._initialize.key
             self._send_line(self._initialize.line)
             if self._initialized is not None:
                 self._send_line(self._initialized)
@@ -151,7 +151,7 @@ class Relay:
             self._send_line(line)
         self._replies = [reply for reply in self._replies if reply[0] in self.requests]
         if self.generation > 1 and not self._shared:
-            pending = self.to_client.answers()
+            pending = self.to_client.answered()
             self._send({"chatbridge": "resumed", **({"pending": pending} if pending else {})})
 
     def hub_lost(self) -> None:
@@ -194,12 +194,12 @@ class Relay:
             self._notification_from_client(message, line)
 
     def _request_from_client(self, request: Request) -> None:
-        key = _key(request.id)
-        if key in self.requests:
+        if request.key in self.requests:
             # Not under its own id, which would end the first request.
-            self._reject(None, _INVALID_REQUEST, f"a request with the id {key} is still open")
+            problem = f"a request with the id {request.key} is still open"
+            self._reject(None, _INVALID_REQUEST, problem)
             return
-        self.requests[key] = request
+        self.requests[request.key] = request
         self._send_line(request.line)
 
     def _notification_from_client(self, message: Json, line: bytes) -> None:
@@ -291,7 +291,7 @@ class Relay:
 
     def answer(self, request: Request, response: Json) -> None:
         """Answer a request without the hub. Its delivery is not reported to the hub."""
-        self._remove_request(_key(request.id))
+        self._remove_request(request.key)
         self._send_response(request, response, _dump(response), confirm=False)
 
     def tools_changed(self) -> None:
@@ -301,10 +301,10 @@ class Relay:
 
     def written(self, count: int) -> None:
         """Record that `count` bytes of `to_client` reached the client."""
-        key, request_id = self.to_client.written(count)
-        if key is not None:
-            self._unacknowledged[key] = request_id
-            self._send({"chatbridge": "delivered", "request": request_id})
+        request = self.to_client.written(count)
+        if request is not None:
+            self._unacknowledged[request.key] = request.id
+            self._send({"chatbridge": "delivered", "request": request.id})
 
     def _send_response(
         self, request: Request, message: Json, line: bytes, *, confirm: bool
@@ -313,7 +313,7 @@ class Relay:
             self._initialize = request
         elif request.method == "logging/setLevel" and "result" in message:
             self._log_level = member(request.message.get("params"), "level")
-        self.to_client.put(line, key=_key(request.id) if confirm else None, request_id=request.id)
+        self.to_client.put(line, confirmed=request if confirm else None)
 
     def _remove_request(self, key: str) -> Request | None:
         request = self.requests.pop(key, None)

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import CallName
-from chatbridge.core.operation import Operation, Plan, Result, Stage
+from chatbridge.core.operation import Operation, Stage
 from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import (
-    UnreadableRows,
-    agent_of,
-    agent_row,
-    as_json,
-    assignments,
-    attributes,
-    call_name_of,
-    insert,
-    make,
-    row_name,
-    texts,
-)
+from chatbridge.store.rows import COMMAND, UnreadableRows, assignments, columns, insert, texts
 from chatbridge.store.transaction import SqliteTransaction
 from chatbridge.store.writer import Writer
 
@@ -59,7 +45,7 @@ _OLD = """
 _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class SqliteOperations:
     reading: Connection
     writer: Writer
@@ -70,10 +56,10 @@ class SqliteOperations:
 
         async def work(tx: SqliteTransaction) -> Operation:
             if rows := await tx.rows(_UNDELIVERED, row):
-                known = self.unreadable.first("command", rows, operation_of)
+                known = self.unreadable.first(COMMAND, rows)
                 if known is None:  # it may have run: it is not run a second time
                     raise StoreError(
-                        f"the command {row_name('command', rows[0])} was begun by another version "
+                        f"the command {COMMAND.name_of(rows[0])} was begun by another version "
                         "of chatbridge, and this one cannot read how it is. Install that version "
                         "again"
                     )
@@ -93,7 +79,7 @@ class SqliteOperations:
 
     async def get(self, operation_id: str) -> Operation | None:
         rows = await self.reading.rows(_GET, (operation_id,))
-        return self.unreadable.first("command", rows, operation_of)
+        return self.unreadable.first(COMMAND, rows)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
         given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
@@ -107,7 +93,7 @@ class SqliteOperations:
 
     async def _all(self, sql: str, parameters: Parameters = ()) -> list[Operation]:
         rows = await self.reading.rows(sql, parameters)
-        return self.unreadable.read("command", rows, operation_of)
+        return self.unreadable.read(COMMAND, rows)
 
     async def granted(self, *, link: str, grant: str) -> bool:
         return bool(await self.reading.rows(_GRANTED, (link, grant)))
@@ -125,30 +111,4 @@ class SqliteOperations:
 
 
 def _row(operation: Operation) -> dict[str, Any]:
-    return {
-        **agent_row(operation),
-        **attributes(operation, "tool", "title", "created_at", "approved", "ask_id", "delivered"),
-        **attributes(operation, "started_at", "ended_at"),
-        "link": operation.call.link,
-        "request": operation.call.request,
-        "group_name": operation.group,
-        "plan": as_json(Plan, operation.plan),
-        "synchronous": operation.plan.synchronous,
-        "grant_key": operation.grant,
-        "stage": operation.stage.value,
-        "result": as_json(Result, operation.result),
-    }
-
-
-def operation_of(row: sqlite3.Row) -> Operation:
-    """:raises ValueError: :raises TypeError: it is not as this version writes it."""
-    return make(
-        Operation,
-        row,
-        **agent_of(row),
-        call=call_name_of(row),
-        group=row["group_name"],
-        plan=json.loads(row["plan"]),
-        grant=row["grant_key"],
-        result=json.loads(row["result"]),
-    )
+    return {**columns(operation), "synchronous": operation.plan.synchronous}

@@ -10,9 +10,11 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cache
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -20,16 +22,15 @@ from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdic
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.model import (
+    Agent,
     Answer,
     Ask,
     Call,
+    CallName,
     ChannelState,
-    Draft,
     Notice,
-    OperationEnd,
-    Outcome,
     Post,
-    Question,
+    Project,
     Status,
     View,
 )
@@ -44,10 +45,25 @@ MAX_ANSWERS, MAX_VALUES = 3, 5  # How many answers, and how many values of each,
 
 T = TypeVar("T")
 
-_TIMES = ("deadline", "settled_at", "delivered_at")
-_CALL_TIMES = ("ended_at", "delivered_at", "counts_until")
-_QUESTIONS = tuple[Question, ...]
-_QUESTION_IDS = tuple[str, ...]
+PARTS: dict[type, dict[str, str]] = {
+    Project: {"key": "project", "name": "project_name", "label": "project_label"},
+    Agent: {"client": "client", "name": "agent_name"},
+    CallName: {"link": "link", "request": "request"},
+}
+"""Values that are stored with a column for each of their fields."""
+RENAMED = {
+    "orphaned_since": "alone_since",
+    "orphaned": "alone",
+    "group": "group_name",
+    "grant": "grant_key",
+}
+"""Fields whose column has another name."""
+SINGLE = (str, int, float, NoneType)  # What has a column as it is. Everything else is JSON.
+STATE = (
+    "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
+    "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late",
+)  # fmt: skip
+"""What a change of an ask can touch."""
 
 
 @cache
@@ -61,89 +77,86 @@ def insert(table: str, row: Mapping[str, Any]) -> str:
     return f"INSERT INTO {table} ({', '.join(row)}) VALUES ({values})"  # noqa: S608 - our names
 
 
+def insert_of_ask(table: str, row: Iterable[str], *, key: tuple[str, ...]) -> str:
+    """The statement that adds a row of an ask, or replaces the one with the same key."""
+    names = [name for name in row if name != "ask_id"]
+    values = ", ".join(f":{name}" for name in names)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in ("ask", *names) if name not in key)
+    return (
+        f"INSERT INTO {table} (ask, {', '.join(names)}) "  # noqa: S608 - our names
+        f"SELECT seq, {values} FROM asks WHERE id = :ask_id "
+        f"ON CONFLICT ({', '.join(key)}) DO UPDATE SET {changes}"
+    )
+
+
 def assignments(row: Iterable[str]) -> str:
     return ", ".join(f"{key} = :{key}" for key in row)
 
 
-def ask_row(ask: Ask) -> dict[str, Any]:
-    return {
-        **agent_row(ask),
-        **attributes(ask, "fingerprint", "created_at", "tool", "dialect", "title"),
-        "questions": as_json(_QUESTIONS, ask.questions),
-        **state_row(ask),
-    }
+class _Fields:
+    """How fields of a dataclass are stored: in which columns, and which of them as JSON."""
+
+    def __init__(self, kind: Any, names: tuple[str, ...]) -> None:
+        self.columns: dict[str, tuple[str, str]] = {}  # Each with its field, and the part of that
+        self.json: dict[str, TypeAdapter[Any]] = {}
+        for name, hint in get_type_hints(kind).items():
+            kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+            if names and name not in names:
+                continue
+            if hint in PARTS:
+                self.columns |= {column: (name, part) for part, column in PARTS[hint].items()}
+                continue
+            self.columns[RENAMED.get(name, name)] = name, ""
+            if not all(isinstance(each, type) and issubclass(each, SINGLE) for each in kinds):
+                self.json[name] = adapter(hint)
+        paths = (".".join(filter(None, path)) for path in self.columns.values())
+        self.values = attrgetter(*paths)
 
 
-def state_row(ask: Ask) -> dict[str, Any]:
-    """What a change can touch."""
-    return {
-        **attributes(ask, "revision", *_TIMES, "kept", "kept_until", "discarded"),
-        "status": ask.status.value,
-        "alone_since": ask.orphaned_since,
-        "alone": ask.orphaned,
-        "words": _words(ask),
-        "summary": adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode(),
-        "draft": as_json(Draft, ask.draft),
-        "outcome": ask.outcome and as_json(Outcome, ask.outcome),
-        "late": ask.late and as_json(Outcome, ask.late),
-    }
+@cache
+def _fields(kind: Any, names: tuple[str, ...] = ()) -> _Fields:
+    return _Fields(kind, names)
+
+
+def columns(value: object, *names: str) -> dict[str, Any]:
+    """A value as a row: all of its fields, or those that are named."""
+    kind: Any = type(value)
+    fields = _fields(kind, names)
+    found = dict(zip(fields.columns, fields.values(value), strict=True))
+    for name, written in fields.json.items():
+        if found[name] is not None:
+            # Not dump_json: it raises on a lone surrogate, which the connection replaces.
+            found[name] = json.dumps(written.dump_python(found[name]), ensure_ascii=False)
+    return found
+
+
+def make(kind: type[T], row: sqlite3.Row, **given: Any) -> T:
+    """Build a value from its columns, and from what is given. SQLite keeps a value of any type in
+    any column. :raises ValueError: one of them does not fit."""
+    hashable: Any = kind
+    fields, found = _fields(hashable), dict[str, Any]()
+    for column, (name, part) in fields.columns.items():
+        if part:
+            found.setdefault(name, {})[part] = row[column]
+        elif name not in given:
+            found[name] = row[column]
+    for name, written in fields.json.items():
+        if name not in given:
+            found[name] = written.validate_json(found[name]) if found[name] else None
+    return cast("T", adapter(hashable).validate_python({**found, **given}))
+
+
+def ask_row(ask: Ask, *names: str) -> dict[str, Any]:
+    """All of its columns, or those of these fields, and what is looked up of it."""
+    summary = adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode()
+    return {**columns(ask, *names), "words": _words(ask), "summary": summary}
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
     """:raises ValueError: it is not as this version writes it."""
-    ask = make(
-        Ask,
-        row,
-        **agent_of(row),
-        questions=adapter(_QUESTIONS).validate_json(row["questions"]),
-        draft=adapter(Draft).validate_json(row["draft"]),
-        outcome=optional_json(Outcome, row["outcome"]),
-        late=optional_json(Outcome, row["late"]),
-        orphaned_since=row["alone_since"],
-        orphaned=row["alone"],
-    )
+    ask = make(Ask, row)
     _check_parts(ask)
     return ask
-
-
-def make(kind: type[T], row: sqlite3.Row, **parts: Any) -> T:
-    """Build a value from the columns that are called as its fields, and from these parts. SQLite
-    keeps a value of any type in any column. :raises ValueError: one of them does not fit."""
-    hashable: Any = kind
-    columns = {name: row[name] for name in _field_names(hashable) if name not in parts}
-    return cast("T", adapter(hashable).validate_python({**columns, **parts}))
-
-
-@cache
-def _field_names(kind: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind))
-
-
-def attributes(value: object, *names: str) -> dict[str, Any]:
-    """Those that are columns of the same name."""
-    return {name: getattr(value, name) for name in names}
-
-
-def agent_row(of: Ask | Notice | Operation) -> dict[str, Any]:
-    """What every row has that an agent caused."""
-    return {
-        "id": of.id,
-        "project": of.project.key,
-        "project_name": of.project.name,
-        "project_label": of.project.label,
-        "client": of.agent.client,
-        "agent_name": of.agent.name,
-    }
-
-
-def agent_of(row: sqlite3.Row) -> dict[str, Any]:
-    """`agent_row` backwards, but for the id."""
-    names = {"key": row["project"], "name": row["project_name"], "label": row["project_label"]}
-    return {"project": names, "agent": {"client": row["client"], "name": row["agent_name"]}}
-
-
-def call_name_of(row: sqlite3.Row) -> dict[str, Any]:
-    return {"link": row["link"], "request": row["request"]}
 
 
 def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
@@ -253,42 +266,7 @@ def _cut(answer: Answer) -> Answer:
 
 
 def row_of(row: sqlite3.Row, summary: Summary) -> Row:
-    parts = agent_of(row)
-    return make(Row, row, **parts, late=row["is_late"], orphaned=row["alone"], summary=summary)
-
-
-def call_row(call: Call) -> dict[str, Any]:
-    return {
-        "link": call.name.link,
-        "request": call.name.request,
-        "question_ids": json.dumps(call.question_ids, ensure_ascii=False),
-        **attributes(call, "ask_id", "started_at", *_CALL_TIMES, "ticket", "late"),
-    }
-
-
-def call_of(row: sqlite3.Row) -> Call:
-    question_ids = adapter(_QUESTION_IDS).validate_json(row["question_ids"])
-    return make(Call, row, name=call_name_of(row), question_ids=question_ids)
-
-
-def notice_row(notice: Notice) -> dict[str, Any]:
-    return {
-        **agent_row(notice),
-        "link": notice.call.link,
-        "request": notice.call.request,
-        **attributes(notice, "title", "message", "at"),
-        "level": notice.level.value,
-        "operation": notice.operation and as_json(OperationEnd, notice.operation),
-    }
-
-
-def notice_of(row: sqlite3.Row) -> Notice:
-    operation = optional_json(OperationEnd, row["operation"])
-    return make(Notice, row, **agent_of(row), call=call_name_of(row), operation=operation)
-
-
-def post_of(row: sqlite3.Row) -> Post:
-    return make(Post, row)
+    return make(Row, row, late=row["is_late"], summary=summary)
 
 
 def note_of(row: sqlite3.Row) -> ChannelState:
@@ -297,46 +275,38 @@ def note_of(row: sqlite3.Row) -> ChannelState:
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
-def folded(text: str) -> str:
-    """SQLite ignores case in ASCII only, so both sides of a search are folded here."""
-    return text.casefold()
-
-
 def _words(ask: Ask) -> str:
+    """Folded, as what is searched for: SQLite ignores case in ASCII only."""
     words = [ask.title, *(question.text for question in ask.questions)]
     for outcome in (ask.outcome, ask.late):
         if outcome is not None:
             words.append(outcome.reason)
             for answer in outcome.answers:
                 words += (*answer.values, answer.custom_text)
-    return folded("\n".join(word for word in words if word))
+    return "\n".join(word for word in words if word).casefold()
 
 
-def as_json(kind: Any, value: object) -> str:
-    # Not dump_json: it raises on a lone surrogate, which the connection replaces.
-    return json.dumps(adapter(kind).dump_python(value), ensure_ascii=False)
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """A kind of rows: what one is called, the columns that identify it, and how it is read."""
+
+    name: str
+    key: tuple[str, ...]
+    read: Callable[[sqlite3.Row], T]
+
+    def name_of(self, row: sqlite3.Row) -> str:
+        parts = [row[part] for part in self.key]
+        return " ".join(part if isinstance(part, str) else "?" for part in parts)
 
 
-def optional_json(kind: Any, text: str | None) -> Any:
-    """None where there is no text. :raises ValueError:"""
-    return adapter(kind).validate_json(text) if text else None
-
+QUESTION = Kind("question", ("id",), ask_of)
+CALL = Kind("call", ("link", "request"), partial(make, Call))
+POST = Kind("post", ("ask_id", "surface"), partial(make, Post))
+NOTICE = Kind("notice", ("id",), partial(make, Notice))
+COMMAND = Kind("command", ("id",), partial(make, Operation))
 
 LISTED = 1_000
-NAMES = {
-    "question": ("id",),
-    "call": ("link", "request"),
-    "post": ("ask_id", "surface"),
-    "notice": ("id",),
-    "command": ("id",),
-}
-"""Columns that identify a row of each kind."""
 UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)  # Raised by unreadable rows
-
-
-def row_name(kind: str, row: sqlite3.Row) -> str:
-    parts = [row[part] for part in NAMES[kind]]
-    return " ".join(part if isinstance(part, str) else "?" for part in parts)
 
 
 class UnreadableRows:
@@ -358,31 +328,27 @@ class UnreadableRows:
         """The `seq` of each open ask among them, as JSON."""
         return json.dumps(list(self._open_asks))
 
-    def read(
-        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
-    ) -> list[T]:
+    def read(self, kind: Kind[T], rows: Iterable[sqlite3.Row]) -> list[T]:
         """Those that can be read."""
         found = []
         for row in rows:
             try:
-                found.append(make(row))
+                found.append(kind.read(row))
             except UNREADABLE as error:
                 self._add(kind, row, error)
         return found
 
-    def first(
-        self, kind: str, rows: Iterable[sqlite3.Row], make: Callable[[sqlite3.Row], T]
-    ) -> T | None:
+    def first(self, kind: Kind[T], rows: Iterable[sqlite3.Row]) -> T | None:
         """The first that can be read; the rest is not looked at."""
-        return next((each for row in rows for each in self.read(kind, (row,), make)), None)
+        return next((each for row in rows for each in self.read(kind, (row,))), None)
 
-    def _add(self, kind: str, row: sqlite3.Row, error: Exception) -> None:
-        if kind == "question" and row["status"] == "open":
+    def _add(self, kind: Kind[Any], row: sqlite3.Row, error: Exception) -> None:
+        if kind.name == "question" and row["status"] == "open":
             self._open_asks.add(row["seq"])
-        name = row_name(kind, row)
-        if (kind, name) in self._known or len(self._known) >= LISTED:
+        known = kind.name, kind.name_of(row)
+        if known in self._known or len(self._known) >= LISTED:
             return
-        self._known[kind, name] = None
+        self._known[known] = None
         # Only the error's kind: its text would quote what the row holds.
         why = type(error).__name__
-        log.error("%s %s cannot be read by this version and is set aside (%s)", kind, name, why)
+        log.error("%s %s cannot be read by this version and is set aside (%s)", *known, why)

@@ -9,28 +9,27 @@ from __future__ import annotations
 import math
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from chatbridge.core.bounds import Slices
+from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
-from chatbridge.core.store_port import Transaction
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
+    NOTICE,
+    POST,
+    QUESTION,
     ROW_COLUMNS,
+    Kind,
     UnreadableRows,
-    ask_of,
-    folded,
     note_of,
-    notice_of,
-    post_of,
     row_of,
     summary_in,
     summary_of,
@@ -39,7 +38,7 @@ from chatbridge.store.rows import (
 from chatbridge.store.transaction import (
     ASK,
     COUNT_OPEN_ASKS,
-    POST,
+    POST_OF,
     READABLE,
     REMOVE_ENDED,
     REMOVE_NOTICES,
@@ -122,9 +121,8 @@ class SqliteStore:
         self._unreadable = UnreadableRows()
         self.file = DatabaseFile(writing.path)
         self._writer = Writer(writing, self._cache, self._unreadable, self.file)
-        self.operations = SqliteOperations(
-            reading=reading, writer=self._writer, unreadable=self._unreadable
-        )
+        self.write = self._writer.run
+        self.operations = SqliteOperations(reading, self._writer, self._unreadable)
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
@@ -168,20 +166,12 @@ class SqliteStore:
     def look(self) -> None:
         self.file.is_there()
 
-    async def write(
-        self,
-        work: Callable[[Transaction], Awaitable[T]],
-        *,
-        then: Callable[[T], None] | None = None,
-    ) -> T:
-        return await self._writer.run(work, then)
-
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()
         if known := self._cache.asks.get(ask_id):
             return known
         rows = await self._reading.rows(ASK, (ask_id,))
-        return self._unreadable.first("question", rows, ask_of)
+        return self._unreadable.first(QUESTION, rows)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
         return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
@@ -197,16 +187,16 @@ class SqliteStore:
         return Rows(tuple(rows), total)
 
     async def history(self, *, limit: int, search: str | None = None) -> Sequence[Ask]:
-        return await self._asks(HISTORY, {"limit": limit, "search": search and folded(search)})
+        return await self._asks(HISTORY, {"limit": limit, "search": search and search.casefold()})
 
     async def past_rows(
         self, *, limit: int, before: Past | None = None, search: str | None = None
     ) -> Sequence[Row]:
         at, seq = before or (math.inf, 0)
+        wanted = {"limit": limit, "search": search and search.casefold()}
         found: list[Row] = []
         while len(found) < limit:  # a page that is not full would be taken for the last one
-            page = {"limit": limit, "at": at, "seq": seq, "search": search and folded(search)}
-            rows = await self._reading.rows(PAST_ROWS, page)
+            rows = await self._reading.rows(PAST_ROWS, {**wanted, "at": at, "seq": seq})
             found += await self._rows(rows)
             if len(rows) < limit:
                 break
@@ -226,12 +216,12 @@ class SqliteStore:
 
     async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
         rows = await self._reading.rows(NOTICES, (since, limit))
-        return self._unreadable.read("notice", rows, notice_of)
+        return self._unreadable.read(NOTICE, rows)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}
         rows = await self._reading.rows(NOTICES_BEHIND, behind)
-        return self._unreadable.read("notice", rows, notice_of)
+        return self._unreadable.read(NOTICE, rows)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
@@ -242,18 +232,18 @@ class SqliteStore:
     async def behind(self, *, surface: str, since: float) -> Sequence[Ask]:
         return await self._asks(BEHIND, {"surface": surface, "since": since})
 
-    async def post(self, *, ask_id: str, surface: str) -> Post | None:
+    async def post(self, ask_id: str, *, surface: str) -> Post | None:
         self._reading.check_open()
         if (known := self._cache.posts.get(ask_id)) is not None:
             return known.get(surface)
-        rows = await self._reading.rows(POST, (ask_id, surface))
-        return self._unreadable.first("post", rows, post_of)
+        rows = await self._reading.rows(POST_OF, (ask_id, surface))
+        return self._unreadable.first(POST, rows)
 
-    async def post_at(self, *, surface: str, handle: str) -> Post | None:
+    async def post_at(self, handle: str, *, surface: str) -> Post | None:
         rows = await self._reading.rows(POST_AT, (surface, handle))
-        return self._unreadable.first("post", rows, post_of)
+        return self._unreadable.first(POST, rows)
 
-    async def note(self, *, channel: str, key: str) -> ChannelState | None:
+    async def note(self, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
         return note_of(rows[0]) if rows else None
 
@@ -268,25 +258,20 @@ class SqliteStore:
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:
-        asks: list[Ask] = []
-        slices = Slices()
-        for row in await self._reading.rows(sql, parameters):
-            asks += self._unreadable.read("question", (row,), ask_of)
-            await slices.pause()
-        return asks
+        rows, read = await self._reading.rows(sql, parameters), self._unreadable.read
+        return [ask async for row in sliced(rows) for ask in read(QUESTION, (row,))]
 
     async def _rows(self, rows: list[sqlite3.Row]) -> list[Row]:
         found: list[Row] = []
-        slices = Slices()
-        for row in rows:
+        async for row in sliced(rows):
             summary = summary_in(row["summary"])
             if summary is None:
                 whole = await self.ask(row["id"])
                 if whole is None:  # swept meanwhile, or set aside
                     continue
                 summary = summary_of(whole)
-            found += self._unreadable.read("question", (row,), partial(row_of, summary=summary))
-            await slices.pause()
+            kind = Kind(QUESTION.name, QUESTION.key, partial(row_of, summary=summary))
+            found += self._unreadable.read(kind, (row,))
         return found
 
 

@@ -17,17 +17,17 @@ from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.rows import (
+    CALL,
+    NOTICE,
+    POST,
+    QUESTION,
+    STATE,
     UnreadableRows,
-    ask_of,
     ask_row,
     assignments,
-    call_of,
-    call_row,
+    columns,
     insert,
-    notice_of,
-    notice_row,
-    post_of,
-    state_row,
+    insert_of_ask,
     texts,
 )
 
@@ -76,7 +76,7 @@ OPEN_ASKS_OF = """
     AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
 """
 _CALLS = "calls.*, asks.id AS ask_id FROM calls JOIN asks ON asks.seq = calls.ask"
-CALL = f"SELECT {_CALLS} WHERE calls.link = ? AND calls.request = ?"
+CALL_NAMED = f"SELECT {_CALLS} WHERE calls.link = ? AND calls.request = ?"
 LIVE_CALLS = f"SELECT {_CALLS} WHERE asks.id = ? AND calls.ended_at IS NULL ORDER BY started_at"
 NEWEST_CALL = f"""
     SELECT {_CALLS} WHERE asks.id = ? AND calls.link = ?
@@ -90,26 +90,9 @@ LIVE_CALLS_OF = f"""
     ORDER BY calls.started_at, calls.rowid
 """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
-_SAVE_CALL = """
-    INSERT INTO calls
-    (link, request, ask, question_ids, started_at, ended_at, delivered_at, ticket, late,
-     counts_until)
-    SELECT :link, :request, seq, :question_ids, :started_at, :ended_at, :delivered_at, :ticket,
-           :late, :counts_until FROM asks WHERE id = :ask_id
-    ON CONFLICT (link, request) DO UPDATE SET
-        ask = excluded.ask, question_ids = excluded.question_ids,
-        started_at = excluded.started_at, ended_at = excluded.ended_at,
-        delivered_at = excluded.delivered_at, ticket = excluded.ticket, late = excluded.late,
-        counts_until = excluded.counts_until
-"""
-POST = """
+POST_OF = """
     SELECT posts.*, asks.id AS ask_id FROM posts JOIN asks ON asks.seq = posts.ask
     WHERE asks.id = ? AND posts.surface = ?
-"""
-_SAVE_POST = """
-    INSERT INTO posts (ask, surface, place, revision)
-    SELECT seq, ?, ?, ? FROM asks WHERE id = ?
-    ON CONFLICT (ask, surface) DO UPDATE SET place = excluded.place, revision = excluded.revision
 """
 _SAVE_HANDLE = """
     INSERT INTO handles (surface, handle, ask) SELECT ?, ?, seq FROM asks WHERE id = ?
@@ -200,7 +183,7 @@ class SqliteTransaction:
         self.changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
-        row = state_row(ask)
+        row = ask_row(ask, *STATE)
         saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
             self.changes.asks[ask.id] = self._to_keep(ask)
@@ -227,42 +210,44 @@ class SqliteTransaction:
         return int(count)
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:
-        return self.unreadable.read("question", await self.rows(OPEN_ASKS_OF, (link,)), ask_of)
+        return self.unreadable.read(QUESTION, await self.rows(OPEN_ASKS_OF, (link,)))
 
     async def call(self, name: CallName) -> Call | None:
         with self._checked():
             known = ChainMap(self.changes.calls, self.committed.calls).get(name)
         if known:
             return known
-        rows = await self.rows(CALL, (name.link, name.request))
-        return self.unreadable.first("call", rows, call_of)
+        rows = await self.rows(CALL_NAMED, (name.link, name.request))
+        return self.unreadable.first(CALL, rows)
 
     async def save_call(self, call: Call) -> None:
-        if not await self.change(_SAVE_CALL, call_row(call)):
+        row = columns(call)
+        if not await self.change(insert_of_ask("calls", row, key=("link", "request")), row):
             raise UnknownAsk(call.ask_id)
         self.changes.calls[call.name] = self._as_stored(call)
 
     async def live_calls(self, ask_id: str) -> Sequence[Call]:
-        return self.unreadable.read("call", await self.rows(LIVE_CALLS, (ask_id,)), call_of)
+        return self.unreadable.read(CALL, await self.rows(LIVE_CALLS, (ask_id,)))
 
     async def newest_call(self, ask_id: str, *, link: str) -> Call | None:
         rows = await self.rows(NEWEST_CALL, (ask_id, link))
-        return self.unreadable.first("call", rows, call_of)
+        return self.unreadable.first(CALL, rows)
 
     async def live_calls_of(self, link: str, *, fingerprint: str | None = None) -> Sequence[Call]:
         of = {"link": link, "fingerprint": fingerprint}
-        return self.unreadable.read("call", await self.rows(LIVE_CALLS_OF, of), call_of)
+        return self.unreadable.read(CALL, await self.rows(LIVE_CALLS_OF, of))
 
     async def live_links(self) -> Sequence[str]:
         return texts(await self.rows(LIVE_LINKS))
 
     async def post(self, *, ask_id: str, surface: str) -> Post | None:
-        rows = await self.rows(POST, (ask_id, surface))
-        return self.unreadable.first("post", rows, post_of)
+        rows = await self.rows(POST_OF, (ask_id, surface))
+        return self.unreadable.first(POST, rows)
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
-        await self.change(_SAVE_POST, (post.surface, post.place, post.revision, post.ask_id))
+        row = columns(post)
+        await self.change(insert_of_ask("posts", row, key=("ask", "surface")), row)
         for handle in handles:
             await self.change(_SAVE_HANDLE, (post.surface, handle, post.ask_id))
         known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
@@ -272,14 +257,14 @@ class SqliteTransaction:
     async def save_note(self, note: ChannelState) -> None:
         await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
 
-    async def drop_note(self, *, channel: str, key: str) -> None:
+    async def drop_note(self, channel: str, key: str) -> None:
         await self.change(_DROP_NOTE, (channel, key))
 
     async def add_notice(self, notice: Notice) -> Notice:
-        row = notice_row(notice)
+        row = columns(notice)
         await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
         known = await self.rows(_NOTICE_OF, row)
-        return self.unreadable.first("notice", known, notice_of) or notice
+        return self.unreadable.first(NOTICE, known) or notice
 
     async def count_notices(
         self, *, link: str | None = None, party: str | None = None, since: float, until: float
@@ -314,7 +299,7 @@ class SqliteTransaction:
             raise
 
     def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
-        return self.unreadable.first("question", rows, ask_of)
+        return self.unreadable.first(QUESTION, rows)
 
     def _to_keep(self, ask: Ask) -> Ask | None:
         return self._as_stored(ask) if weight_of(ask) <= MAX_CACHED_CHARACTERS else None

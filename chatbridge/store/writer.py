@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -54,17 +54,17 @@ class _Spoiled(Exception):
         self.error = error
 
 
+@dataclass(eq=False)
 class Writer:
-    def __init__(
-        self, connection: Connection, cache: Cache, unreadable: UnreadableRows, file: DatabaseFile
-    ) -> None:
-        self._file = file
-        self._connection = connection
-        self._cache = cache
-        self._unreadable = unreadable
-        self._queue: list[_Job[Any]] = []
-        self._wake = asyncio.Event()
-        self._closing = False
+    _connection: Connection
+    _cache: Cache
+    _unreadable: UnreadableRows
+    _file: DatabaseFile
+    _queue: list[_Job[Any]] = field(default_factory=list)
+    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _closing: bool = False
+
+    def __post_init__(self) -> None:
         self._task = asyncio.create_task(self._serve(), name="store writer")
 
     async def run(self, work: Work[T], then: Callable[[T], None] | None = None) -> T:

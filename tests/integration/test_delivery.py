@@ -7,12 +7,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from chatbridge.core.delivery.delivery import FIRST_PAUSE_SECONDS, Delivery
+from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.ports import Shown, Surface
+from chatbridge.core.tasks import FIRST_PAUSE_SECONDS
 from tests.fakes.chat import Chat
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.fakes.disk import failing

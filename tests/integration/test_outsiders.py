@@ -15,7 +15,7 @@ from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.errors import TooManyNotices, TooManyOpenAsks
 from chatbridge.core.model import Agent, Project, Question
-from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
+from chatbridge.core.policy import PARTY_FACTOR, TOTAL_FACTOR
 from tests.fakes.core_env import World, name, request, world
 from tests.telegram_asks import approval
 
@@ -41,22 +41,22 @@ async def asks(hub: World, project: str, *, number: int, times: int = 1) -> None
 @pytest.mark.parametrize("who", OUTSIDERS)
 async def test_another_name_gives_an_outsider_no_more_questions(tmp_path: Path, who: str) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(PARTY_LIMIT_FACTOR):
+        for number in range(PARTY_FACTOR):
             await asks(hub, OUTSIDERS[who], number=number, times=LIMIT)
-        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_LIMIT_FACTOR * LIMIT} open questions"):
+        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_FACTOR * LIMIT} open questions"):
             await asks(hub, OUTSIDERS[who], number=99)
         for other in OTHERS:
             await asks(hub, other, number=1)
-        assert len(await hub.store.open_asks()) == PARTY_LIMIT_FACTOR * LIMIT + len(OTHERS)
+        assert len(await hub.store.open_asks()) == PARTY_FACTOR * LIMIT + len(OTHERS)
 
 
 async def test_another_name_gives_an_agent_of_the_hubs_own_user_no_more_questions(
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(PARTY_LIMIT_FACTOR):
+        for number in range(PARTY_FACTOR):
             await asks(hub, "/src/shop", number=number, times=LIMIT)
-        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_LIMIT_FACTOR * LIMIT} open questions"):
+        with pytest.raises(TooManyOpenAsks, match=f"{PARTY_FACTOR * LIMIT} open questions"):
             await asks(hub, "/src/shop", number=99)
         await asks(hub, "/src/other", number=99, times=LIMIT)
 
@@ -85,7 +85,7 @@ async def test_a_link_that_gives_its_calls_up_has_no_more_questions_than_one_tha
 
 async def test_many_links_outside_of_any_project_are_counted_together(tmp_path: Path) -> None:
     async with world(tmp_path, max_open_asks=LIMIT) as hub:
-        for number in range(PARTY_LIMIT_FACTOR * LIMIT):
+        for number in range(PARTY_FACTOR * LIMIT):
             await asks(hub, "link:{number}", number=number)
         with pytest.raises(TooManyOpenAsks):
             await asks(hub, "link:{number}", number=99)
@@ -96,7 +96,7 @@ async def test_questions_in_made_up_projects_end_somewhere_and_keep_no_approval_
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path, max_open_asks=1) as hub:
-        for number in range(TOTAL_LIMIT_FACTOR):
+        for number in range(TOTAL_FACTOR):
             await asks(hub, "/made/up/{number}", number=number)
         with pytest.raises(TooManyOpenAsks):
             await asks(hub, "/src/shop", number=99)
@@ -121,7 +121,7 @@ async def test_another_name_gives_nobody_more_notices(
             call = name(f"link-{number}", next(sent))
             await telling.send(call, project=project, agent=agent, message="m")
 
-        for number in range(PARTY_LIMIT_FACTOR * LIMIT):
+        for number in range(PARTY_FACTOR * LIMIT):
             await tell(number)
         with pytest.raises(TooManyNotices):
             await tell(999)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Ask
-from chatbridge.hub.process.background import FIRST_PAUSE_SECONDS
+from chatbridge.core.tasks import FIRST_PAUSE_SECONDS
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring import hub
 from chatbridge.store.sqlite import SqliteStore

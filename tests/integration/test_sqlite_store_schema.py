@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Post
 from chatbridge.store import migrate, sqlite, transaction
-from chatbridge.store.rows import state_row
+from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
 from chatbridge.store.sqlite import SqliteStore
-from tests.contract.asks import an_ask
+from tests.contract.asks import a_call, an_ask
 
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
 STATEMENTS = {
@@ -26,7 +27,9 @@ STATEMENTS = {
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }
-STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(state_row(an_ask()))
+STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(ask_row(an_ask(), *STATE))
+STATEMENTS["SAVE_CALL"] = insert_of_ask("calls", columns(a_call(an_ask())), key=("link", "request"))
+STATEMENTS["SAVE_POST"] = insert_of_ask("posts", Post.__slots__, key=("ask", "surface"))
 FROZEN = {
     "0001_initial.sql": "d964c85e2cb49a6fceff4f62ad245d2cf7dde53707b1cf6bb354faf3e4661dfc",
     "0002_surfaces.sql": "7d5e871e244852029b9faad23e84640e8c574d3baf5d7e1a5934400963429cf7",

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from chatbridge.hub.process.background import LONGEST_PAUSE_SECONDS, Background, Faults
+from chatbridge.core.tasks import MAX_PAUSE_SECONDS
+from chatbridge.hub.process.background import Background, Faults
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0
@@ -41,7 +42,7 @@ async def test_what_should_go_on_is_begun_again_less_and_less_often_and_said(
                 raise KeyError("a secret")
 
         hub.background.keep("deadlines", work)
-        for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, LONGEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS):
+        for pause in (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, MAX_PAUSE_SECONDS, MAX_PAUSE_SECONDS):
             await asyncio.wait_for(hub.clock.until_asleep(pause), PATIENCE)
             hub.clock.advance(pause)
         (fault,) = hub.faults.listed()

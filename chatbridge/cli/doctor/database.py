@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.doctor.context import DoctorContext
@@ -83,24 +84,23 @@ def _looked_at(path: Path) -> list[Finding]:
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
     from chatbridge.store.connection import text_or_bytes
-    from chatbridge.store.operations import operation_of
-    from chatbridge.store.rows import UNREADABLE, ask_of, call_of, notice_of, row_name
+    from chatbridge.store.rows import CALL, COMMAND, NOTICE, QUESTION, UNREADABLE, Kind
 
-    kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
-        ("question", "SELECT * FROM asks", ask_of),
-        ("call", "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask", call_of),
-        ("notice", "SELECT * FROM notices", notice_of),
-        ("command", "SELECT * FROM operations", operation_of),
+    kinds: tuple[tuple[Kind[Any], str], ...] = (
+        (QUESTION, "SELECT * FROM asks"),
+        (CALL, "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask"),
+        (NOTICE, "SELECT * FROM notices"),
+        (COMMAND, "SELECT * FROM operations"),
     )
     file.row_factory = sqlite3.Row
     file.text_factory = text_or_bytes
     found = []
-    for kind, sql, make in kinds:
+    for kind, sql in kinds:
         for row in file.execute(sql):
             try:
-                make(row)
+                kind.read(row)
             except UNREADABLE:
-                found.append(f"{kind} {row_name(kind, row)}")
+                found.append(f"{kind.name} {kind.name_of(row)}")
     return found
 
 

@@ -30,7 +30,7 @@ class _Broker(Protocol):
     def policy(self) -> Policy: ...
 
     async def change(
-        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
+        self, ask_id: str, change: Callable[[Ask], Ask], *notes: ChannelState | None
     ) -> Ask: ...
 
     async def show_again(self, ask_id: str) -> None:
@@ -55,6 +55,7 @@ class AskActions:
         self._outputs = outputs
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.post, self.post_at, self.note = store.post, store.post_at, store.note
         self.show_again = broker.show_again
 
     async def ask(self, ask_id: str) -> Ask:
@@ -86,8 +87,7 @@ class AskActions:
                     break
             return ask
 
-        notes = [*([cursor] if cursor else []), *beside]
-        await self._change(ask_id, change, person, *notes)
+        await self._change(ask_id, change, person, cursor, *beside)
         return led_to[-1]
 
     def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
@@ -125,10 +125,10 @@ class AskActions:
         def extend(ask: Ask) -> Ask:
             return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
 
-        return await self._change(ask_id, extend, person, *([cursor] if cursor else []))
+        return await self._change(ask_id, extend, person, cursor)
 
     async def _change(
-        self, ask_id: str, change: Callable[[Ask], Ask], person: Person, *notes: ChannelState
+        self, ask_id: str, change: Callable[[Ask], Ask], person: Person, *notes: ChannelState | None
     ) -> Ask:
         def checked(ask: Ask) -> Ask:
             channels = self._channels(ask)
@@ -136,12 +136,11 @@ class AskActions:
                 raise NotHere(ask.id, channels=channels)
             return change(ask)
 
-        return await self._broker.change(ask_id, checked, notes=notes)
+        return await self._broker.change(ask_id, checked, *notes)
 
     async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
         """Discard a kept answer. Approvals have none."""
-        notes = [cursor] if cursor else []
-        return await self._broker.change(ask_id, transitions.discard, notes=notes)
+        return await self._broker.change(ask_id, transitions.discard, cursor)
 
     async def redraw(self, ask_id: str) -> None:
         """Show an ask again with a new revision. An unknown one is ignored."""
@@ -153,13 +152,6 @@ class AskActions:
         with a post there."""
         since = self._clock.time() - REPAIR_SECONDS
         return await self._store.behind(surface=surface, since=since)
-
-    async def post(self, ask_id: str, *, surface: str) -> Post | None:
-        return await self._store.post(ask_id=ask_id, surface=surface)
-
-    async def post_at(self, handle: str, *, surface: str) -> Post | None:
-        """The post that this handle belongs or belonged to."""
-        return await self._store.post_at(surface=surface, handle=handle)
 
     async def adopt(self, post: Post, *, over: Post | None, handles: Sequence[str]) -> bool:
         """Record a card that was posted before a crash. Return False without a change if the
@@ -173,16 +165,13 @@ class AskActions:
 
         return await self._store.write(work)
 
-    async def note(self, channel: str, key: str) -> ChannelState | None:
-        return await self._store.note(channel=channel, key=key)
-
     async def remember(self, note: ChannelState) -> None:
         await self._store.write(lambda tx: tx.save_note(note))
 
     async def forget(self, channel: str, key: str) -> None:
         """Delete a stored value, if there is one."""
-        if await self._store.note(channel=channel, key=key) is not None:
-            await self._store.write(lambda tx: tx.drop_note(channel=channel, key=key))
+        if await self._store.note(channel, key) is not None:
+            await self._store.write(lambda tx: tx.drop_note(channel, key))
 
     async def output(self, operation_id: str) -> bytes | None:
         """The stored output of an operation without escape sequences; it may be long. None: there

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from functools import partial
 
@@ -26,12 +26,7 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState
-from chatbridge.core.policy import (
-    APPROVAL_LIMIT_FACTOR,
-    PARTY_LIMIT_FACTOR,
-    TOTAL_LIMIT_FACTOR,
-    Policy,
-)
+from chatbridge.core.policy import APPROVAL_FACTOR, PARTY_FACTOR, TOTAL_FACTOR, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import BackgroundTasks, race
@@ -57,7 +52,7 @@ class Broker:
         """`changed` is called after every change. `drained` returns once each reachable channel
         has processed the backlog of its service."""
         self.policy = policy
-        self.waiting_calls = WaitingCalls(store, clock=clock, policy=policy, committed=self._notify)
+        self.waiting_calls = WaitingCalls(store, clock, policy, self._notify)
         self._store = store
         self._clock = clock
         self._drained = drained
@@ -242,21 +237,21 @@ class Broker:
                 listed = tuple(f"{ask_id}: {shortened(text, 60)}" for ask_id, text in texts)
                 raise TooManyOpenAsks(limit=limit, open_asks=listed)
         if request.approval and not project.outsider:
-            limit *= APPROVAL_LIMIT_FACTOR
-        if of_party >= PARTY_LIMIT_FACTOR * limit:
-            raise TooManyOpenAsks(limit=PARTY_LIMIT_FACTOR * limit)
-        if not project.outsider and await tx.count_open_asks() >= TOTAL_LIMIT_FACTOR * limit:
-            raise TooManyOpenAsks(limit=TOTAL_LIMIT_FACTOR * limit)
+            limit *= APPROVAL_FACTOR
+        if of_party >= PARTY_FACTOR * limit:
+            raise TooManyOpenAsks(limit=PARTY_FACTOR * limit)
+        if not project.outsider and await tx.count_open_asks() >= TOTAL_FACTOR * limit:
+            raise TooManyOpenAsks(limit=TOTAL_FACTOR * limit)
 
     async def change(
-        self, ask_id: str, change: Callable[[Ask], Ask], *, notes: Sequence[ChannelState] = ()
+        self, ask_id: str, change: Callable[[Ask], Ask], *notes: ChannelState | None
     ) -> Ask:
         """Apply `change` to an ask in one transaction. Notes are saved even if the change is
         refused, because the input was processed. :raises UnknownAsk: :raises AskEnded: another
         change came first."""
 
         async def work(tx: Transaction) -> tuple[Ask, bool] | ChatbridgeError:
-            for note in notes:
+            for note in filter(None, notes):
                 await tx.save_note(note)
             before = await tx.ask(ask_id)
             if before is None:

@@ -52,16 +52,14 @@ class _Link:
     """Time of the last cancellation without a reason, and how long its call had waited."""
 
 
+@dataclass(slots=True)
 class WaitingCalls:
-    def __init__(
-        self, store: Store, *, clock: Clock, policy: Policy, committed: Callable[[Ask], None]
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._policy = policy
-        self._committed = committed
-        self._links: dict[str, _Link] = {}
-        self._absent_expired = asyncio.Event()
+    _store: Store
+    _clock: Clock
+    _policy: Policy
+    _committed: Callable[[Ask], None]
+    _links: dict[str, _Link] = field(default_factory=dict)
+    _absent_expired: asyncio.Event = field(default_factory=asyncio.Event)
 
     def _link(self, link: str) -> _Link:
         """What is put into that of an unconnected link is lost."""

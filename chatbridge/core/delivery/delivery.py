@@ -25,27 +25,24 @@ from chatbridge.core.errors import (
 from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import Backoff, race
 
 log = logging.getLogger(__name__)
 
 TURNS_FOR_THE_AGENT = 4
 """Turns of the event loop before the end of an ask is drawn. Drawing and sending a card takes some
 milliseconds; the agent that waits for the answer gets it before."""
-FIRST_PAUSE_SECONDS = 1.0
-MAX_PAUSE_SECONDS = 60.0
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """Errors that affect the whole surface. Any other error may be due to the ask itself."""
 
 
 class Delivery:
     def __init__(self, store: Store, *, clock: Clock) -> None:
-        self.on_notice_tried: Callable[[str], None] = lambda _notice_id: None
-        """Called with the id after a surface has tried to show a notice."""
         self._store = store
         self._clock = clock
         self._queues: list[SurfaceQueue] = []
         self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
+        self._attempt = asyncio.Event()  # Set when a surface has tried to show a notice
 
     def changed(self, ask: Ask) -> None:
         """Queue the new revision of an ask. Returns at once."""
@@ -57,15 +54,21 @@ class Delivery:
         for queue in self._queues:
             queue.add_notice(notice)
 
-    def about_to_show(self, notice_id: str) -> bool:
-        """Whether a working surface still has this notice in its queue."""
-        return any(queue.about_to_show(notice_id) for queue in self._queues)
+    async def tried(self, notice_id: str) -> None:
+        """Return once no working surface has this notice in its queue."""
+        while any(queue.about_to_show(notice_id) for queue in self._queues):
+            await self._attempt.wait()
+
+    def _notice_tried(self) -> None:
+        self._attempt.set()
+        self._attempt = asyncio.Event()
 
     async def serve(self, surface: Surface, *, ready: asyncio.Event) -> None:
         """Keep one surface up to date until cancelled. Changes are queued from now on. Once the
         surface is ready, it first shows what it has missed."""
         unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
-        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, self.on_notice_tried)
+        tried, limiter = self._notice_tried, RateLimiter(surface.pace)
+        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, tried, limiter)
         self._queues.append(queue)
         try:
             await ready.wait()
@@ -82,33 +85,26 @@ class Unrecorded:
     notices: set[str] = field(default_factory=set)
 
 
+@dataclass(slots=True, eq=False)
 class SurfaceQueue:
     """The work of one surface: the newest state of each ask that it may not show yet."""
 
-    def __init__(
-        self,
-        surface: Surface,
-        store: Store,
-        clock: Clock,
-        unrecorded: Unrecorded,
-        on_notice_tried: Callable[[str], None],
-    ) -> None:
-        self._surface = surface
-        self._store = store
-        self._clock = clock
-        self._unrecorded = unrecorded
-        self._on_notice_tried = on_notice_tried
-        self._rate_limiter = RateLimiter(surface.pace)
-        self._pending = FairQueue()
-        self._shown_drafts: dict[str, Draft] = {}
-        """Open asks that are shown, with the draft that the card shows: a person who has tapped
-        on it waits for the effect."""
-        self._notices: OrderedDict[str, Notice] = OrderedDict()
-        self._passed_over = 0  # Asks shown since a notice started to wait
-        self._work = asyncio.Event()
-        self._refused = False
-        self._backoff = Backoff()
-        self._ask_backoffs: dict[str, Backoff] = {}  # Of single asks that fail, not of all
+    _surface: Surface
+    _store: Store
+    _clock: Clock
+    _unrecorded: Unrecorded
+    _on_notice_tried: Callable[[], None]
+    _rate_limiter: RateLimiter
+    _pending: FairQueue = field(default_factory=FairQueue)
+    _shown_drafts: dict[str, Draft] = field(default_factory=dict)
+    """Open asks that are shown, with the draft that the card shows: a person who has tapped on it
+    waits for the effect."""
+    _notices: OrderedDict[str, Notice] = field(default_factory=OrderedDict)
+    _passed_over: int = 0  # Asks shown since a notice started to wait
+    _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _refused: bool = False
+    _backoff: Backoff = field(default_factory=Backoff)
+    _ask_backoffs: dict[str, Backoff] = field(default_factory=dict)  # Of single asks that fail
 
     def add(self, ask: Ask) -> None:
         """Queue an ask. Several changes while the surface is busy become one."""
@@ -140,6 +136,7 @@ class SurfaceQueue:
                 pause = await self._try(ask)
             elif self._notices:
                 pause = await self._try_notice(next(iter(self._notices.values())))
+                self._on_notice_tried()
             elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
                 due_in = min(waiting_until) - self._clock.monotonic()
                 await race(self._work.wait(), self._clock.sleep(due_in))
@@ -214,14 +211,11 @@ class SurfaceQueue:
                 await self._store.write(lambda tx: tx.save_notice_post(notice.id, surface=name))
                 self._unrecorded.notices.discard(notice.id)
         except SURFACE_ERRORS as error:
-            pause = self._pause(f"notice {notice.id} not shown yet", error)
-            self._on_notice_tried(notice.id)
-            return pause
+            return self._pause(f"notice {notice.id} not shown yet", error)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
         self._backoff = Backoff()
-        self._on_notice_tried(notice.id)
         return 0.0
 
     async def _announce(self, notice: Notice) -> bool:
@@ -263,7 +257,7 @@ class SurfaceQueue:
             return True
         if ask.id in self._unrecorded.posts:
             await self._record(*self._unrecorded.posts[ask.id])
-        post = await self._store.post(ask_id=ask.id, surface=name)
+        post = await self._store.post(ask.id, surface=name)
         if post.revision >= ask.revision if post else not ask.open:
             return False  # it is shown, or ended before it was shown
         place = post.place if post else None
@@ -315,20 +309,3 @@ class SurfaceQueue:
         self._unrecorded.posts[post.ask_id] = post, handles
         await self._store.write(lambda tx: tx.save_post(post, handles=handles))
         del self._unrecorded.posts[post.ask_id]
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Consecutive failures: exponential pauses, and repeated errors logged once."""
-
-    failures: int = 0
-    until: float = 0.0
-    last_error: str = ""
-
-    def grow(self) -> float:
-        self.failures += 1
-        return min(FIRST_PAUSE_SECONDS * 2.0 ** min(self.failures - 1, 10), MAX_PAUSE_SECONDS)
-
-    def is_new(self, error: Exception) -> bool:
-        known, self.last_error = self.last_error, str(error)
-        return self.last_error != known or self.failures == 1

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from chatbridge.core.bounds import bound_text
 from chatbridge.core.errors import TooManyNotices
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
-from chatbridge.core.policy import PARTY_LIMIT_FACTOR, TOTAL_LIMIT_FACTOR
+from chatbridge.core.policy import PARTY_FACTOR, TOTAL_FACTOR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
@@ -22,21 +21,17 @@ MAX_NOTICES_PER_MINUTE = 20
 class Announcer(Protocol):
     """The part of delivery that shows notices."""
 
-    on_notice_tried: Callable[[str], None]  # Called with the id of a notice after each attempt
-
     def announce(self, notice: Notice) -> None: ...
 
-    def about_to_show(self, notice_id: str) -> bool:
-        """Whether a working surface still has this notice in its queue."""
+    async def tried(self, notice_id: str) -> None:
+        """Return once no working surface has this notice in its queue."""
 
 
+@dataclass(frozen=True, slots=True)
 class Notices:
-    def __init__(self, store: Store, delivery: Announcer, *, clock: Clock) -> None:
-        self._store = store
-        self._delivery = delivery
-        self._clock = clock
-        delivery.on_notice_tried = self._on_notice_tried
-        self._waiting: dict[str, asyncio.Event] = {}
+    store: Store
+    delivery: Announcer
+    clock: Clock
 
     async def send(
         self,
@@ -62,7 +57,7 @@ class Notices:
             message=bound_text(message),
             title=bound_text(title),
             level=level,
-            at=self._clock.time(),
+            at=self.clock.time(),
             operation=operation,
         )
 
@@ -74,30 +69,15 @@ class Notices:
 
         def announce(notice: Notice) -> None:
             if notice.id == fresh.id:
-                self._delivery.announce(notice)
+                self.delivery.announce(notice)
 
-        return await self._store.write(work, then=announce)
-
-    def _on_notice_tried(self, notice_id: str) -> None:
-        if waiting := self._waiting.get(notice_id):
-            waiting.set()
+        return await self.store.write(work, then=announce)
 
     async def surfaces(self, notice: Notice, *, within: float) -> frozenset[str]:
         """Return the surfaces that have shown this notice, after all working ones have tried or
         after `within` seconds."""
-        attempt = self._waiting.setdefault(notice.id, asyncio.Event())
-
-        async def all_tried() -> None:
-            while self._delivery.about_to_show(notice.id):
-                attempt.clear()
-                await attempt.wait()
-
-        try:
-            await race(all_tried(), self._clock.sleep(within))
-            return frozenset(await self._store.notice_surfaces(notice.id))
-        finally:
-            if self._waiting.get(notice.id) is attempt:
-                del self._waiting[notice.id]
+        await race(self.delivery.tried(notice.id), self.clock.sleep(within))
+        return frozenset(await self.store.notice_surfaces(notice.id))
 
 
 async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) -> None:
@@ -111,6 +91,6 @@ async def _check_flood(tx: Transaction, notice: Notice, *, shared_link: bool) ->
 
     if not shared_link:
         await check(MAX_NOTICES_PER_MINUTE, link=notice.call.link)
-    await check(PARTY_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
+    await check(PARTY_FACTOR * MAX_NOTICES_PER_MINUTE, party=notice.project.party)
     if not notice.project.outsider:
-        await check(TOTAL_LIMIT_FACTOR * MAX_NOTICES_PER_MINUTE)
+        await check(TOTAL_FACTOR * MAX_NOTICES_PER_MINUTE)

@@ -18,7 +18,7 @@ from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.bounds import Slices, off_loop, weight_of
+from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
 from chatbridge.core.cards.phrases import NOWHERE, format_time
 from chatbridge.core.errors import (
@@ -41,17 +41,13 @@ from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
 
 CHANNEL = "terminal"
-SHORTEST_ID = 6
-"""Characters of an id that are shown, if they tell it from the others."""
-ENDED_TO_LOOK_AT = 200
-"""The newest ended asks that can still be named by the beginning of their id."""
+SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the others
+ENDED_TO_LOOK_AT = 200  # The newest ended asks that can still be named by the beginning of their id
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
-MOST_DIGITS = 4
-"""A longer number is nobody's option."""
+MOST_DIGITS = 4  # A longer number is nobody's option
 TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
-PAUSE_SECONDS = 0.1
-"""Time between two lists for a watcher: a burst of changes becomes one."""
+PAUSE_SECONDS = 0.1  # Time between two lists for a watcher: a burst of changes becomes one
 
 
 class Watchers:
@@ -244,12 +240,8 @@ def _object(ask: Ask, short: str) -> Json:
 
 async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
     """`brief`: for a table only."""
-    short, found, slices = short_ids(asks), [], Slices()
-    for ask in asks:
-        shown = _object(ask, short[ask.id])
-        found.append(_cut(shown) if request.given.get("brief") is True else shown)
-        await slices.pause()
-    return {"asks": found}
+    short, shorten = short_ids(asks), _cut if request.given.get("brief") is True else dict
+    return {"asks": [shorten(_object(ask, short[ask.id])) async for ask in sliced(asks)]}
 
 
 def _cut(value: Any) -> Any:

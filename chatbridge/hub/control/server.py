@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chatbridge import __version__, safe_json
-from chatbridge.core.bounds import Slices
+from chatbridge.core.bounds import sliced
 from chatbridge.core.errors import ChatbridgeError, NotPaired
 from chatbridge.core.pairing import Bot, Pairing
 from chatbridge.core.ports import Clock, Health
@@ -24,15 +24,13 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import title_of
 from chatbridge.hub.links.peers import may_request, may_see, owns
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-UP_WITHIN_SECONDS = 20.0
-"""A hub that has just started takes a moment to reach its bot."""
+UP_WITHIN_SECONDS = 20.0  # A hub that has just started takes a moment to reach its bot
 FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it with sudo"
 
 
@@ -64,18 +62,17 @@ class Terminals:
             request = _request(line, uid)
             if request is None:
                 await _say(writer, _refused("", ChatbridgeError("this line is no request")))
-            elif not may_request(request.do, uid):
-                await _say(writer, _refused(request.do, ChatbridgeError(FOR_ROOT)))
-            elif request.do in self.streams:
+            elif request.do in self.streams and may_request(request.do, uid):
                 await self._stream(self.streams[request.do](request), reader, writer)
                 return
             else:
                 await _say(writer, await self._reply(request))
 
     async def _reply(self, request: Request) -> Json:
-        answer = self.answers.get(request.do)
         try:
-            if answer is None:
+            if not may_request(request.do, request.uid):
+                raise ChatbridgeError(FOR_ROOT)
+            if (answer := self.answers.get(request.do)) is None:
                 raise ChatbridgeError(
                     f"this hub does not know {request.do!r}: it is another version than this "
                     "command. Run: chatbridge stop, and try again"
@@ -99,14 +96,12 @@ class Terminals:
             while await reader.read(65536):
                 pass  # discard what it says meanwhile, so that it takes no memory
 
-        telling, leaving = asyncio.ensure_future(tell()), asyncio.ensure_future(leave())
         try:
-            await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            error = telling.exception() if telling.done() else None
-            if error is not None and not isinstance(error, ConnectionError):
-                await _say(writer, _refused("a stream", error))
-        finally:
-            await end_tasks([telling, leaving])
+            await race(tell(), leave())
+        except ConnectionError:
+            pass  # it has gone
+        except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence
+            await _say(writer, _refused("a stream", error))
 
 
 async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -148,40 +143,33 @@ async def _encoded(value: object) -> str:
         return f"{{{', '.join(pairs)}}}"
     if not isinstance(value, list):
         return json.dumps(value)
-    texts, slices = [], Slices()
-    for item in value:
-        texts.append(json.dumps(item))
-        await slices.pause()
-    return f"[{', '.join(texts)}]"
+    return f"[{', '.join([json.dumps(item) async for item in sliced(value)])}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TerminalStatus:
-    health: Health
-    store: Store
-    lock: Lock
-    since: float
-    links: Callable[[int | None], list[Json]]
-    """Those that are connected now, of one user or of all."""
-
-    async def status(self, request: Request) -> Json:
-        asks = [it for it in await self.store.open_asks() if may_see(it, request.uid)]
-        return {
-            "version": __version__,
-            "pid": os.getpid(),
-            "since": self.since,
-            "startedBy": self.lock.info.started_by,
-            "state": str(self.lock.state),
-            "web": self.lock.info.web,
-            "open": len(asks),
-            "links": self.links(None if owns(request.uid) else request.uid),
-            "channels": [
-                {"name": name, "trouble": trouble}
-                for name, trouble in self.health.troubles().items()
-            ],
-            "faults": list(self.health.faults()) if owns(request.uid) else [],
-            "remarks": list(self.health.remarks()) if owns(request.uid) else [],
-        }
+async def status(
+    request: Request,
+    *,
+    health: Health,
+    store: Store,
+    lock: Lock,
+    since: float,
+    links: Callable[[int | None], list[Json]],
+) -> Json:
+    """`links` are those that are connected now, of one user or of all."""
+    troubles, owner = health.troubles().items(), owns(request.uid)
+    return {
+        "version": __version__,
+        "pid": os.getpid(),
+        "since": since,
+        "startedBy": lock.info.started_by,
+        "state": str(lock.state),
+        "web": lock.info.web,
+        "open": sum(may_see(ask, request.uid) for ask in await store.open_asks()),
+        "links": links(None if owner else request.uid),
+        "channels": [{"name": name, "trouble": trouble} for name, trouble in troubles],
+        "faults": list(health.faults()) if owner else [],
+        "remarks": list(health.remarks()) if owner else [],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +178,7 @@ class TerminalPairing:
     anything: the command changes the settings once its person has confirmed who it was."""
 
     pairing: Pairing
-    channel: str
-    """The one whose bot takes the codes."""
+    channel: str  # The one whose bot takes the codes
     clock: Clock
     troubles: Callable[[], Mapping[str, str | None]]
     up_within: float = UP_WITHIN_SECONDS

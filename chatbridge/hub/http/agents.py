@@ -56,8 +56,7 @@ from chatbridge.tools.call import REMOTE, Remote
 
 log = logging.getLogger(__name__)
 
-BODY_SECONDS = 30.0
-"""How long a request's body may take to arrive."""
+BODY_SECONDS = 30.0  # How long a request's body may take to arrive
 SESSION = b"mcp-session-id"
 CANCELLED = "notifications/cancelled"
 WHO = "MCP over HTTP"
@@ -70,13 +69,12 @@ class HttpAgents:
     _: KW_ONLY
     tokens: Tokens
     clock: Clock
-    limit: float
-    """After how long a client of which nothing is known gives a call up."""
+    limit: float  # After how long a client of which nothing is known gives a call up
     body_seconds: float = BODY_SECONDS
     _manager: StreamableHTTPSessionManager = field(init=False)
     _sessions: HttpSessions = field(init=False)
-    _open: Counter[Token] = field(default_factory=Counter, init=False)
-    _closing: bool = field(default=False, init=False)
+    _open: Counter[Token] = field(default_factory=Counter)
+    _closing: bool = False
 
     def __post_init__(self) -> None:
         self._manager = StreamableHTTPSessionManager(

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +39,8 @@ class HttpServing:
     http: Http
     state: Path
     clock: Clock
-    _agents: HttpAgents | None = field(default=None, init=False)
-    _trouble: str | None = field(default=None, init=False)
+    _agents: HttpAgents | None = None
+    _trouble: str | None = None
 
     def projects(self) -> list[str]:
         return self._agents.projects() if self._agents else []

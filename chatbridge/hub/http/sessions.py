@@ -22,21 +22,17 @@ from chatbridge import safe_json
 from chatbridge.core.asks.waiting_calls import HTTP_SESSION_PREFIX, WaitingCalls
 from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import end_tasks, race
 from chatbridge.hub.http.guard import UNKNOWN, refused
 from chatbridge.hub.http.tokens import Token, Tokens
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.tools.call import Remote
 
 log = logging.getLogger(__name__)
 
-MAX_SESSIONS = 32
-"""Of one token. More make room by ending the one that was idle longest."""
-MAX_OPEN = 64
-"""Requests and streams of one token at a time."""
+MAX_SESSIONS = 32  # Of one token. More make room by ending the one that was idle longest.
+MAX_OPEN = 64  # Requests and streams of one token at a time
 IDLE = 1800.0
-TICK = 1.0
-"""Seconds between two looks whether a token was removed, while there are sessions."""
+TICK = 1.0  # Seconds between two looks whether a token was removed, while there are sessions
 FINISH_SECONDS = 1.0
 """How long the end of a response that was cut short may take: its client may not be reading."""
 STOPPING = "chatbridge is being restarted. Try again in a moment."
@@ -52,13 +48,11 @@ class Exchange:
     _send: Send
     message: dict[str, Any]
     remote: Remote = field(init=False)
-    call: CallName | None = None
-    """The tool call that it carries."""
+    call: CallName | None = None  # The tool call that it carries
     cut: asyncio.Event = field(default_factory=asyncio.Event)
     """Set to end it as if its client had gone."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
-    written: bool = False
-    """The call's result was written while its client was there."""
+    written: bool = False  # The call's result was written while its client was there
     _gone: bool = False
     _started: bool = False
     _finished: bool = False
@@ -69,10 +63,7 @@ class Exchange:
         return self.message.get("id") if "method" in self.message else None
 
     async def receive(self) -> Message:
-        async def heard() -> Message:
-            return await self._receive()
-
-        message = await race(heard(), self.cut.wait()) or await nothing_more()
+        message = await race(self._receive(), self.cut.wait()) or await nothing_more()
         if message["type"] == "http.disconnect":
             self._gone = True
         return message
@@ -100,8 +91,7 @@ class Exchange:
 
 @dataclass(slots=True, eq=False)
 class HttpSession:
-    id: str | None
-    """Of the SDK; None: that of requests which have none."""
+    id: str | None  # Of the SDK; None: that of requests which have none
     token: Token
     used: float
     link: str = field(default_factory=lambda: f"{HTTP_SESSION_PREFIX}{secrets.token_hex(16)}")
@@ -122,8 +112,7 @@ class HttpSessions:
     waiting_calls: WaitingCalls
     tokens: Tokens
     clock: Clock
-    discard: Callable[[HttpSession], Awaitable[None]]
-    """Makes the SDK forget a session."""
+    discard: Callable[[HttpSession], Awaitable[None]]  # Makes the SDK forget a session
     _sessions: dict[str, HttpSession] = field(default_factory=dict)
     """By the session's id; where there is none, by the token's digest."""
     _watching: asyncio.Task[None] | None = None

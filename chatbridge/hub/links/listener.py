@@ -24,12 +24,12 @@ from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
+from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, owns
 from chatbridge.hub.links.session import Delivered, Session
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings
@@ -40,8 +40,7 @@ PREFACE_WITHIN = 10.0
 LONGEST_PROJECT = 18
 LARGEST_PID = 2**31 - 1
 LINK_ID = re.compile(r"[!-~]{1,64}")
-LONGEST_TEXT = 4096
-"""Of a folder's path, a label or a project's file."""
+LONGEST_TEXT = 4096  # Of a folder's path, a label or a project's file
 MOST_OF_ONE_USER = 256
 """Connections, where several users are served: none of them can keep the others out."""
 
@@ -62,19 +61,16 @@ class Links:
     settings: dict[str, str] = field(kw_only=True)
     """Digests of what this hub uses; the owner is told of links that name others."""
     tell: Callable[[str], None] = field(kw_only=True)
-    terminals: Terminals = field(default_factory=Terminals)
-    """Serve what connects as one."""
-    peers: Peers = field(default_factory=Peers)
-    """Those who may connect."""
+    terminals: Terminals = field(default_factory=Terminals)  # Serve what connects as one
+    peers: Peers = field(default_factory=Peers)  # Those who may connect
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
-    opened: Callable[[Project], None] = lambda project: None
-    """Told of the links' projects."""
-    _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict, init=False)
-    _of_user: Counter[int] = field(default_factory=Counter, init=False)
-    _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict, init=False)
-    _listener: asyncio.Server | None = field(default=None, init=False)
-    _closing: bool = field(default=False, init=False)
+    opened: Callable[[Project], None] = lambda project: None  # Told of the links' projects
+    _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict)
+    _of_user: Counter[int] = field(default_factory=Counter)
+    _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict)
+    _listener: asyncio.Server | None = None
+    _closing: bool = False
 
     async def listen(self, sock: socket.socket) -> None:
         options: dict[str, Any] = {"sock": sock, "limit": MAX_LINE}

@@ -16,8 +16,7 @@ from chatbridge.core.model import Ask
 from chatbridge.projects import belongs_to
 
 SO_PEERGROUPS = 59
-_LONGEST_LIST = 1024
-"""All that Python's getsockopt takes: 256 groups."""
+_LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     ("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history")
 )
@@ -26,13 +25,9 @@ FOR_EVERY_USER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """`group` is that of a machine's hub; None is a user's own."""
+    """`group` is that of the socket of a machine's hub; None is a user's own."""
 
     group: int | None = None
-
-    @classmethod
-    def of_group_of(cls, path: str) -> Peers:
-        return cls(group=os.stat(path).st_gid)
 
     def admits(self, sock: socket.socket) -> bool:
         uid = sockets.peer_uid(sock)

@@ -94,26 +94,19 @@ class Session:
     and the client, writing it is all there is."""
     limit: float | None = None
     folder: str | None = None
-    pushes: Pushes = field(default_factory=Pushes)
-    """Has what nobody asked for."""
-    delivered: Delivered | None = None
-    """Told of delivered responses, beside the `waiting_calls`."""
-    present: bool = field(default=True, init=False)
-    level: types.LoggingLevel = field(default="debug", init=False)
-    _greeted: bool = field(default=False, init=False)
-    """The client has begun to shake hands."""
-    _ready: bool = field(default=False, init=False)
-    """It has shaken hands."""
-    _requests: set[str] = field(default_factory=set, init=False)
-    """The requests of this connection that have no response yet."""
-    _ages: dict[str, float] = field(default_factory=dict, init=False)
-    """How long requests have waited that are about to be repeated."""
-    _unconfirmed: set[str] = field(default_factory=set, init=False)
+    pushes: Pushes = field(default_factory=Pushes)  # Has what nobody asked for
+    delivered: Delivered | None = None  # Told of delivered responses, beside the `waiting_calls`
+    present: bool = True
+    level: types.LoggingLevel = "debug"
+    _greeted: bool = False  # The client has begun to shake hands
+    _ready: bool = False  # It has shaken hands
+    _requests: set[str] = field(default_factory=set)  # Those that have no response yet
+    _ages: dict[str, float] = field(default_factory=dict)  # Of requests that are about to come
+    _unconfirmed: set[str] = field(default_factory=set)
     """Its calls of which the link has not said that the client has the response."""
-    forms: PendingElicitations = field(default_factory=PendingElicitations, init=False)
-    _splitter: LineReader = field(default_factory=LineReader, init=False)
-    _lines: deque[bytes | Overlong] = field(default_factory=deque, init=False)
-    """Read, and not yet looked at."""
+    forms: PendingElicitations = field(default_factory=PendingElicitations)
+    _splitter: LineReader = field(default_factory=LineReader)
+    _lines: deque[bytes | Overlong] = field(default_factory=deque)  # Read, and not yet looked at
 
     async def serve(self, server: Server[Any]) -> None:
         streams = _Streams(self)
@@ -235,8 +228,6 @@ class Session:
             private = safe_json.loads(line)
         except ValueError:
             return False
-        if not isinstance(private, dict) or "chatbridge" not in private:
-            return False
         match private:
             case {"chatbridge": "delivered", "request": request}:
                 self._unconfirmed.discard(json.dumps(request))
@@ -257,6 +248,8 @@ class Session:
                 self.pushes.resumed(self)
             case {"chatbridge": what}:
                 log.debug("link %s: private line %r is not known", self.link, what)
+            case _:
+                return False
         return True
 
     async def _take_reply(self, call: str, result: dict[str, Any]) -> None:
@@ -336,7 +329,7 @@ class _Streams:
     async def send(self, item: SessionMessage, /) -> None:
         await self._session.send_message(item)
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> SessionMessage | Exception:
         """The next line's message, or a reply that came on no line, whichever comes first."""
         self._line = self._line or asyncio.ensure_future(self._session.next_message())
         reply = asyncio.ensure_future(self._session.forms.replies.get())
@@ -364,8 +357,7 @@ class _Streams:
     def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
-        return await self.receive()
+    receive = __anext__
 
     async def aclose(self) -> None: ...
 

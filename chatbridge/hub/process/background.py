@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import MAX_PAUSE_SECONDS, Backoff, end_tasks
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 60.0
 LISTED = 20
-TRACED = 3
-"""How often the same failure is logged with its traceback."""
+TRACED = 3  # How often the same failure is logged with its traceback
 
 
 @dataclass(slots=True, kw_only=True)
 class Failures:
-    again: bool
-    """It was started again."""
+    again: bool  # It was started again
     count: int = 0
     at: float = 0.0
     kind: str = ""
@@ -79,7 +76,7 @@ class Background:
         self.spawn(self._kept_up(what, work))
 
     async def _kept_up(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff()
         while True:
             began = self._clock.monotonic()
             error: Exception | None = None
@@ -88,10 +85,9 @@ class Background:
             except Exception as failed:  # noqa: BLE001 - logged by `add`
                 error = failed
             self._faults.add(what, error, again=True)
-            if self._clock.monotonic() - began > LONGEST_PAUSE_SECONDS:
-                pause = FIRST_PAUSE_SECONDS
-            await self._clock.sleep(pause)
-            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            if self._clock.monotonic() - began > MAX_PAUSE_SECONDS:
+                backoff = Backoff()
+            await self._clock.sleep(backoff.grow())
 
     async def close(self) -> None:
         await end_tasks(self._tasks)
@@ -101,10 +97,3 @@ class Background:
         if not task.cancelled() and (error := task.exception()) is not None:
             what = getattr(task.get_coro(), "__qualname__", "something")
             self._faults.add(what, error, again=False)
-
-
-async def end_tasks(tasks: Iterable[asyncio.Future[Any]]) -> None:
-    ending = list(tasks)
-    for task in ending:
-        task.cancel()
-    await asyncio.gather(*ending, return_exceptions=True)

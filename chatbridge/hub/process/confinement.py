@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator
 from chatbridge import sockets
 from chatbridge.core.errors import ChatbridgeError
 
-SANDBOXED = "This hub runs inside a sandbox"
-"""How what is told begins."""
+SANDBOXED = "This hub runs inside a sandbox"  # How what is told begins
 OUTSIDE = (
     "Start it outside of the sandbox, in a terminal of the user's: chatbridge service install; "
     "or: chatbridge stop, then chatbridge hub"

@@ -16,18 +16,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from chatbridge import safe_json
-from chatbridge.core.tasks import race
+from chatbridge.core.tasks import end_tasks, race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
-from chatbridge.hub.process.background import end_tasks
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring.hub import open_hub, stop_on_signals
 from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of
 
-LAST_WORDS = 0.5
-"""How long the end may take to be noted: the process ends within a second."""
+LAST_WORDS = 0.5  # How long the end may take to be noted: the process ends within a second
 
 
 async def run_standalone(

@@ -29,8 +29,7 @@ KEY = "people"
 HUB, AUTHORITY = "hub", "authority"
 COMMANDS, GRANTS = "commands", "grants"
 LONGEST_VALUE = 80
-MOST_SETTINGS = 4
-"""Told with their values: a remark has 1,000 characters."""
+MOST_SETTINGS = 4  # Told with their values: a remark has 1,000 characters
 MOST_COMMANDS = 10
 
 

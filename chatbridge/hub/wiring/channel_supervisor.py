@@ -18,16 +18,14 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.core.ports import Channel, Clock, Remark
-from chatbridge.hub.process.background import Background, Faults, end_tasks
+from chatbridge.core.tasks import MAX_PAUSE_SECONDS, Backoff, end_tasks
+from chatbridge.hub.process.background import Background, Faults
 
 log = logging.getLogger(__name__)
 
-MOST_REMARKS = 10
-"""About agents, in a hub's life: they must not be able to flood a chat."""
+MOST_REMARKS = 10  # About agents, in a hub's life: they must not be able to flood a chat
 MOST_QUEUED_REMARKS = 100
 """For one channel. Far more than `MOST_REMARKS`, so that agents cannot crowd other news out."""
-FIRST_PAUSE_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 60.0
 ON_ITS_WAY_SECONDS = 5.0
 
 
@@ -107,7 +105,7 @@ class ChannelSupervisor:
                 group.create_task(slot.drained())
 
     async def _keep_up(self, slot: SupervisedChannel, inbox: AskActions) -> None:
-        pause = FIRST_PAUSE_SECONDS
+        backoff = Backoff()
         while True:
             least = 0.0
             try:
@@ -125,10 +123,9 @@ class ChannelSupervisor:
                 log.error("%s", confined)
             self._confined = confined
             if slot.worked:
-                slot.worked, pause = False, FIRST_PAUSE_SECONDS
+                slot.worked, backoff = False, Backoff()
             slot.tried.set()
-            await self._clock.sleep(max(pause, least))
-            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+            await self._clock.sleep(max(backoff.grow(), least))
 
     async def _serve(self, slot: SupervisedChannel, inbox: AskActions) -> None:
         channel = await asyncio.to_thread(slot.build)
@@ -160,8 +157,7 @@ class SupervisedChannel:
     unwatched: str | None
     channel: Channel | None = None
     tried: asyncio.Event = field(default_factory=asyncio.Event)
-    worked: bool = False
-    """Whether it came up since it was last tried."""
+    worked: bool = False  # Whether it came up since it was last tried
     _remarks: deque[Remark] = field(default_factory=deque)
     _news: asyncio.Event = field(default_factory=asyncio.Event)
     _failure: str | None = None
@@ -195,7 +191,7 @@ class SupervisedChannel:
             try:
                 await channel.tell(self._remarks[0])
             except (RetryLater, TokenRejected) as error:
-                await clock.sleep(error.after or LONGEST_PAUSE_SECONDS)
+                await clock.sleep(error.after or MAX_PAUSE_SECONDS)
             except Exception:
                 self._remarks.popleft()  # it would fail again
                 raise

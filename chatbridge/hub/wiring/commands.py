@@ -69,7 +69,7 @@ async def open_commands(
     """`own` are chatbridge's own tools, which come first. `tell` says something to the owner."""
     wanted = settings.commands
     background = Background(clock=clock, faults=faults)
-    projects = KnownProjects(store, clock=clock, spawn=background.spawn)
+    projects = KnownProjects(store, clock, background.spawn)
     await projects.load()
     programs = Programs(wanted.path, projects=lambda: projects.folders)
 

@@ -34,14 +34,15 @@ from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
-from chatbridge.core.store_port import Store, Transaction
+from chatbridge.core.store_port import Store
+from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
-from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, TerminalStatus
+from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.process.background import Background, Faults, end_tasks
+from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
@@ -82,11 +83,9 @@ class Hub:
     settings: Settings
     waiting_calls: WaitingCalls
     server: Server[Any]
-    tell: Callable[[str], None]
-    """Says something to the owner, once."""
+    tell: Callable[[str], None]  # Says something to the owner, once
     terminals: Terminals
-    modules: tuple[str, ...]
-    """What its channels have to import."""
+    modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
 
@@ -124,7 +123,7 @@ async def run_hub(
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
-            peers=Peers.of_group_of(path) if system else Peers(),
+            peers=Peers(os.stat(path).st_gid if system else None),
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
@@ -149,11 +148,9 @@ async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
     """Ready on entering, once the channels' modules are imported, and stopping on leaving. The
     watchdog is fed in between, also while a channel cannot be reached."""
 
-    async def nothing(_: Transaction) -> None: ...
-
     async def responds() -> None:
-        await hub.store.note(channel="systemd", key="watchdog")
-        await hub.store.write(nothing)
+        await hub.store.note("systemd", "watchdog")
+        await hub.store.write(lambda _: asyncio.sleep(0))
 
     await asyncio.to_thread(import_everything, hub.modules)
     systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
@@ -311,17 +308,14 @@ async def open_hub(
             supervisor.add(spec.name, partial(build, spec), unwatched=spec.unwatched)
         bot, troubles = settings.pairing_channel().name, supervisor.troubles
         pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
-        status = TerminalStatus(
-            health=health, store=store, lock=lock, since=clock.time(), links=links
+        said = partial(
+            status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
-        asks = TerminalAsks(
-            intake, policy=broker.policy, health=health, clock=clock, watchers=watchers
-        )
+        asks = TerminalAsks(intake, policy, health, clock, watchers)
 
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
-        answers = {"status": status.status, "greet": pairs.greet, "login-code": login_code}
         background.keep("deadlines", broker.run)
         background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
@@ -335,7 +329,10 @@ async def open_hub(
             modules=tuple(spec.module for spec in specs),
             store=store,
             commands=extra,
-            terminals=Terminals({**answers, **asks.answers}, {"pair": pairs.pair, **asks.streams}),
+            terminals=Terminals(
+                {"status": said, "greet": pairs.greet, "login-code": login_code, **asks.answers},
+                {"pair": pairs.pair, **asks.streams},
+            ),
         )
 
 
