@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple, Self, TypeVar
@@ -105,9 +104,8 @@ class Api:
 
     async def open(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
-        with self._translated():
-            await self._bot.initialize()
-            me = self._bot.bot
+        await self._do(self._bot.initialize())
+        me = self._bot.bot
         return Me(
             username=me.username or "",
             topics=bool(me.has_topics_enabled),
@@ -119,13 +117,14 @@ class Api:
 
     async def updates(self, *, offset: int | None, wait: int) -> tuple[Update, ...]:
         """:raises Polled: and what every call raises."""
-        with self._translated():
-            return await self._bot.get_updates(
+        return await self._do(
+            self._bot.get_updates(
                 offset=offset,
                 timeout=timedelta(seconds=wait),
                 allowed_updates=UPDATES,
                 read_timeout=self._patience,
             )
+        )
 
     async def send(
         self,
@@ -139,18 +138,17 @@ class Api:
         prompt: ForceReply | None = None,
     ) -> Sent:
         async def send(text: str, mode: str | None) -> Sent:
-            with self._translated(chat):
-                message = await self._bot.send_message(
-                    chat,
-                    text,
-                    parse_mode=mode,
-                    reply_markup=prompt or _keyboard(rows),
-                    disable_notification=silent,
-                    message_thread_id=thread,
-                    reply_parameters=_reply(reply_to),
-                    link_preview_options=NO_PREVIEW,
-                )
-                return self._sent(message)
+            sending = self._bot.send_message(
+                chat,
+                text,
+                parse_mode=mode,
+                reply_markup=prompt or _keyboard(rows),
+                disable_notification=silent,
+                message_thread_id=thread,
+                reply_parameters=_reply(reply_to),
+                link_preview_options=NO_PREVIEW,
+            )
+            return self._sent(await self._do(sending, chat))
 
         return await self._formatted(send, html)
 
@@ -158,15 +156,15 @@ class Api:
         """When it was edited; None if there was nothing new in it."""
 
         async def edit(text: str, mode: str | None) -> float | None:
-            with self._translated(chat):
-                edited = await self._bot.edit_message_text(
-                    text,
-                    chat_id=chat,
-                    message_id=message,
-                    parse_mode=mode,
-                    reply_markup=_keyboard(rows),
-                    link_preview_options=NO_PREVIEW,
-                )
+            editing = self._bot.edit_message_text(
+                text,
+                chat_id=chat,
+                message_id=message,
+                parse_mode=mode,
+                reply_markup=_keyboard(rows),
+                link_preview_options=NO_PREVIEW,
+            )
+            edited = await self._do(editing, chat)
             if isinstance(edited, bool) or edited.edit_date is None:
                 return None
             return edited.edit_date.timestamp()
@@ -197,66 +195,56 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> Sent:
-        with self._translated(chat):
-            message = await self._bot.send_document(
-                chat,
-                content,
-                filename=name,
-                disable_notification=True,
-                message_thread_id=thread,
-                reply_parameters=_reply(reply_to),
-            )
-            return self._sent(message)
+        sending = self._bot.send_document(
+            chat,
+            content,
+            filename=name,
+            disable_notification=True,
+            message_thread_id=thread,
+            reply_parameters=_reply(reply_to),
+        )
+        return self._sent(await self._do(sending, chat))
 
     async def delete(self, chat: int, message: int) -> None:
-        with self._translated(chat):
-            await self._bot.delete_message(chat, message)
+        await self._do(self._bot.delete_message(chat, message), chat)
 
     async def take_buttons(self, chat: int, message: int) -> None:
-        with self._translated(chat):
-            await self._bot.edit_message_reply_markup(chat_id=chat, message_id=message)
+        await self._do(self._bot.edit_message_reply_markup(chat_id=chat, message_id=message), chat)
 
     async def react(self, chat: int, message: int, emoji: str) -> None:
-        with self._translated(chat):
-            await self._bot.set_message_reaction(chat, message, emoji)
+        await self._do(self._bot.set_message_reaction(chat, message, emoji), chat)
 
     async def answer(self, query: str, text: str) -> None:
-        with self._translated():
-            await self._bot.answer_callback_query(query, text or None)
+        await self._do(self._bot.answer_callback_query(query, text or None))
 
     async def new_topic(self, chat: int, name: str) -> int:
         """`NO_NUMBER`, if Telegram's answer cannot be read."""
-        with self._translated(chat):
-            topic = await self._bot.create_forum_topic(chat, name)
+        topic = await self._do(self._bot.create_forum_topic(chat, name), chat)
         return self._number(topic.message_thread_id)
 
     async def set_commands(self, commands: Sequence[tuple[str, str]]) -> None:
-        with self._translated():
-            await self._bot.set_my_commands([BotCommand(*each) for each in commands])
+        await self._do(self._bot.set_my_commands([BotCommand(*each) for each in commands]))
 
     # ── how things stand, for set-up and doctor ───────────────────────────────────────────────────
 
     async def webhook(self) -> str:
         """Where this bot's messages go instead of to a poller; empty if there is no such place."""
-        with self._translated():
-            return (await self._bot.get_webhook_info()).url
+        return (await self._do(self._bot.get_webhook_info())).url
 
     async def delete_webhook(self) -> None:
-        with self._translated():
-            await self._bot.delete_webhook()
+        await self._do(self._bot.delete_webhook())
 
     async def standing(self, chat: int) -> Standing:
         """Without a message there; in private it is seen as "typing".
 
         :raises ChatRefused: the bot is not let in. :raises Migrated: and what every call raises.
         """
-        with self._translated(chat):
-            found = await self._bot.get_chat(chat)
-            if found.type == ChatType.PRIVATE:
-                # Who has blocked the bot is still shown to it: only an attempt tells.
-                await self._bot.send_chat_action(chat, ChatAction.TYPING)
-                return Standing(found.type, may_write=True, may_edit=True)
-            member = await self._bot.get_chat_member(chat, int(self.bot_id))
+        found = await self._do(self._bot.get_chat(chat), chat)
+        if found.type == ChatType.PRIVATE:
+            # Who has blocked the bot is still shown to it: only an attempt tells.
+            await self._do(self._bot.send_chat_action(chat, ChatAction.TYPING), chat)
+            return Standing(found.type, may_write=True, may_edit=True)
+        member = await self._do(self._bot.get_chat_member(chat, int(self.bot_id)), chat)
         if found.type == ChatType.CHANNEL:
             rights = ("can_post_messages", "can_edit_messages")
             return Standing(found.type, *(bool(getattr(member, right, False)) for right in rights))
@@ -280,10 +268,9 @@ class Api:
         log.log(logging.DEBUG if line in self._warned else logging.WARNING, line, why)
         self._warned.add(line)
 
-    @contextmanager
-    def _translated(self, chat: int | None = None) -> Iterator[None]:
+    async def _do(self, call: Awaitable[T], chat: int | None = None) -> T:
         try:
-            yield
+            return await call
         except Exception as error:  # noqa: BLE001 - the edge where everything is translated
             raise meaning_of(error, hint=self._hint, chat=chat) from None
 
