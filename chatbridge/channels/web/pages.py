@@ -9,13 +9,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from chatbridge.channels.web.app import Site
 from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import BROWSER, PERSON, SESSION
 from chatbridge.channels.web.render import day, notice_context
@@ -33,6 +33,9 @@ from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
 
+if TYPE_CHECKING:
+    from chatbridge.channels.web.channel import WebChannel
+
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
@@ -46,7 +49,7 @@ MAX_CODE = 40
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    site: Site
+    site: WebChannel
 
     def routes(self) -> list[Route]:
         return [

@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast, get_args
 from urllib.parse import parse_qsl
 
@@ -18,12 +18,12 @@ from starlette.requests import Request
 
 from chatbridge import safe_json
 from chatbridge.channels.web.server import read_body
-from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
+from chatbridge.core.asks.answers import check_keys, check_type, wrong_type
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event
-from chatbridge.core.model import Answer, Ask, Question, View
+from chatbridge.core.model import Ask, View
 
 MAX_BODY = 256 * 1024
 BODY_SECONDS = 10.0
@@ -109,11 +109,6 @@ def _check_type(request: Request, accepted: str) -> None:
 # ── the API's JSON ────────────────────────────────────────────────────────────────────────────────
 
 
-def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
-    check_keys(body, "", ("answers",))
-    return parse_answers(questions, body.get("answers"))
-
-
 def parse_reason(body: Mapping[str, Any]) -> str | None:
     check_keys(body, "", ("reason",))
     reason = body.get("reason")
@@ -121,8 +116,7 @@ def parse_reason(body: Mapping[str, Any]) -> str | None:
         return None
     if len(check_type(reason, str, "reason")) > MAX_TEXT:
         raise InvalidAnswer("reason", f"{len(reason):,} characters, at most {MAX_TEXT:,}")
-    text: str = reason.strip()
-    return text or None
+    return str(reason).strip() or None
 
 
 # ── the pages' forms ──────────────────────────────────────────────────────────────────────────────
