@@ -85,7 +85,7 @@ async def _webhook(api: Api) -> list[Finding]:
 async def _chat(api: Api, chat: int) -> Finding | str:
     """What is wrong with it, or what kind of chat it is."""
     try:
-        kind, may_write, may_edit = await api.standing(chat)
+        kind, lacking = await api.standing(chat)
     except Migrated as error:
         what = f"the group {chat} became a supergroup"
         return remark(NAME, what, f"put {error.chat} into telegram.chat_id")
@@ -93,12 +93,9 @@ async def _chat(api: Api, chat: int) -> Finding | str:
         return _refused(chat, str(error))
     except (RetryLater, Rejected) as error:
         return remark(NAME, f"the chat {chat} could not be looked at: {error}")
-    if not may_write:
-        what = f"the bot may not write to the {kind} {chat}"
-    elif not may_edit:
-        what = f"the bot may not edit what it wrote in the {kind} {chat}"
-    else:
+    if not lacking:
         return kind
+    what = f"the bot may not {lacking} the {kind} {chat}"
     return problem(NAME, what, "let an administrator allow it")
 
 

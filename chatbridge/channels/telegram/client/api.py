@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 # Otherwise every pause that Telegram asks for is a warning about the library's next version.
 os.environ["PTB_TIMEDELTA"] = "true"
@@ -56,15 +56,6 @@ class Me:
     """Whether this bot's private chats can have topics."""
     reads_all: bool = False
     """Whether it is sent everything that is said in its groups (privacy mode is off)."""
-
-
-class Standing(NamedTuple):
-    """How the bot stands in a chat."""
-
-    kind: str
-    """`private`, `group`, `supergroup` or `channel`."""
-    may_write: bool
-    may_edit: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +225,9 @@ class Api:
     async def delete_webhook(self) -> None:
         await self._do(self._bot.delete_webhook())
 
-    async def standing(self, chat: int) -> Standing:
-        """Without a message there; in private it is seen as "typing".
+    async def standing(self, chat: int) -> tuple[str, str]:
+        """The kind of chat it is, and what the bot may not do there, if anything. Nothing is
+        written; in private it is seen as "typing".
 
         :raises ChatRefused: the bot is not let in. :raises Migrated: and what every call raises.
         """
@@ -243,17 +235,18 @@ class Api:
         if found.type == ChatType.PRIVATE:
             # Who has blocked the bot is still shown to it: only an attempt tells.
             await self._do(self._bot.send_chat_action(chat, ChatAction.TYPING), chat)
-            return Standing(found.type, may_write=True, may_edit=True)
+            return found.type, ""
         member = await self._do(self._bot.get_chat_member(chat, int(self.bot_id)), chat)
         if found.type == ChatType.CHANNEL:
-            rights = ("can_post_messages", "can_edit_messages")
-            return Standing(found.type, *(bool(getattr(member, right, False)) for right in rights))
+            rights = {"write to": "can_post_messages", "edit what it wrote in": "can_edit_messages"}
+            lacking = (what for what, right in rights.items() if not getattr(member, right, False))
+            return found.type, next(lacking, "")
         may_write = member.status == ChatMemberStatus.ADMINISTRATOR or (
             member.status in (ChatMemberStatus.MEMBER, ChatMemberStatus.RESTRICTED)
-            and (found.permissions is None or bool(found.permissions.can_send_messages))
-            and bool(getattr(member, "can_send_messages", True))
+            and (found.permissions is None or found.permissions.can_send_messages)
+            and getattr(member, "can_send_messages", True)
         )
-        return Standing(found.type, may_write=may_write, may_edit=True)
+        return found.type, "" if may_write else "write to"
 
     def _sent(self, message: Message) -> Sent:
         at = message.date.timestamp() or None
