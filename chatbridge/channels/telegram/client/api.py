@@ -226,27 +226,28 @@ class Api:
         await self._do(self._bot.delete_webhook())
 
     async def standing(self, chat: int) -> tuple[str, str]:
-        """The kind of chat it is, and what the bot may not do there, if anything. Nothing is
-        written; in private it is seen as "typing".
+        """The kind of chat it is, and what is wrong there, if anything. Nothing is written; in
+        private it is seen as "typing".
 
         :raises ChatRefused: the bot is not let in. :raises Migrated: and what every call raises.
         """
         found = await self._do(self._bot.get_chat(chat), chat)
-        if found.type == ChatType.PRIVATE:
+        kind = found.type
+        if kind == ChatType.PRIVATE:
             # Who has blocked the bot is still shown to it: only an attempt tells.
             await self._do(self._bot.send_chat_action(chat, ChatAction.TYPING), chat)
-            return found.type, ""
+            return kind, ""
         member = await self._do(self._bot.get_chat_member(chat, int(self.bot_id)), chat)
-        if found.type == ChatType.CHANNEL:
-            rights = {"write to": "can_post_messages", "edit what it wrote in": "can_edit_messages"}
-            lacking = (what for what, right in rights.items() if not getattr(member, right, False))
-            return found.type, next(lacking, "")
-        may_write = member.status == ChatMemberStatus.ADMINISTRATOR or (
-            member.status in (ChatMemberStatus.MEMBER, ChatMemberStatus.RESTRICTED)
-            and (found.permissions is None or found.permissions.can_send_messages)
-            and getattr(member, "can_send_messages", True)
-        )
-        return found.type, "" if may_write else "write to"
+        may_write, may_edit = member.status == ChatMemberStatus.ADMINISTRATOR, True
+        if kind == ChatType.CHANNEL:
+            may_write = getattr(member, "can_post_messages", False)
+            may_edit = getattr(member, "can_edit_messages", False)
+        elif member.status in (ChatMemberStatus.MEMBER, ChatMemberStatus.RESTRICTED):
+            everybody = found.permissions is None or bool(found.permissions.can_send_messages)
+            may_write = everybody and getattr(member, "can_send_messages", True)
+        if not may_write:
+            return kind, f"the bot may not write to the {kind} {chat}"
+        return kind, "" if may_edit else f"the bot may not edit what it wrote in the {kind} {chat}"
 
     def _sent(self, message: Message) -> Sent:
         at = message.date.timestamp() or None
