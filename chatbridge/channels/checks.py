@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,23 +56,19 @@ class Finding:
         }
 
 
-def fine(name: str, what: str, **details: Any) -> Finding:
-    return Finding(mark=Mark.FINE, name=name, what=what, details=details)
+def _finding(mark: Mark, name: str, what: str, *fix: str, **details: Any) -> Finding:
+    return Finding(mark=mark, name=name, what=what, fix=fix, details=details)
 
 
-def remark(name: str, what: str, *fix: str, **details: Any) -> Finding:
-    return Finding(mark=Mark.REMARK, name=name, what=what, fix=fix, details=details)
-
-
-def problem(name: str, what: str, *fix: str, **details: Any) -> Finding:
-    return Finding(mark=Mark.PROBLEM, name=name, what=what, fix=fix, details=details)
+fine = partial(_finding, Mark.FINE)
+remark = partial(_finding, Mark.REMARK)
+problem = partial(_finding, Mark.PROBLEM)
 
 
 def from_error(name: str, text: str, *, mark: Mark = Mark.PROBLEM, **details: Any) -> Finding:
     """Our errors say first what happened, then what to do."""
     what, _, rest = text.removeprefix(f"{name}: ").partition(". ")
-    fix = (rest.removesuffix("."),) if rest else ()
-    return Finding(mark=mark, name=name, what=what, fix=fix, details=details)
+    return _finding(mark, name, what, *filter(None, [rest.removesuffix(".")]), **details)
 
 
 def harmless(text: str) -> str:

@@ -36,10 +36,6 @@ def plugin_problems() -> tuple[str, ...]:
     return _plugins()[1]
 
 
-def spec_of(name: str) -> ChannelSpec[Any] | None:
-    return next((spec for spec in channel_specs() if spec.name == name), None)
-
-
 @cache
 def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
     found: dict[str, ChannelSpec[Any]] = {}

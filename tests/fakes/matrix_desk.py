@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import MatrixChannel
 from chatbridge.channels.matrix.outbound.card_messages import CardMessages, from_text
+from chatbridge.channels.matrix.settings import Matrix as MatrixTable
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock
@@ -144,7 +144,6 @@ async def running_matrix(
     reactions: bool = True,
     policy: Policy | None = None,
     ready: bool = True,
-    hide: Callable[[str], None] = lambda secret: None,
     patience: float = 10.0,
     address: str | None = None,
     password: str | None = None,
@@ -164,18 +163,19 @@ async def running_matrix(
         if room is None:
             room = await ada.create_room("questions", invite=[bot.user_id], encrypted=encrypted)
         channel = MatrixChannel(
-            account=Account(
-                homeserver=address or synapse.address,
-                user_id=bot.user_id,
-                access_token=bot.access_token if password is None else None,
-                password=password,
+            MatrixTable.model_validate(
+                {
+                    "homeserver": address or synapse.address,
+                    "user_id": bot.user_id,
+                    "access_token": bot.access_token if password is None else None,
+                    "password": password,
+                    "allowed_users": [ada.user_id] if allowed is None else list(allowed),
+                    "room_id": [room] if rooms is None else rooms,
+                    "reactions": reactions,
+                }
             ),
             folder=folder / "matrix",
-            allowed=[ada.user_id] if allowed is None else allowed,
-            rooms=[room] if rooms is None else rooms,
             clock=clock,
-            reactions=reactions,
-            hide=hide,
             patience=patience,
         )
         up = asyncio.Event()

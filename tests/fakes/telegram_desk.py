@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.channels.telegram.settings import Telegram as TelegramTable
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
@@ -184,13 +185,17 @@ async def running_telegram(
     ada = phone.person if phone else api.person("Ada")
     chat = chat or api.private(ada)
     channel = TelegramChannel(
-        token=api.token,
-        allowed=[] if nobody else [person.id for person in (*allowed, ada)],
-        chats=chats or [chat.id],
+        TelegramTable.model_validate(
+            {
+                "token": api.token,
+                "allowed_users": [] if nobody else [person.id for person in (*allowed, ada)],
+                "chat_id": chats or [chat.id],
+                "topics": topics,
+                "api_base": api.address,
+            }
+        ),
         clock=clock,
-        base=api.address,
         hint=HINT,
-        topics=topics,
         pace=pace or RateLimit(),
     )
     up = asyncio.Event()

@@ -24,6 +24,7 @@ import httpx2
 
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
@@ -170,11 +171,15 @@ class Scene:
         """`up`: wait until Telegram is. A `pace` of None is the real one."""
         channel = partial(
             TelegramChannel,
-            token=self.api.token,
-            allowed=[self.phone.person.id],
-            chats=chats or [self.chat.id],
+            Telegram.model_validate(
+                {
+                    "token": self.api.token,
+                    "allowed_users": [self.phone.person.id],
+                    "chat_id": chats or [self.chat.id],
+                    "api_base": self.api.address,
+                }
+            ),
             clock=self.clock,
-            base=self.api.address,
             hint=HINT,
             pace=pace,
             patience=patience,

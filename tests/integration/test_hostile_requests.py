@@ -17,7 +17,7 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from chatbridge.channels.web import server
-from chatbridge.channels.web.app import healthz
+from chatbridge.channels.web.channel import healthz
 from chatbridge.channels.web.server import ConnectionLimits
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.remote import ERAS, RawAgent, open_door

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.matrix.account import log_in
 from chatbridge.core.errors import TokenRejected
 from chatbridge.core.model import Status
 from tests.fakes.inbox import TEXT
@@ -41,21 +42,16 @@ async def ends(matrix: Matrix) -> TokenRejected:
 
 
 async def test_a_password_is_used_once_and_the_log_in_is_kept_for_nobody_else_to_read(
-    tmp_path: Path, synapse: Synapse
+    tmp_path: Path, synapse: Synapse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bot = await asyncio.to_thread(registered, synapse)
     hidden: list[str] = []
+    monkeypatch.setattr(log_in, "hide", hidden.append)
     async with Person.online(synapse, "Ada", tmp_path / "ada") as ada:
         room = await ada.create_room(invite=[bot.user_id])
         for _ in range(2):
             async with running_matrix(
-                tmp_path,
-                synapse,
-                ada=ada,
-                bot=bot,
-                room=room,
-                password=PASSWORD,
-                hide=hidden.append,
+                tmp_path, synapse, ada=ada, bot=bot, room=room, password=PASSWORD
             ) as matrix:
                 await matrix.card(await matrix.desk.ask())
     session = kept(tmp_path)

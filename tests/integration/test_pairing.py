@@ -13,6 +13,7 @@ import pytest
 
 from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
@@ -82,11 +83,10 @@ async def running(
 ) -> AsyncIterator[Bridge]:
     pairing = Pairing(clock=clock)
     channel = TelegramChannel(
-        token=api.token,
-        allowed=allowed,
-        chats=[],
+        Telegram.model_validate(
+            {"token": api.token, "allowed_users": allowed, "api_base": api.address}
+        ),
         clock=clock,
-        base=api.address,
         hint=HINT,
         pace=RateLimit(),
         pairing=pairing,

@@ -16,8 +16,8 @@ from chatbridge.channels.chat.people import (
     Allowlist,
     display_name,
 )
-from chatbridge.channels.matrix.account.log_in import Account
 from chatbridge.channels.matrix.channel import NOBODY, MatrixChannel
+from chatbridge.channels.matrix.settings import Matrix
 from tests import strategies as some
 from tests.fakes.clock import StillClock
 
@@ -47,10 +47,15 @@ def test_the_bot_itself_may_not_answer_even_if_it_is_on_the_list() -> None:
 
 
 def test_a_list_with_the_bot_alone_is_an_empty_one(tmp_path: Path) -> None:
-    account = Account(homeserver="http://127.0.0.1:9", user_id=BOT, access_token="token")
-    channel = MatrixChannel(
-        account=account, folder=tmp_path, allowed=[BOT], rooms=[], clock=StillClock()
+    table = Matrix.model_validate(
+        {
+            "homeserver": "http://127.0.0.1:9",
+            "user_id": BOT,
+            "access_token": "token",
+            "allowed_users": [BOT],
+        }
     )
+    channel = MatrixChannel(table, folder=tmp_path, clock=StillClock())
     assert (list(channel.surfaces), channel.trouble) == ([], NOBODY)
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from pathlib import Path
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.identity import Identity
-from chatbridge.channels.matrix.account.log_in import Account, Session
+from chatbridge.channels.matrix.account.log_in import Session, log_in
 from chatbridge.channels.matrix.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.matrix.client.events import Batch
 from chatbridge.channels.matrix.inbound.dispatch import Receiver
@@ -24,7 +23,6 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.ports import Clock
-from chatbridge.redaction import hide
 
 log = logging.getLogger(__name__)
 
@@ -40,26 +38,23 @@ class MatrixChannel(ChatChannel[Chat]):
 
     def __init__(
         self,
+        table: Matrix,
         *,
-        account: Account,
         folder: Path,
-        allowed: Collection[str],
-        rooms: Sequence[str],
         clock: Clock,
-        reactions: bool = True,
+        hint: str = "matrix.access_token",
         hold: Hold = nullcontext,
-        hide: Callable[[str], None] = lambda secret: None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
-        """`folder` is for the log-in and the keys; `hold` keeps the account for this process;
-        `hide` is told of tokens; `patience` is for tests."""
-        self._account = account
+        """`folder` is for the log-in and the keys; `hint` says where the log-in is set; `hold`
+        keeps the account for this process; `patience` is for tests."""
+        assert table.homeserver is not None
+        assert table.user_id is not None
+        self._table = table
         self._folder = folder
-        self._allowed = sorted({*allowed} - {account.user_id})
-        self._reactions = reactions
-        self._hide = hide
-        self._api = Api(account.homeserver, account.user_id, hint=account.hint, patience=patience)
-        self._people = Allowlist("matrix", self._allowed, bot=account.user_id, clock=clock)
+        self._allowed = sorted({*table.allowed_users} - {table.user_id})
+        self._api = Api(table.homeserver, table.user_id, hint=hint, patience=patience)
+        self._people = Allowlist("matrix", self._allowed, bot=table.user_id, clock=clock)
         self._own_events = OwnEvents()
         chats = [
             Chat(
@@ -68,9 +63,9 @@ class MatrixChannel(ChatChannel[Chat]):
                 people=self._people,
                 own_events=self._own_events,
                 clock=clock,
-                reactions=reactions,
+                reactions=table.reactions,
             )
-            for home in rooms or self._allowed
+            for home in table.room_id or self._allowed
         ]
         super().__init__(chats, clock=clock, hold=hold)
         self._unsigned: str | None = None
@@ -103,9 +98,7 @@ class MatrixChannel(ChatChannel[Chat]):
         async with AsyncExitStack() as stack:
             stack.enter_context(self._hold())
             stack.push_async_callback(self._api.close)
-            session = await log_in.log_in(
-                self._api, self._account, folder=self._folder, hide=self._hide
-            )
+            session = await log_in(self._api, self._table, self._folder)
             stack.push_async_callback(self._beside.end)
             if not self._allowed:
                 log.warning("%s", NOBODY)
@@ -122,7 +115,7 @@ class MatrixChannel(ChatChannel[Chat]):
                 own_events=self._own_events,
                 clock=self._clock,
                 spawn=self._beside.spawn,
-                reactions=self._reactions,
+                reactions=self._table.reactions,
                 replaced=rooms.replaced,
             )
 
@@ -175,22 +168,10 @@ class MatrixChannel(ChatChannel[Chat]):
 
 
 def build(table: Matrix, context: ChannelContext) -> MatrixChannel:
-    assert table.homeserver is not None
-    assert table.user_id is not None
-    token, password = table.access_token, table.password
     return MatrixChannel(
-        account=Account(
-            homeserver=table.homeserver,
-            user_id=table.user_id,
-            access_token=token.get_secret_value() if token else None,
-            password=password.get_secret_value() if password else None,
-            hint=context.place_of("access_token" if token else "password"),
-        ),
+        table,
         folder=context.state / "matrix",
-        allowed=table.allowed_users,
-        rooms=table.room_id,
-        reactions=table.reactions,
         clock=context.clock,
+        hint=context.place_of("access_token" if table.access_token else "password"),
         hold=context.hold,
-        hide=hide,
     )

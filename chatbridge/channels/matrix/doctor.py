@@ -21,7 +21,6 @@ from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.core.errors import RetryLater
-from chatbridge.redaction import hide
 from chatbridge.safe_json import value_at
 
 NAME = "matrix"
@@ -48,7 +47,6 @@ async def check(table: Matrix, context: CheckContext) -> Sequence[Finding]:
             what = "not logged in yet: the hub does that when it starts, with the password"
             return [*found, remark(NAME, what)]
         token = kept.access_token
-        hide(token)
     async with Api(homeserver, user, hint="matrix.access_token", patience=ANSWER_SECONDS) as api:
         try:
             device = await api.device_of(token)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
@@ -41,14 +41,10 @@ class TelegramChannel(ChatChannel[Chat]):
 
     def __init__(
         self,
+        table: Telegram,
         *,
-        token: str,
-        allowed: Collection[int],
-        chats: Sequence[int],
         clock: Clock,
-        base: str,
         hint: str,
-        topics: bool = False,
         pairing: Pairing | None = None,
         hold: Hold = nullcontext,
         pace: RateLimit | None = None,
@@ -56,14 +52,15 @@ class TelegramChannel(ChatChannel[Chat]):
     ) -> None:
         """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
         bot for this process; `pace` and `patience` are for tests."""
-        self._api = api = Api(token, base=base, hint=hint, patience=patience)
-        numbers = chats or sorted(allowed)
-        super().__init__(
-            [Chat(api, number, clock=clock, topics=topics, pace=pace) for number in numbers],
-            clock=clock,
-            hold=hold,
-        )
-        self._allowed = allowed
+        assert table.token is not None
+        token = table.token.get_secret_value()
+        self._api = api = Api(token, base=table.api_base, hint=hint, patience=patience)
+        chats = [
+            Chat(api, number, clock=clock, topics=table.topics, pace=pace)
+            for number in table.chat_id or sorted(table.allowed_users)
+        ]
+        super().__init__(chats, clock=clock, hold=hold)
+        self._allowed = table.allowed_users
         self._pairing = pairing
         self._greeted: set[int] = set()
 
@@ -173,15 +170,10 @@ class TelegramChannel(ChatChannel[Chat]):
 
 
 def build(table: Telegram, context: ChannelContext) -> TelegramChannel:
-    assert table.token is not None
     return TelegramChannel(
-        token=table.token.get_secret_value(),
-        allowed=table.allowed_users,
-        chats=table.chat_id,
-        topics=table.topics,
-        pairing=context.pairing,
-        base=table.api_base,
-        hint=context.place_of("token"),
+        table,
         clock=context.clock,
+        hint=context.place_of("token"),
+        pairing=context.pairing,
         hold=context.hold,
     )

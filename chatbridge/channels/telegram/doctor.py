@@ -39,7 +39,6 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
         told = hub.trouble_of(NAME)
         if told and "polls this bot" in told:
             found.append(problem(NAME, "another program polls this bot (409)", NOT_POLLED))
-            told = None
         found += await _webhook(api)
         # A group that has become a supergroup has another number.
         known = await context.notes(NAME)
@@ -85,7 +84,7 @@ async def _webhook(api: Api) -> list[Finding]:
 async def _chat(api: Api, chat: int) -> Finding | str:
     """What is wrong with it, or what kind of chat it is."""
     try:
-        kind, may_write, may_edit = await api.standing(chat)
+        kind, wrong = await api.standing(chat)
     except Migrated as error:
         what = f"the group {chat} became a supergroup"
         return remark(NAME, what, f"put {error.chat} into telegram.chat_id")
@@ -93,13 +92,7 @@ async def _chat(api: Api, chat: int) -> Finding | str:
         return _refused(chat, str(error))
     except (RetryLater, Rejected) as error:
         return remark(NAME, f"the chat {chat} could not be looked at: {error}")
-    if not may_write:
-        what = f"the bot may not write to the {kind} {chat}"
-    elif not may_edit:
-        what = f"the bot may not edit what it wrote in the {kind} {chat}"
-    else:
-        return kind
-    return problem(NAME, what, "let an administrator allow it")
+    return problem(NAME, wrong, "let an administrator allow it") if wrong else kind
 
 
 def _refused(chat: int, said: str) -> Finding:

@@ -3,11 +3,10 @@
 spec: what the rest of the program knows of this channel
 settings: the table [web]
 doctor: its checks for `chatbridge doctor`
-channel: the inbox as a channel of the hub: listens and tells open pages of changes
+channel: the inbox as a channel of the hub, and how errors become responses
 server: sockets, HTTP connections with their limits and evictions, on uvicorn
 guard: hosts, origins, tokens and sessions that are let in; headers of every response
 sessions: browsers that are logged in
-app: what the routes share, and how errors become responses
 pages: the list, an ask with its form, the history, the log-in
 api: asks, notices and outputs of commands, for scripts
 events: the event stream

@@ -6,22 +6,18 @@ Owns the shape of each call. `guard` decides who may call, `request_parsing` rea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from chatbridge import __version__
-from chatbridge.channels.web.app import Site
 from chatbridge.channels.web.events import ALIVE, COMMENT, EventStream, notice_object
 from chatbridge.channels.web.guard import PERSON, SESSION
 from chatbridge.channels.web.render import json_response, json_text
-from chatbridge.channels.web.request_parsing import (
-    Refusal,
-    parse_answer_body,
-    parse_reason,
-    read_json,
-)
+from chatbridge.channels.web.request_parsing import Refusal, parse_reason, read_json
+from chatbridge.core.asks.answers import check_keys, parse_answers
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
 from chatbridge.core.cards.operation_summary import output_name
@@ -29,10 +25,13 @@ from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.login_codes import CODE_SECONDS
 from chatbridge.core.model import Ask
 
+if TYPE_CHECKING:
+    from chatbridge.channels.web.channel import WebChannel
+
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    site: Site
+    site: WebChannel
 
     def routes(self) -> list[Route]:
         return [
@@ -65,7 +64,8 @@ class Api:
     async def _answer(self, request: Request) -> Response:
         body = await read_json(request, seconds=self.site.body_seconds)
         ask = await self._settled_here(request.path_params["ask_id"])
-        answers = parse_answer_body(ask.questions, body)
+        check_keys(body, "", ("answers",))
+        answers = parse_answers(ask.questions, body.get("answers"))
         try:
             ask = await self.site.inbox.answer(ask.id, answers, person=request.scope[PERSON])
         except AskEnded:

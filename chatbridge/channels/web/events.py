@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 SURFACE = "web"
 
+HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 HEARTBEAT_SECONDS = 15.0
 COMMENT = ": alive\n\n"
 ALIVE = "event: alive\ndata:\n\n"
@@ -147,28 +148,19 @@ class EventStream:
                     pass
                 reader.close()
 
-            gone = asyncio.ensure_future(until_gone())
+            beside = [asyncio.ensure_future(until_gone())]
             try:
-                await self._write(send, asks, reader)
+                await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+                await send(_part("retry: 2000\n\n"))
+                await self._tell(send, asks)
+                if self.session is not None:
+                    beside.append(asyncio.ensure_future(self._note_seen()))
+                while (news := await reader.news(within=self.heartbeat)) is not None:
+                    await (self._tell(send, news) if news else send(_part(self.sign)))
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
             finally:
-                gone.cancel()
-
-    async def _write(self, send: Send, asks: Sequence[Ask], reader: Reader) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8")]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send(_part("retry: 2000\n\n"))
-        await self._tell(send, asks)
-        noting = asyncio.ensure_future(self._note_seen()) if self.session is not None else None
-        try:
-            while (news := await reader.news(within=self.heartbeat)) is not None:
-                if news:
-                    await self._tell(send, news)
-                else:
-                    await send(_part(self.sign))
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        finally:
-            if noting is not None:
-                noting.cancel()
+                for task in beside:
+                    task.cancel()
 
     async def _tell(self, send: Send, news: Sequence[Ask | Notice]) -> None:
         """In parts: a page that opens while many questions are open must not hold the others up."""

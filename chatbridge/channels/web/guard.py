@@ -140,8 +140,10 @@ class Guard:
             await send(message)
 
         try:
-            refusal = self._refusal(scope, headers)
-            note_credential(scope, self._credential(scope, headers) if refusal is None else None)
+            session = self._session(headers)
+            refusal = self._refusal(scope, headers, session)
+            who = SCRIPT.name if scope.get(PERSON) is SCRIPT else BROWSER if session else None
+            note_credential(scope, None if refusal else who)
             await (refusal or self.app)(scope, guarded_receive, guarded_send)
         except ClientDisconnect:
             return
@@ -150,7 +152,7 @@ class Guard:
             # code can be in the rest.
             log.exception("%s /%s failed", scope["method"], scope["path"].split("/")[1][:20])
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+    def _refusal(self, scope: Scope, headers: Headers, session: Session | None) -> Response | None:
         """The response to a request that is not let in; None lets it in."""
         path, method, origins = scope["path"], scope["method"], headers.getlist("origin")
         host = headers.get("host", "")
@@ -170,7 +172,6 @@ class Guard:
             scheme, _, token = headers["authorization"].partition(" ")
             fits = scheme.lower() == "bearer" and fits_token(self.token, token.strip())
             return None if fits and path.startswith("/api/") else _stranger(path)
-        session = self._session(headers)
         if session is None:
             page = method in SAFE_METHODS and "x-chatbridge" not in headers
             return _stranger(path, page=page)
@@ -178,11 +179,6 @@ class Guard:
             return _refused(path, NO_PAGE, status=403)
         scope[PERSON], scope[SESSION] = session.person, session
         return None
-
-    def _credential(self, scope: Scope, headers: Headers) -> str | None:
-        if PERSON in scope and SESSION not in scope:
-            return SCRIPT.name
-        return BROWSER if SESSION in scope or self._session(headers) else None
 
     def _session(self, headers: Headers) -> Session | None:
         for line in headers.getlist("cookie"):

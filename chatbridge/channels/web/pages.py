@@ -9,17 +9,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from chatbridge.channels.web.app import Site
 from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import BROWSER, PERSON, SESSION
 from chatbridge.channels.web.render import day, notice_context
-from chatbridge.channels.web.request_parsing import events_of, parse_event, read_form
+from chatbridge.channels.web.request_parsing import events_of, parse_event, read_form, whole_number
 from chatbridge.channels.web.server import note_credential
 from chatbridge.channels.web.sessions import SESSION_SECONDS
 from chatbridge.core.bounds import off_loop, weight_of
@@ -32,6 +32,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
+
+if TYPE_CHECKING:
+    from chatbridge.channels.web.channel import WebChannel
 
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
@@ -46,7 +49,7 @@ MAX_CODE = 40
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    site: Site
+    site: WebChannel
 
     def routes(self) -> list[Route]:
         return [
@@ -64,7 +67,7 @@ class Pages:
         ]
 
     async def _list(self, request: Request) -> Response:
-        skip = _whole(request.query_params.get("from"))
+        skip = whole_number(request.query_params.get("from")) or 0
         listed = await self._listed(skip)
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
@@ -72,7 +75,7 @@ class Pages:
         return await self._page("list.html", notices=told, listed=listed, skip=skip, current=None)
 
     async def _rows(self, request: Request) -> Response:
-        skip = _whole(request.query_params.get("from"))
+        skip = whole_number(request.query_params.get("from")) or 0
         current = request.query_params.get("current")
         listed = await self._listed(skip)
         return await self._page("_rows.html", listed=listed, skip=skip, current=current)
@@ -234,11 +237,6 @@ def _ended_at(row: Row) -> float:
     return row.settled_at or row.created_at
 
 
-def _whole(given: str | None) -> int:
-    """Rows to skip; 0 if that is no number."""
-    return int(given) if given and len(given) < 10 and given.isascii() and given.isdecimal() else 0
-
-
 def _past(given: str | None) -> Past | None:
     """`<time>-<seq>`; links of earlier versions have no `seq`."""
     at, _, seq = (given or "").partition("-")
@@ -246,4 +244,4 @@ def _past(given: str | None) -> Past | None:
         when = float(at)
     except ValueError:
         return None
-    return (when, _whole(seq)) if math.isfinite(when) else None
+    return (when, whole_number(seq) or 0) if math.isfinite(when) else None

@@ -7,10 +7,10 @@ not fit is refused, with the path of the field.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any, cast, get_args
 from urllib.parse import parse_qsl
 
@@ -18,12 +18,12 @@ from starlette.requests import Request
 
 from chatbridge import safe_json
 from chatbridge.channels.web.server import read_body
-from chatbridge.core.asks.answers import check_keys, check_type, parse_answers, wrong_type
+from chatbridge.core.asks.answers import check_keys, check_type, wrong_type
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import InvalidAnswer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event
-from chatbridge.core.model import Answer, Ask, Question, View
+from chatbridge.core.model import Ask, View
 
 MAX_BODY = 256 * 1024
 BODY_SECONDS = 10.0
@@ -38,19 +38,14 @@ NAMES[form.AnswerAnyway] = "anyway"
 EVENTS = {name: event for event, name in NAMES.items()}
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """Answered with `status`: JSON for the API, with `more` in it, and a page for a browser."""
 
-    def __init__(
-        self,
-        status: int,
-        sentence: str,
-        *,
-        title: str | None = None,
-        more: Mapping[str, object] | None = None,
-    ) -> None:
-        super().__init__(sentence)
-        self.status, self.sentence, self.title, self.more = status, sentence, title, more or {}
+    status: int
+    sentence: str
+    title: str | None = None
+    more: Mapping[str, object] = field(default_factory=dict)
 
 
 # ── bodies ────────────────────────────────────────────────────────────────────────────────────────
@@ -109,11 +104,6 @@ def _check_type(request: Request, accepted: str) -> None:
 # ── the API's JSON ────────────────────────────────────────────────────────────────────────────────
 
 
-def parse_answer_body(questions: Sequence[Question], body: Mapping[str, Any]) -> tuple[Answer, ...]:
-    check_keys(body, "", ("answers",))
-    return parse_answers(questions, body.get("answers"))
-
-
 def parse_reason(body: Mapping[str, Any]) -> str | None:
     check_keys(body, "", ("reason",))
     reason = body.get("reason")
@@ -121,49 +111,47 @@ def parse_reason(body: Mapping[str, Any]) -> str | None:
         return None
     if len(check_type(reason, str, "reason")) > MAX_TEXT:
         raise InvalidAnswer("reason", f"{len(reason):,} characters, at most {MAX_TEXT:,}")
-    text: str = reason.strip()
-    return text or None
+    return str(reason).strip() or None
 
 
 # ── the pages' forms ──────────────────────────────────────────────────────────────────────────────
 
 
-def parse_event(fields: Mapping[str, str]) -> Event | AskAction | None:
+def whole_number(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch("[0-9]{1,9}", text) else None
+
+
+NUMBERS: dict[str, Callable[[str | None], int | None]] = {
+    "step": whole_number,
+    "option": whole_number,
+    "question": whole_number,
+    "on": lambda text: {"0": False, "1": True}.get(text or ""),
+}
+
+
+def parse_event(sent: Mapping[str, str]) -> Event | AskAction | None:
     """What a page's form asks for; None if it fits nothing. A page's tap always carries its step:
     without it an old page could answer a newer question."""
-    name = fields.get("do", "")
+    given = {"do": "", "text": "", **sent}
+    name = given["do"]
     if name in set(AskAction):
         return AskAction(name)
     if name not in EVENTS:
         return None
     values: dict[str, Any] = {}
-    for field in dataclasses.fields(EVENTS[name]):
-        given = fields.get(field.name)
-        match field.name:
-            case "step" | "option" | "question":
-                if given is None or not given.isascii() or not given.isdecimal() or len(given) > 9:
-                    return None
-                values[field.name] = int(given)
-            case "on":
-                if given not in ("0", "1"):
-                    return None
-                values[field.name] = given == "1"
-            case "text":
-                values[field.name] = given or ""
-            case _:
-                values[field.name] = given
+    for part in (each.name for each in fields(EVENTS[name])):
+        values[part] = NUMBERS[part](given.get(part)) if part in NUMBERS else given.get(part)
+        if part in NUMBERS and values[part] is None:
+            return None
     return EVENTS[name](**values)
 
 
 def event_fields(action: Event | AskAction) -> dict[str, str]:
     if isinstance(action, AskAction):
         return {"do": action.value}
-    fields = {"do": NAMES[type(action)]}
-    for field in dataclasses.fields(action):
-        value = getattr(action, field.name)
-        if field.name in ("step", "option", "question", "on"):
-            fields[field.name] = str(int(value))
-    return fields
+    carried = [each.name for each in fields(action) if each.name in NUMBERS]
+    numbers = {name: str(int(getattr(action, name))) for name in carried}
+    return {"do": NAMES[type(action)], **numbers}
 
 
 def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:

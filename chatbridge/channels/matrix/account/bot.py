@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote
 
 import httpx
 from pydantic import ValidationError
@@ -149,7 +149,12 @@ async def homeserver_of(given: str) -> str:
             f"{server} is no address that can be used. An https:// address is needed, or one "
             "within your own network"
         )
-    async with httpx.AsyncClient(timeout=ANSWERED_WITHIN) as client:
+    async with httpx.AsyncClient(
+        timeout=ANSWERED_WITHIN,
+        follow_redirects=True,
+        max_redirects=REDIRECTS,
+        event_hooks={"request": [_check_address]},
+    ) as client:
         for base in usable:
             said = base if is_address else await _well_known(client, base)
             versions = said and await _json(client, f"{said}/_matrix/client/versions")
@@ -179,23 +184,19 @@ async def _well_known(client: httpx.AsyncClient, base: str) -> str | None:
 async def _json(client: httpx.AsyncClient, url: str) -> Any:
     """None: nothing of that kind is there."""
     try:
-        for _ in range(REDIRECTS + 1):
-            async with client.stream("GET", url) as answer:
-                if answer.is_redirect:
-                    url = urljoin(url, answer.headers.get("location", ""))
-                    parts = urlsplit(url)
-                    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-                    if usable_address(origin) is None:
-                        return None
-                    continue
-                if answer.status_code != httpx.codes.OK:
+        async with client.stream("GET", url) as answer:
+            body = b""
+            async for piece in answer.aiter_bytes():
+                body += piece
+                if len(body) > LARGEST:
                     return None
-                body = b""
-                async for piece in answer.aiter_bytes():
-                    body += piece
-                    if len(body) > LARGEST:
-                        return None
-                return safe_json.loads(body)
+        return safe_json.loads(body) if answer.status_code == httpx.codes.OK else None
     except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError):
         return None
-    return None
+
+
+async def _check_address(request: httpx.Request) -> None:
+    """Before each request, also of a redirect."""
+    url = request.url
+    if usable_address(f"{url.scheme}://{url.netloc.decode()}") is None:
+        raise httpx.UnsupportedProtocol("no address that the settings take")

@@ -73,9 +73,7 @@ class Identity:
             f"identity if it asks for that, and type in any room: /verify {device_id} {ed25519}"
         )
         try:
-            keys = self._kept()
-            if published["master"] is None:
-                keys = keys or self._make()
+            keys = self._keys(make=published["master"] is None)
         except OSError as error:
             return f"the bot's identity cannot be kept in {self.path} ({error.strerror})"
         if keys is None or published["master"] not in (None, keys["master"].public):
@@ -95,16 +93,15 @@ class Identity:
             return _refusal("does not take the device's signature", status, failure or answer)
         return None
 
-    def _kept(self) -> dict[str, Key] | None:
-        """The keys in the file. A damaged one has none."""
+    def _keys(self, *, make: bool) -> dict[str, Key] | None:
+        """The keys in the file, of which a damaged one has none; or new ones, which are on the disk
+        before anybody hears of them."""
         try:
-            seeds = json.loads(self.path.read_text(encoding="ascii"))
-            return {usage: Key(decode_base64(seeds[usage])) for usage in USAGES}
+            kept = json.loads(self.path.read_text(encoding="ascii"))
+            return {usage: Key(decode_base64(kept[usage])) for usage in USAGES}
         except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError):
-            return None
-
-    def _make(self) -> dict[str, Key]:
-        """New keys, on the disk before anybody hears of them."""
+            if not make:
+                return None
         seeds = {usage: os.urandom(32) for usage in USAGES}
         kept = {usage: encode_base64(seed) for usage, seed in seeds.items()}
         write_atomically(self.path, json.dumps(kept).encode())

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,10 +17,12 @@ from chatbridge.atomic_write import write_atomically
 from chatbridge.channels.matrix.client.errors import LoggedOut
 from chatbridge.core.errors import SettingsError
 from chatbridge.digests import sha256_hex
+from chatbridge.redaction import hide
 from chatbridge.safe_json import value_at
 
 if TYPE_CHECKING:
     from chatbridge.channels.matrix.client.api import Api
+    from chatbridge.channels.matrix.settings import Matrix
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +33,15 @@ PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
-    homeserver: str
-    user_id: str
-    access_token: str | None = field(default=None, repr=False)
-    password: str | None = field(default=None, repr=False)
-    hint: str = "matrix.access_token"
-    """Where these are set."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     user_id: str
     device_id: str
     access_token: str = field(repr=False)
 
 
-async def log_in(
-    api: Api, account: Account, *, folder: Path, hide: Callable[[str], None]
-) -> Session:
+async def log_in(api: Api, table: Matrix, folder: Path) -> Session:
     """Go on as a device of this account, with its keys. :raises LoggedOut: :raises RetryLater:"""
-    session = await _session(api, account, folder, hide)
+    session = await _session(api, table, folder)
     store = None
     if session.device_id:
         store = await asyncio.to_thread(crypto_folder, folder, session.device_id)
@@ -62,20 +51,15 @@ async def log_in(
     return session
 
 
-async def _session(
-    api: Api, account: Account, folder: Path, hide: Callable[[str], None]
-) -> Session:
-    if account.access_token is not None:
-        device = await api.device_of(account.access_token)
-        return Session(
-            user_id=account.user_id, device_id=device or "", access_token=account.access_token
-        )
-    kept = await asyncio.to_thread(
-        load, folder, user_id=account.user_id, homeserver=account.homeserver
-    )
+async def _session(api: Api, table: Matrix, folder: Path) -> Session:
+    user, homeserver = api.user_id, api.homeserver
+    if table.access_token is not None:
+        token = table.access_token.get_secret_value()
+        device = await api.device_of(token)
+        return Session(user_id=user, device_id=device or "", access_token=token)
+    kept = await asyncio.to_thread(load, folder, user_id=user, homeserver=homeserver)
     device_id = None
     if kept is not None:
-        hide(kept.access_token)
         try:
             await api.device_of(kept.access_token)
         except LoggedOut as error:
@@ -83,11 +67,11 @@ async def _session(
             device_id = kept.device_id if error.soft else None
         else:
             return kept
-    assert account.password is not None
-    new = await api.log_in(account.password, device_id=device_id)
+    assert table.password is not None
+    new = await api.log_in(table.password.get_secret_value(), device_id=device_id)
     hide(new.access_token)
     try:
-        await asyncio.to_thread(save, folder, new, homeserver=account.homeserver)
+        await asyncio.to_thread(save, folder, new, homeserver=homeserver)
     except SettingsError as error:
         log.warning("matrix: %s", error)  # it works until the next start
     return new
@@ -123,6 +107,7 @@ def load(folder: Path, *, user_id: str, homeserver: str) -> Session | None:
         # What has line breaks or half characters in it could be sent in no request.
         if not isinstance(text, str) or not text or not text.isprintable():
             return None
+    hide(token)
     return Session(user_id=user_id, device_id=device, access_token=token)
 
 

@@ -51,8 +51,8 @@ class Api:
         self, homeserver: str, user_id: str, *, hint: str, patience: float = ANSWERED_WITHIN
     ) -> None:
         """`hint` says where the log-in is set; `patience` is how long an answer may take."""
+        self.homeserver = homeserver
         self.user_id = user_id
-        self._homeserver = homeserver
         self._hint = hint
         self._patience = patience
         self._token = ""
@@ -64,7 +64,7 @@ class Api:
 
     def _new_client(self, store: Path | None) -> AsyncClient:
         return AsyncClient(
-            self._homeserver,
+            self.homeserver,
             self.user_id,
             store_path=str(store or ""),
             config=AsyncClientConfig(

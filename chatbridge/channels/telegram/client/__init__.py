@@ -2,5 +2,5 @@
 
 api: the requests that the channel makes
 response_checks: reads what a server answers, in whatever form
-errors: what Telegram can refuse, as the channel tells it apart
+errors: what its refusals and its silence mean, as the channel tells them apart
 """

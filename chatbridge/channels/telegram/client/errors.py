@@ -1,10 +1,34 @@
-"""What the Bot API can answer, as this channel tells it apart. Shared ones are in `core.errors`."""
+"""What the Bot API's answers mean, and what it means when none comes: python-telegram-bot's errors
+as ours. None keeps its cause: the library's errors carry addresses, and a bot's address has its
+token."""
 
 from __future__ import annotations
 
-from chatbridge.core.errors import ChatbridgeError, RetryLater
+import logging
+import ssl
+from datetime import timedelta
 
+from telegram.error import (
+    BadRequest,
+    ChatMigrated,
+    Conflict,
+    Forbidden,
+    InvalidToken,
+    RetryAfter,
+    TelegramError,
+    TimedOut,
+)
+
+from chatbridge.channels.telegram.client.response_checks import UNREADABLE, SaidOk
+from chatbridge.core.cards.phrases import format_certificate_advice
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
+
+log = logging.getLogger(__name__)
+
+LONGEST_PAUSE = 3600.0
 CONFLICT_PAUSE = 5.0
+NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
+"""What Telegram says with status 400, though it is the chat that refuses and not the message."""
 
 
 class Rejected(ChatbridgeError):
@@ -43,3 +67,72 @@ class Polled(RetryLater):
                 "deleteWebhook, or make a new bot with @BotFather"
             )
         super().__init__(f"telegram: {what}", after=CONFLICT_PAUSE)
+
+
+def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
+    """`hint` says where the token is set, `chat` where something was to be done."""
+    match error:
+        case RetryAfter(retry_after=timedelta() as pause):
+            seconds = min(pause.total_seconds(), LONGEST_PAUSE)
+            after = seconds if seconds > 0 else None
+            return RetryLater("telegram asks for a pause (429)", after=after)
+        case ChatMigrated(new_chat_id=int(group)) if group < 0:
+            return Migrated(group)
+        case InvalidToken():
+            what, where = "telegram rejected the bot token (401)", hint
+            if "not found" in str(error.__cause__ or error).lower():
+                what = "telegram does not know the bot token (404)"
+                where += " and telegram.api_base"
+            return TokenRejected(f"{what}. Check {where}, then run: chatbridge stop")
+        case BadRequest() | Conflict() | Forbidden() if error.__cause__ is not None:
+            # Words that cannot be read say nothing about a chat or a message.
+            return RetryLater(f"telegram cannot be reached ({UNREADABLE})")
+        case Forbidden(message=said):
+            return ChatRefused(
+                f"telegram: the bot may not write to the chat {chat} (403: {said}). Open "
+                "the chat in Telegram and press Start or Unblock, or add the bot to the group again"
+            )
+        case Conflict(message=said):
+            return Polled(said)
+        case BadRequest(message=said) if "chat not found" in said.lower():
+            return ChatRefused(
+                f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its "
+                "owner has to press Start in the bot's chat first"
+            )
+        case BadRequest(message=said) if any(words in said.lower() for words in NOT_ALLOWED):
+            return ChatRefused(
+                f"telegram: the bot may not write to the chat {chat} (400: {said}). "
+                "Let an administrator of the group allow it"
+            )
+        case BadRequest(message=said):
+            return Rejected(said)
+        case TimedOut():
+            return RetryLater("telegram did not answer in time")
+        case (
+            SaidOk()
+            | ArithmeticError()
+            | AttributeError()
+            | LookupError()
+            | TypeError()
+            | ValueError()
+        ):
+            # A success in another form than the library expects.
+            log.debug("telegram's answer has another form: %r", type(error))
+            return RetryLater(f"telegram said ok, but {UNREADABLE}")
+        case TelegramError(message=said):
+            # What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway".
+            kind = said.partition(":")[0].partition("(")[0].strip()[:60]
+            return RetryLater(_untrusted(error) or f"telegram cannot be reached ({kind})")
+        case _:
+            return error
+
+
+def _untrusted(error: BaseException | None) -> str | None:
+    """What to do about the server's certificate, if that is why it was told nothing."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            why = error.verify_message.rstrip(".")
+            what_to_do = format_certificate_advice("telegram.api_base")
+            return f"telegram's certificate is not trusted ({why}). {what_to_do}"
+        error = error.__cause__ or error.__context__
+    return None

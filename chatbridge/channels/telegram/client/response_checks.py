@@ -9,10 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-import ssl
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -20,24 +17,32 @@ from typing import Any
 
 import httpx
 from telegram import Update
-from telegram.error import BadRequest, Conflict, Forbidden, TelegramError
+from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
-from chatbridge.core.cards.phrases import format_certificate_advice
+from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
 KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
 UNREADABLE = "its answer cannot be read"
-LONGEST_PAUSE = 3600
 NO_NUMBER = 0
 """The number of a message, or a topic, that was made without its number being known; or its
 date."""
+UNKNOWN: dict[str, object] = {
+    "message_id": NO_NUMBER,
+    "message_thread_id": NO_NUMBER,
+    "date": NO_NUMBER,
+    "chat": {"id": 0, "type": "private"},
+    "name": "",
+    "icon_color": 0,
+}
+"""A message or a topic of which only this is known: that there is one."""
 _OK = re.compile(rb'\s*\{.*"ok"\s*:\s*true\b', re.DOTALL)
 """In JSON that may be broken, but not in a page of some gateway's."""
-_NUMBER = rb'"result"\s*:\s*\{\s*"%s"\s*:\s*(\d{1,15})\s*[,}]'
+_NUMBER = re.compile(rb'"result"\s*:\s*\{\s*"(message(?:_thread)?_id)"\s*:\s*(\d{1,15})\s*[,}]')
 """What was made begins with its own number; those of other messages come later."""
 
 if find_spec("sniffio") is None:
@@ -55,26 +60,8 @@ def connections(number: int) -> dict[str, object]:
 _certificates = cache(httpx.create_ssl_context)
 
 
-@contextmanager
-def readable() -> Iterator[None]:
-    """A refusal whose words cannot be read says nothing about a chat or a message."""
-    try:
-        yield
-    except (BadRequest, Conflict, Forbidden) as error:
-        if error.__cause__ is None:
-            raise
-        raise TelegramError(UNREADABLE) from None
-
-
-def untrusted(error: BaseException | None) -> str | None:
-    """What to do about the server's certificate, if that is why it was told nothing."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            why = error.verify_message.rstrip(".")
-            what_to_do = format_certificate_advice("telegram.api_base")
-            return f"telegram's certificate is not trusted ({why}). {what_to_do}"
-        error = error.__cause__ or error.__context__
-    return None
+class SaidOk(TelegramError):
+    """The server says ok, and nothing more of its answer can be read."""
 
 
 class Asking(HTTPXRequest):
@@ -83,9 +70,8 @@ class Asking(HTTPXRequest):
 
     async def do_request(self, url: str, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
         status, payload = await super().do_request(url, *args, **kwargs)
-        method = url.rpartition("/")[2]
-        if status == HTTPStatus.OK and not method.startswith("get"):
-            payload = _least(payload, topic=method == "createForumTopic")
+        if status == HTTPStatus.OK and not url.rpartition("/")[2].startswith("get"):
+            payload = _least(payload)
         return status, payload
 
     @staticmethod
@@ -98,63 +84,32 @@ class Asking(HTTPXRequest):
             raise _unreadable(payload)
         if not isinstance(found.get("description"), str | None):
             raise _unreadable(payload)
-        _check_parameters(found.get("parameters"))
         return found
-
-
-class SaidOk(TelegramError):
-    """The server says ok, and nothing more of its answer can be read."""
 
 
 def _unreadable(payload: bytes) -> TelegramError:
     return (SaidOk if _OK.match(payload) else TelegramError)(UNREADABLE)
 
 
-def _least(payload: bytes, *, topic: bool) -> bytes:
+def _least(payload: bytes) -> bytes:
     """Of the answer to a call that does something: what is used of it. The rest may be in any form:
     what the server says is done must not be done again."""
-    name = "message_thread_id" if topic else "message_id"
-    if (made := _made(payload, name)) is None:
-        return payload
-    number = made.get(name)
-    least: dict[str, object] = {name: number if type(number) is int else NO_NUMBER}
-    if topic:
-        least |= {"name": "", "icon_color": 0}
-    else:
-        least |= {"date": NO_NUMBER, "chat": {"id": 0, "type": "private"}}
-        dates = {name: made.get(name) for name in ("date", "edit_date")}
-        least |= {name: at for name, at in dates.items() if type(at) is int and 0 < at < 2**32}
-    return json.dumps({"ok": True, "result": least}).encode()
-
-
-def _made(payload: bytes, name: str) -> dict[str, object] | None:
-    """What there is now, as far as that can be read; None if nothing says that it was done."""
     try:
         found = safe_json.loads(payload)
+        is_ok, made = value_at(found, "ok") is True, value_at(found, "result")
     except ValueError:
-        if not _OK.match(payload):
-            return None
-        number = re.search(_NUMBER % name.encode(), payload)
-        return {name: int(number[1])} if number else {}
-    if not isinstance(found, dict) or found.get("ok") is not True:
-        return None
-    made = found.get("result")
-    return made if isinstance(made, dict) else {}
-
-
-def _check_parameters(parameters: object) -> None:
-    if parameters is None:
-        return
-    if not isinstance(parameters, dict):
-        raise TelegramError(UNREADABLE)
-    pause = parameters.get("retry_after", 1)
-    if type(pause) is not int or pause < 0:
-        raise TelegramError(UNREADABLE)
-    if pause > LONGEST_PAUSE:
-        parameters["retry_after"] = LONGEST_PAUSE
-    group = parameters.get("migrate_to_chat_id", -1)
-    if type(group) is not int or group >= 0:
-        raise TelegramError(UNREADABLE)
+        is_ok, number = _OK.match(payload) is not None, _NUMBER.search(payload)
+        made = {number[1].decode(): int(number[2])} if number else {}
+    if not is_ok:
+        return payload
+    numbers = {name: value_at(made, name) for name in ("message_id", "message_thread_id")}
+    dates = {name: value_at(made, name) for name in ("date", "edit_date")}
+    least = {
+        **UNKNOWN,
+        **{name: number for name, number in numbers.items() if type(number) is int},
+        **{name: at for name, at in dates.items() if type(at) is int and 0 < at < 2**32},
+    }
+    return json.dumps({"ok": True, "result": least}).encode()
 
 
 class Polling(Asking):
@@ -170,7 +125,7 @@ class Polling(Asking):
 
 
 def _decodable(update: object) -> dict[str, object]:
-    number = update.get("update_id") if isinstance(update, dict) else None
+    number = value_at(update, "update_id")
     if not isinstance(update, dict) or type(number) is not int or number < 0:
         raise TelegramError(UNREADABLE)  # there is no reading on from here
     try:
@@ -185,8 +140,8 @@ def _check(update: Update) -> None:
     """The library does not look at the types of what it is given."""
     message, query = update.message, update.callback_query
     texts = [message.text if message else None, query.data if query else None]
-    numbers = [message.migrate_to_chat_id if message else None]
+    group = message.migrate_to_chat_id if message else None
     if any(not isinstance(text, str | None) for text in texts):
         raise TypeError("a text that is none")
-    if any(type(number) not in (int, type(None)) for number in numbers):
+    if type(group) not in (int, type(None)):
         raise TypeError("a number that is none")
