@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 
-from chatbridge.core.policy import DAY, HOUR
-
-LONGEST = 3650 * DAY
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST = 3650 * _UNITS["d"]
 """Longer durations would lead to dates that cannot be formatted."""
-
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
 
 
 def seconds(value: object) -> object:

@@ -6,9 +6,12 @@ A plug-in is a package with an entry point in the group `chatbridge.channels` th
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
+from glob import glob
 from typing import Any
 
 from chatbridge.channels.matrix.spec import MATRIX
@@ -44,6 +47,10 @@ def spec_of(name: str) -> ChannelSpec[Any] | None:
 def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
     found: dict[str, ChannelSpec[Any]] = {}
     taken, problems = {*RESERVED, *(spec.name for spec in BUILT_IN)}, []
+    if not _has_plugins():
+        return (), ()
+    from importlib.metadata import entry_points
+
     for entry in sorted(entry_points(group=GROUP)):
         try:
             spec = entry.load()
@@ -63,3 +70,13 @@ def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
                 f"used ({why}). Upgrade that package, or remove it."
             )
     return tuple(found.values()), tuple(problems)
+
+
+def _has_plugins() -> bool:
+    """Whether a package names our group. To import what reads all groups would take much longer."""
+    for folder in sys.path:
+        for name in glob("*-info/entry_points.txt", root_dir=folder or "."):
+            with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                if GROUP.encode() in file.read():
+                    return True
+    return False

@@ -21,7 +21,6 @@ from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
-from chatbridge.cli.ui.running import command
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
@@ -43,25 +42,7 @@ class Listed(NamedTuple):
     chats: tuple[Any, ...]
 
 
-def _actions(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
-    remove = actions.add_parser(
-        "remove",
-        help="take somebody out, by the id that the list shows",
-        description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
-        "not notice.",
-    )
-    remove.add_argument("id", help="as the list shows it")
-
-
-@command(
-    "people",
-    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
-    "anything. To add somebody: chatbridge pair.",
-    extend=_actions,
-    usage="chatbridge people [remove ID]",
-)
-def main(given: argparse.Namespace) -> int:
+def people(given: argparse.Namespace) -> int:
     if given.command == "remove":
         return _remove(given.id)
     from chatbridge import settings
@@ -137,12 +118,6 @@ def _with_people() -> list[ChannelSpec[Any]]:
     return [spec for spec in channel_specs() if spec.people is not None]
 
 
-@command(
-    "pair",
-    "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
-    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-    "who it was.",
-)
 def pair_command(_given: argparse.Namespace) -> int:
     from chatbridge import settings
     from chatbridge.cli.setup.state import ask_on_the_phone

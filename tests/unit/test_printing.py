@@ -18,7 +18,7 @@ from chatbridge.channels.checks import from_error
 from chatbridge.cli.connect.catalogue import Places
 from chatbridge.cli.connect.command import show_diffs, show_summaries
 from chatbridge.cli.connect.plans import Change
-from chatbridge.cli.doctor.command import drawn
+from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import complain, printable, say
 from chatbridge.core.text import isolated, one_line, visible

@@ -14,8 +14,8 @@ from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
-from chatbridge.cli.doctor.command import draw
 from chatbridge.cli.doctor.database import notes
+from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table, cell

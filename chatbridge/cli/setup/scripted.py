@@ -58,7 +58,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-IMPLIED = ("non_interactive", "argv")
+IMPLIED = ("non_interactive", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:

@@ -11,7 +11,7 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from chatbridge.core.text import isolated, one_line
 
@@ -26,8 +26,7 @@ PIPED = 100
 """The widest column where the width of the reader is unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     title: str
     right: bool = False
     gives_way: bool = False
@@ -35,8 +34,7 @@ class Column:
     most: int = PIPED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(NamedTuple):
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[str]]
     headed: bool = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from datetime import datetime
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -32,6 +31,8 @@ HOUR, DAY = 3600, 86400
 
 def seconds_of(stamp: str) -> float:
     """A time of the hub's JSON, in seconds since the epoch."""
+    from datetime import datetime
+
     return datetime.fromisoformat(stamp).timestamp()
 
 
@@ -76,5 +77,5 @@ def duration(seconds: float) -> str:
 
 def day(at: float) -> str:
     """Saturday 14 November 2026"""
-    when = datetime.fromtimestamp(at).astimezone()
-    return f"{when:%A} {when.day} {when:%B %Y}"
+    when = time.localtime(at)
+    return time.strftime(f"%A {when.tm_mday} %B %Y", when)

@@ -1,62 +1,25 @@
-"""`chatbridge doctor`: the command, and findings as a person reads them: one line each, wrapped,
-with what to do below. The checks are imported once they are needed."""
+"""Findings as a person reads them: one line each, wrapped, with what to do below."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful, command, flag
+from chatbridge.cli.ui.running import colourful
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
     from chatbridge.channels.checks import Finding
 
-THREADS_END_WITHIN = 0.3
 SIGNS = {"ok": "✓", "remark": "!", "problem": "✗"}
 COLOURS = {"ok": "\x1b[32m", "remark": "\x1b[33m", "problem": "\x1b[31m"}
 NAME = 17
 MARGIN = " " * (NAME + 2)
 NARROWEST, WIDEST = 44, 100
-
-
-@command(
-    "doctor",
-    "Look at everything that chatbridge needs, and say what to do about what is "
-    "not as it should be. Nothing is changed, and no hub is started. Exit code 1 if there is "
-    "a problem.",
-    flag("--json", help="all details, for programs"),
-    flowing=True,
-)
-def _doctor(given: argparse.Namespace) -> int:
-    import logging
-
-    from chatbridge.cli.doctor.context import DoctorContext
-    from chatbridge.cli.doctor.run import run
-
-    # What libraries say of a connection that fails is said by the checks.
-    logging.basicConfig(handlers=[logging.NullHandler()])
-    return run(DoctorContext.here(), as_json=given.json)
-
-
-parser = _doctor.parser
-
-
-def main(argv: list[str]) -> int:
-    code = _doctor(argv)
-    others = [it for it in threading.enumerate() if it is not threading.main_thread()]
-    for thread in others:
-        thread.join(THREADS_END_WITHIN)
-    if any(thread.is_alive() and not thread.daemon for thread in others):
-        # A resolver that waits for a dead network cannot be stopped, and holds the process.
-        os._exit(code)
-    return code
 
 
 class Screen:
