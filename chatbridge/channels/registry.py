@@ -18,7 +18,6 @@ from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web.spec import WEB
-from chatbridge.core.text import one_line, shortened
 
 BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, WEB)
 GROUP = "chatbridge.channels"
@@ -63,6 +62,8 @@ def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
             spec.is_on(spec.settings())  # a table has to do without any setting
             found[spec.name] = spec
         except Exception as error:  # noqa: BLE001 - somebody else's code
+            from chatbridge.core.text import one_line, shortened
+
             why = shortened(one_line(f"{type(error).__name__}: {error}"), LONGEST_REASON)
             package = entry.dist.name if entry.dist else entry.value
             problems.append(

@@ -13,7 +13,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from chatbridge.core.text import title_of
 from chatbridge.extras import Extra
 from chatbridge.setting_rules import Fits
 
@@ -130,6 +129,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
 
     @property
     def title(self) -> str:
+        from chatbridge.core.text import title_of
+
         return title_of(self.name)
 
     @property

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import columns
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Screen:
         self._link = link
         self._inverted = False
         self._trouble: str | None = None
-        self._width = shutil.get_terminal_size().columns
+        self._width = columns()
         self._rows = 0
         self._show()
 

@@ -18,8 +18,8 @@ from chatbridge.cli.doctor.database import notes
 from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
-from chatbridge.cli.ui.tables import Column, Table, cell
-from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.cli.ui.tables import Column, Table
+from chatbridge.cli.ui.wording import cell, counted, shown
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,7 +25,7 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, colourful, say
+from chatbridge.cli.ui.running import WrongUsage, colourful, columns, say
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
@@ -113,7 +112,7 @@ def _list() -> int:
     width = max(len(it.client.shown) for it in here)
     states = [_state(it) for it in here]
     state_width = max(map(len, states))
-    room = shutil.get_terminal_size().columns - len("✓ ") if sys.stdout.isatty() else None
+    room = columns() - len("✓ ") if sys.stdout.isatty() else None
     for it, state in zip(here, states, strict=True):
         sign = "!" if it.problem else "✓" if it.connected else "–"
         text = f"{it.client.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"

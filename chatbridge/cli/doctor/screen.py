@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful
+from chatbridge.cli.ui.running import colourful, columns
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Screen:
 
 
 def draw(findings: Iterable[Finding]) -> None:
-    width, colour = shutil.get_terminal_size().columns, colourful()
+    width, colour = columns(), colourful()
     for finding in findings:
         sys.stdout.write(drawn(finding, width=width, colour=colour))
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import sys
 import termios
 import textwrap
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from chatbridge.cli.ui.running import printable
+from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
 
@@ -89,7 +88,7 @@ def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
     lines = textwrap.wrap(
         printable(text),
-        min(shutil.get_terminal_size().columns, WIDEST),
+        min(columns(), WIDEST),
         subsequent_indent="    ",
         break_long_words=False,
         break_on_hyphens=False,
@@ -115,7 +114,7 @@ def say_with_later(text: str) -> None:
 
 def with_key(text: str, *keys: str) -> str:
     """With the keys that do something at the right edge: the first of these that fit there."""
-    room = min(shutil.get_terminal_size().columns, WIDEST) - len(text) - 1
+    room = min(columns(), WIDEST) - len(text) - 1
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 

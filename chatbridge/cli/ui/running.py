@@ -77,10 +77,9 @@ def say(*lines: str) -> None:
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
         if sys.stderr.isatty():
-            import shutil
             import textwrap
 
-            width = min(shutil.get_terminal_size().columns, WIDEST)
+            width = min(columns(), WIDEST)
             wrapper = textwrap.TextWrapper(
                 width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
             )
@@ -97,6 +96,17 @@ def printable(text: str) -> str:
 
     parts = re.split("([\u2068\u2069])", text)
     return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
+
+
+def columns() -> int:
+    """The width of the terminal, as shutil tells it, which is slow to import."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
 
 
 def colourful() -> bool:
@@ -147,10 +157,10 @@ class Command:
         """Of the arguments in a list only one can be given; `extend` adds what cannot be listed,
         such as subcommands. Line breaks are where they were written, unless it is `flowing`. What
         is not known is an error, unless the work `passes_on` it as `rest`."""
-        if not flowing:
-            formatter = argparse.RawDescriptionHelpFormatter
-            options |= {"formatter_class": formatter, "allow_abbrev": False}
-        self._make = partial(kind, prog=f"chatbridge {name}", description=description, **options)
+        looks = argparse.HelpFormatter if flowing else argparse.RawDescriptionHelpFormatter
+        options["formatter_class"] = lambda prog: looks(prog, width=columns() - 2)
+        options |= {"prog": f"chatbridge {name}", "description": description}
+        self._make = partial(kind, allow_abbrev=flowing, **options)
         self._arguments, self._extend = arguments, extend
         self._work, self._passes_on = work, passes_on
 

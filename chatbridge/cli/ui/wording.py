@@ -1,10 +1,24 @@
-"""Paths, numbers and times as commands print them."""
+"""Others' texts, paths, numbers and times as commands print them."""
 
 from __future__ import annotations
 
 import os
 import time
+import unicodedata
 from collections.abc import Sequence
+
+from chatbridge.core.text import isolated, one_line
+
+LONGEST_CELL = 2_000
+"""Characters of a text that are looked at. No terminal shows that many of a cell."""
+
+
+def cell(text: str) -> str:
+    """An agent's or a person's text as one visible line that cannot move the cursor, set colours,
+    hide anything, or reverse the rest of its row."""
+    line = one_line(text[:LONGEST_CELL])
+    turning = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in line)
+    return isolated(line) if turning else line
 
 
 def shown(path: str | os.PathLike[str]) -> str:
