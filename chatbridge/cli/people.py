@@ -192,10 +192,10 @@ def _claim(channel: str) -> Json | None:
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
-                with prompts.keys() as keys:
+                with prompts.keys():
                     screen = Screen(str(code["link"]))
                     try:
-                        outcome = _waited(line, keys, screen, channel)
+                        outcome = _waited(line, screen, channel)
                     finally:
                         screen.end()
             except HubUnreachable:
@@ -209,12 +209,12 @@ def _claim(channel: str) -> Json | None:
         return {}
 
 
-def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
+def _waited(line: HubClient, screen: Screen, channel: str) -> Json | None:
     """What the hub says next; None: the person does it later.
     :raises HubUnreachable: it has gone, and the code with it."""
     look_at = time.monotonic() + LOOK_EVERY
     while True:
-        key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())
+        key = prompts.key(max(0.0, look_at - time.monotonic()), until=line.fileno())
         if key == prompts.ESCAPE:
             return None
         if key == INVERT:

@@ -27,7 +27,8 @@ from chatbridge.commands.definitions.problems import Problem
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.text import encodable
 from chatbridge.hub.wiring import known_projects
-from chatbridge.settings import TOOLS, Settings, load
+from chatbridge.settings import Settings, load
+from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
 

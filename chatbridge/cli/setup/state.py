@@ -132,9 +132,9 @@ def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     ended = hinted = False
     try:
-        with prompts.keys() as keys:
+        with prompts.keys():
             prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
-            while not ended and keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+            while not ended and prompts.key(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 ended = found["ended"] is not None
                 if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:
