@@ -25,25 +25,20 @@ class Screen:
     """Findings as they come; on a terminal also what is waited for."""
 
     def __init__(self) -> None:
-        self._live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        self._clear = "\r\x1b[K" if live else ""
 
     def waiting(self, name: str) -> None:
-        if self._live:
-            sys.stdout.write(f"\r\x1b[K… {name}")
-            sys.stdout.flush()
+        if self._clear:
+            print(f"{self._clear}… {name}", end="", flush=True)
 
     def show(self, finding: Finding) -> None:
-        self._clear()
+        print(self._clear, end="")
         draw([finding])
         sys.stdout.flush()
 
     def end(self, found: Sequence[Finding]) -> None:
-        self._clear()
-        sys.stdout.write(f"\n{summed_up(found)}")
-
-    def _clear(self) -> None:
-        if self._live:
-            sys.stdout.write("\r\x1b[K")
+        print(f"{self._clear}\n{summed_up(found)}", end="")
 
 
 def draw(findings: Iterable[Finding]) -> None:
