@@ -23,7 +23,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, SettingsError
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
@@ -60,7 +60,7 @@ class Setup:
     def save_wait(self, wait: str) -> None:
         """How long an agent waits if it does not say. Twice that at most: there must be room for
         "+15 min" on a card."""
-        longest = 2 * float(str(seconds(wait)))
+        longest = 2 * parse(wait)
         units = (("h", 3600), ("m", 60), ("s", 1))
         unit, length = next(it for it in units if it[1] == 1 or longest % it[1] == 0)
         most = f"{longest / length:.0f}{unit}"

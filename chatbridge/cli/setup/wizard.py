@@ -18,7 +18,7 @@ from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.core.text import title_of
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
@@ -128,13 +128,13 @@ def _set_wait(setup: Setup) -> None:
     """How long an agent waits if it does not say, and at most."""
     now = setup.settings.default_timeout
     choices = [Choice(value=value, title=title) for value, title in WAITS.items()]
-    current = next((value for value in WAITS if float(str(seconds(value))) == now), None)
+    current = next((value for value in WAITS if parse(value) == now), None)
     if current is None and "default_timeout" in setup.settings.model_fields_set:
         words = f"{now / 3600:g} h" if now >= 3600 else f"{now / 60:g} min"
         choices.insert(0, Choice(value="", title=f"{words}, as it is"))
         current = ""
     picked = prompts.pick("How long may an agent wait for you?", choices, default=current)
-    if picked and float(str(seconds(picked))) != now:
+    if picked and parse(picked) != now:
         setup.save_wait(picked)
 
 
