@@ -27,7 +27,7 @@ Modules and sub-packages:
     setting_rules: rules for single settings
     digests: SHA-256 without OpenSSL
     extras: optional dependencies and how to install them
-    tool_names: other tool names for some clients
+    tool_names: the tools' names, and other ones for some clients
 """
 
 __version__ = "0.1.0"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 
-from chatbridge.core.policy import DAY, HOUR
-
-LONGEST = 3650 * DAY
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+LONGEST = 3650 * _UNITS["d"]
 """Longer durations would lead to dates that cannot be formatted."""
 
-_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": HOUR, "d": DAY}
+
+def parse(text: str) -> float:
+    """Seconds, of `90`, `90 s`, `15min`, `8h` or `90d`. :raises ValueError: it is no duration."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", text)
+    if match is None:
+        raise ValueError('give seconds, or a number with a unit such as "15min", "8h", "90d"')
+    return float(match[1]) * _UNITS[match[2] or "s"]
 
 
 def seconds(value: object) -> object:
-    """Convert `90`, `"90"`, `"90 s"`, `"15min"`, `"8h"` or `"90d"` to seconds; for a validator.
-    :raises ValueError: it is not a duration."""
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|d)?\s*", value)
-        if match is None:
-            raise ValueError('give seconds, or a number with a unit such as "15min", "8h", "90d"')
-        return float(match[1]) * _UNITS[match[2] or "s"]
+    """A text as `parse` reads it, and anything else as it is; for a validator."""
     if isinstance(value, bool):
         raise ValueError("true and false are no time")
-    return value
+    return parse(value) if isinstance(value, str) else value

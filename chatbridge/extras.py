@@ -5,23 +5,17 @@ Owns how this chatbridge was installed. Imports nothing that it looks for.
 
 from __future__ import annotations
 
-import json
 import os
-import re
-import shlex
 import sys
-from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
-from urllib.parse import unquote, urlsplit
+from typing import Any, NamedTuple
 
 from chatbridge.core.errors import ExtraMissing
 
 NAME = "chatbridge"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extra:
+class Extra(NamedTuple):
     name: str
     """As in `pyproject.toml`."""
     modules: tuple[str, ...]
@@ -38,6 +32,8 @@ def need(extra: Extra) -> None:
 def command(extra: Extra) -> str:
     """What adds the extra to this very chatbridge, without fetching another one by its name. Tools
     that keep each program apart have a way of their own, which their upgrades keep to."""
+    from shlex import join
+
     package = extra.package
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, package]
@@ -47,12 +43,15 @@ def command(extra: Extra) -> str:
         words = ["uv", "pip", "install", "--python", sys.executable, package]
     else:
         words = [sys.executable, "-m", "pip", "install", package]
-    return shlex.join(words)
+    return join(words)
 
 
 def _own_requirement() -> list[str]:
     """Return the arguments that name the source of this installation."""
+    import json
+    import re
     from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import unquote, urlsplit
 
     try:  # the metadata that installers store if the source was not an index
         stored = json.loads(distribution(NAME).read_text("direct_url.json") or "{}")

@@ -19,14 +19,14 @@ def state_dir() -> str:
     """The directory of the database, the lock and the log. It may not exist yet."""
     if given := os.environ.get("CHATBRIDGE_STATE_DIR"):
         return absolute(given)
-    return os.path.realpath(_xdg("XDG_STATE_HOME", ".local/state", "chatbridge"))
+    return os.path.realpath(xdg("XDG_STATE_HOME", ".local/state", "chatbridge"))
 
 
 def config_path() -> str:
     """The path of the configuration file. It may not exist."""
     if given := os.environ.get("CHATBRIDGE_CONFIG"):
         return absolute(given)
-    return _xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
+    return xdg("XDG_CONFIG_HOME", ".config", "chatbridge/config.toml")
 
 
 def runtime_dir(state: str) -> str:
@@ -139,7 +139,7 @@ def absolute(path: str) -> str:
     return os.path.realpath(os.path.expanduser(path))
 
 
-def _xdg(variable: str, default: str, rest: str) -> str:
+def xdg(variable: str, default: str, rest: str) -> str:
     base = os.environ.get(variable, "")
     if not os.path.isabs(base):  # the specification ignores relative paths
         base = os.path.join(_home(), default)

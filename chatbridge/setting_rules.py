@@ -7,12 +7,12 @@ owner's file. No message contains a value: people put tokens into the wrong plac
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import SplitResult, urlsplit
 
 if TYPE_CHECKING:
+    from urllib.parse import SplitResult
+
     from pydantic import SecretStr
 
 T = TypeVar("T")
@@ -24,6 +24,8 @@ def listed(value: object) -> object:
     """A list, also as JSON or comma-separated text."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",") if part.strip()]
+    import tomllib
+
     try:
         return tomllib.loads(f"x = {value}")["x"] if isinstance(value, str) else value
     except RecursionError:
@@ -59,6 +61,8 @@ def token(form: str, *, problem: str) -> Callable[[SecretStr | None], SecretStr 
 
 def address(value: str, *, accepted: str) -> SplitResult:
     """The parts of a server's address."""
+    from urllib.parse import urlsplit
+
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0

@@ -1,4 +1,4 @@
-"""Other tool names for clients that cannot use the usual ones.
+"""The names of the tools, and other names for clients that cannot use these.
 
 Headless or inside an editor, Gemini CLI drops every tool called `ask_user` of any server, because
 it disables its own tool of that name. Standard library only, because links list a tool, too.
@@ -8,6 +8,16 @@ from __future__ import annotations
 
 import re
 
+TOOLS = (
+    "ask_user",
+    "wait_for_answer",
+    "ask_user_questions",
+    "get_answered_questions",
+    "question_ask",
+    "question_summary",
+    "notify_user",
+    "approve_tool_use",
+)
 ASK_USER = "ask_user"
 ASK_HUMAN = "ask_human"
 

@@ -6,16 +6,18 @@ A plug-in is a package with an entry point in the group `chatbridge.channels` th
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
 from functools import cache
-from importlib.metadata import entry_points
+from glob import glob
 from typing import Any
 
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web.spec import WEB
-from chatbridge.core.text import one_line, shortened
 
 BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, WEB)
 GROUP = "chatbridge.channels"
@@ -40,6 +42,10 @@ def plugin_problems() -> tuple[str, ...]:
 def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
     found: dict[str, ChannelSpec[Any]] = {}
     taken, problems = {*RESERVED, *(spec.name for spec in BUILT_IN)}, []
+    if not _has_plugins():
+        return (), ()
+    from importlib.metadata import entry_points
+
     for entry in sorted(entry_points(group=GROUP)):
         try:
             spec = entry.load()
@@ -52,6 +58,8 @@ def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
             spec.is_on(spec.settings())  # a table has to do without any setting
             found[spec.name] = spec
         except Exception as error:  # noqa: BLE001 - somebody else's code
+            from chatbridge.core.text import one_line, shortened
+
             why = shortened(one_line(f"{type(error).__name__}: {error}"), LONGEST_REASON)
             package = entry.dist.name if entry.dist else entry.value
             problems.append(
@@ -59,3 +67,13 @@ def _plugins() -> tuple[tuple[ChannelSpec[Any], ...], tuple[str, ...]]:
                 f"used ({why}). Upgrade that package, or remove it."
             )
     return tuple(found.values()), tuple(problems)
+
+
+def _has_plugins() -> bool:
+    """Whether a package names our group. To import what reads all groups would take much longer."""
+    for folder in sys.path:
+        for name in glob("*-info/entry_points.txt", root_dir=folder or "."):
+            with suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                if GROUP.encode() in file.read():
+                    return True
+    return False

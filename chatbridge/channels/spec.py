@@ -1,24 +1,24 @@
 """What the rest of the program knows of a channel: a `ChannelSpec` in the channel's own folder.
 
 The hub, the settings, `doctor`, `setup` and `people` loop over the specs. Importing one imports no
-client library: heavy modules are named as "module:attribute" and loaded when they are used.
+client library: heavy modules are named as "module:attribute" and loaded when they are used. Named
+tuples, because importing dataclasses takes a third of a command's start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from chatbridge.core.text import title_of
 from chatbridge.extras import Extra
 from chatbridge.setting_rules import Fits
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from pydantic import BaseModel
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 Table = TypeVar("Table", bound="BaseModel")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccountLock:
+class AccountLock(NamedTuple):
     """Keeps two hubs of a user from using one account of a service."""
 
     id: str
@@ -42,8 +41,7 @@ class AccountLock:
     """What to set for another account."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelContext:
+class ChannelContext(NamedTuple):
     """What a hub hands to a channel that it builds."""
 
     clock: Clock
@@ -61,8 +59,7 @@ class ChannelContext:
     """Says where the owner finds the secret of this setting."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetupSpec:
+class SetupSpec(NamedTuple):
     """The channel's part of `chatbridge setup`."""
 
     choice: str
@@ -76,14 +73,13 @@ class SetupSpec:
     plan: str
     """Reference to `(Setup, Namespace) -> list[Callable[[], None]]`: checks the flags, and returns
     what is done once all channels have checked theirs."""
-    test_place: str = "in the room"
-    """Where the test question is."""
     test_hint: str
     """Said if the test question is not answered for a while."""
+    test_place: str = "in the room"
+    """Where the test question is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelSpec(Generic[Table]):
+class ChannelSpec(NamedTuple, Generic[Table]):
     """Fields that name settings name them without the table: `allowed_users`."""
 
     name: str
@@ -118,7 +114,7 @@ class ChannelSpec(Generic[Table]):
     """A file that has one of these settings names this chat. Approvals are then given there."""
     file_default: tuple[str, ...] = ()
     """Settings that keep their default against variables once the file names this chat."""
-    limits: Mapping[str, Fits] = field(default_factory=dict)
+    limits: Mapping[str, Fits] = MappingProxyType({})
     """Settings that decide who may allow what: a variable must not be wider than the file."""
     watched_settings: tuple[str, ...] = ()
     """Settings whose change the owner is told of, besides people and account."""
@@ -133,6 +129,8 @@ class ChannelSpec(Generic[Table]):
 
     @property
     def title(self) -> str:
+        from chatbridge.core.text import title_of
+
         return title_of(self.name)
 
     @property

@@ -1,6 +1,6 @@
-"""Commands for people. A command is a module with `main` and `parser`; see `__main__`.
+"""Commands for people: their names, and what each is for in a line.
 
-commands: the arguments of some commands
+commands: the arguments of all commands, and where their work is
 ui: how commands run, print and ask
 setup: `chatbridge setup`
 doctor: `chatbridge doctor`
@@ -14,3 +14,46 @@ config_file: changes config.toml
 demo: `chatbridge demo`
 completion: `chatbridge completion`
 """
+
+COMMANDS = {
+    "mcp": "started by agents and services, not by you",
+    "hub": "the process that holds the questions and talks to your chats",
+    "stop": "stop the hub",
+    "setup": "set chatbridge up, step by step",
+    "pair": "pair a phone; people lists who may answer",
+    "people": "who may answer, and taking somebody out",
+    "doctor": "look for what is wrong, and say what to do",
+    "connect": "add chatbridge to an agent's MCP servers",
+    "disconnect": "take it out again",
+    "service": "keep the hub running with systemd",
+    "serve": "let agents on other machines ask, too",
+    "token": "make, list and remove those tokens",
+    "tools": "the commands that your agents may run",
+    "ask": "ask yourself from a script; notify only tells you",
+    "notify": "tell yourself something from a script",
+    "pending": "the open questions; live with --watch",
+    "answer": "answer one here, or cancel it",
+    "cancel": "cancel an open question",
+    "history": "what was asked before, and how it ended",
+    "inbox": "open the inbox in the browser",
+    "status": "whether the hub runs; stop ends it",
+    "version": "the installed version",
+    "completion": "let your shell complete all this",
+    "hook": "what Claude Code's hooks call",
+    "demo": "see how a question looks",
+}
+
+APART = {
+    "mcp": "chatbridge.link.loop",
+    "hub": "chatbridge.hub.process.start",
+    "hook": "chatbridge.cli.agents.hook",
+    "demo": "chatbridge.cli.demo",
+}
+"""The modules of commands that are not in `commands`."""
+
+ROWS = (
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
+    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop"),
+    ("demo, version, completion", "mcp, hub, hook"),
+)
+"""The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""

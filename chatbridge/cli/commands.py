@@ -1,10 +1,10 @@
-"""The arguments of commands that are slow to import, which they are only once they are to work."""
+"""The arguments of all commands. Their work is imported once these are read."""
 
 from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.ui.running import ScriptsParser, argument, command, flag
+from chatbridge.cli.ui.running import Command, ScriptsParser, argument, flag
 
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 LEVELS = {"info": "info", "warn": "warning", "error": "error"}
@@ -35,6 +35,34 @@ CHECK = (
 )
 LIST = "Lists the tools that the files define, and which of them need your approval."
 ADD = "Copies an example into the first of your folders. A file that is there stays as it is."
+SERVICE = """\
+Keeps the hub running as a systemd user service: it starts with this computer
+or when you log in, and comes back by itself.
+
+  install    write the units, enable and start them; again if folders change
+  uninstall  stop it and remove the units
+  status     whether it runs, and which version
+  logs       what the hub says; what follows goes to journalctl (-f, -n 20)
+  restart    after an upgrade or a change of the configuration; agents that
+             wait do not notice
+  start      start it after a stop
+  stop       stop it until the next log-in, or until: chatbridge service start
+"""
+SERVICE_WORDS = ("install", "uninstall", "status", "logs", "restart", "start", "stop")
+SCRIPTS = """\
+Secrets are read from files, - is standard input: what stands on a command
+line can be seen by every user of the computer. Everything is checked before
+anything is written."""
+SHELLS = ("bash", "zsh", "fish")
+COMPLETION_EPILOG = """\
+where it goes:
+  bash   ~/.local/share/bash-completion/completions/chatbridge
+  zsh    _chatbridge in a folder of your $fpath
+  fish   ~/.config/fish/completions/chatbridge.fish
+
+example: chatbridge completion fish > ~/.config/fish/completions/chatbridge.fish
+"""
+HTTP_ADDRESS = "127.0.0.1:8788"
 
 
 def _count(text: str) -> int:
@@ -43,7 +71,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-ask = command(
+ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
     "is started if none runs.\n",
@@ -62,9 +90,10 @@ ask = command(
     flag("--json", help="print the whole outcome"),
     epilog=ASK_EPILOG,
     kind=ScriptsParser,  # 2 says here that somebody has cancelled the question
-)("chatbridge.cli.questions.ask:ask")
+    work="chatbridge.cli.questions.ask:ask",
+)
 
-notify = command(
+notify = Command(
     "notify",
     "Tells you something on your phone, or wherever you answer, and does not wait.\n"
     "A hub is started if none runs; what cannot be shown now is shown later.",
@@ -77,9 +106,10 @@ notify = command(
         help="info (the default) arrives silently, warn and error make the phone ring",
     ),
     epilog="exit codes: 0 the hub has it, 4 no hub could be reached, 1 refused",
-)("chatbridge.cli.questions.ask:notify")
+    work="chatbridge.cli.questions.ask:notify",
+)
 
-pending = command(
+pending = Command(
     "pending",
     "Lists the open questions, the nearest deadline first.",
     flag("--watch", help="stay, and show what changes"),
@@ -87,9 +117,10 @@ pending = command(
         flag("--json", help="print them as JSON"),
         flag("--ids", help="print their ids alone, one a line"),
     ],
-)("chatbridge.cli.questions.lists:pending")
+    work="chatbridge.cli.questions.lists:pending",
+)
 
-history = command(
+history = Command(
     "history",
     "Lists questions that have ended, the newest last, by day.",
     argument("--search", metavar="TEXT", help="only those with this in them"),
@@ -98,9 +129,10 @@ history = command(
         flag("--json", help="print them as JSON, the newest first"),
         flag("--yaml", help="print them as YAML, the newest first"),
     ],
-)("chatbridge.cli.questions.lists:history")
+    work="chatbridge.cli.questions.lists:history",
+)
 
-answer = command(
+answer = Command(
     "answer",
     "Answers an open question. The first answer counts, wherever it comes from. An\n"
     "approval is given in the chat, not here, where an agent could do it as well.",
@@ -113,15 +145,17 @@ answer = command(
     ),
     flag("--json", help="read the answers from standard input"),
     epilog=ANSWER_EPILOG,
-)("chatbridge.cli.questions.answer:answer")
+    work="chatbridge.cli.questions.answer:answer",
+)
 
-cancel = command(
+cancel = Command(
     "cancel",
     "Cancels an open question: the agent is told that you will not answer. An\n"
     "approval is denied in the chat, not here.",
     ID,
     argument("--reason", metavar="TEXT", help="what the agent is told with it"),
-)("chatbridge.cli.questions.answer:cancel")
+    work="chatbridge.cli.questions.answer:cancel",
+)
 
 
 def _tools(parser: argparse.ArgumentParser) -> None:
@@ -139,7 +173,7 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     add.add_argument("name", nargs="*", metavar="NAME", help="default: say which there are")
 
 
-tools = command(
+tools = Command(
     "tools",
     "Commands that your agents may run, as you define them in JSON files. They are in\n"
     "~/.config/chatbridge/tools, or in the folders that commands.dirs names.\n",
@@ -147,4 +181,216 @@ tools = command(
     usage=TOOLS_USAGE,
     epilog="exit codes: 0 all is well, 1 a problem was found, 64 wrong usage\n",
     kind=ScriptsParser,
-)("chatbridge.cli.agents.definition_files:tools")
+    work="chatbridge.cli.agents.definition_files:tools",
+)
+
+
+def _people(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
+    remove = actions.add_parser(
+        "remove",
+        help="take somebody out, by the id that the list shows",
+        description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
+        "not notice.",
+    )
+    remove.add_argument("id", help="as the list shows it")
+
+
+people = Command(
+    "people",
+    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
+    "anything. To add somebody: chatbridge pair.",
+    extend=_people,
+    usage="chatbridge people [remove ID]",
+    work="chatbridge.cli.people:people",
+)
+
+pair = Command(
+    "pair",
+    "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
+    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
+    "who it was.",
+    work="chatbridge.cli.people:pair_command",
+)
+
+status = Command(
+    "status",
+    "Says whether the hub runs, and how it is.",
+    flag("--json", help="print it as JSON"),
+    epilog="exit codes: 0 it runs, 4 it does not. What could be wrong: chatbridge doctor",
+    work="chatbridge.cli.hub.status:status",
+)
+
+version = Command(
+    "version",
+    "Prints the installed version, and says if the running hub has another one.",
+    work="chatbridge.cli.hub.status:version",
+)
+
+stop = Command(
+    "stop",
+    "Stops the hub. Open questions stay open: the next hub goes on with them.",
+    work="chatbridge.cli.hub.control:stop",
+)
+
+inbox = Command(
+    "inbox",
+    "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
+    "minutes. A hub is started if none runs.",
+    flag("--open", help="open the link in this computer's browser, too"),
+    work="chatbridge.cli.hub.control:inbox",
+)
+
+doctor = Command(
+    "doctor",
+    "Look at everything that chatbridge needs, and say what to do about what is "
+    "not as it should be. Nothing is changed, and no hub is started. Exit code 1 if there is "
+    "a problem.",
+    flag("--json", help="all details, for programs"),
+    flowing=True,
+    work="chatbridge.cli.doctor.run:doctor",
+)
+
+
+def _name_clients(parser: argparse.ArgumentParser) -> None:
+    from chatbridge.cli.connect.catalogue import CLIENTS
+
+    parser.epilog = f"clients: {', '.join(CLIENTS)}. For any other: chatbridge connect --print"
+
+
+CLIENT = (
+    argument("client", nargs="?", help="the program, such as codex"),
+    flag("--project", help="for this folder's project only, not for all"),
+    argument(
+        "--workspace",
+        nargs="+",
+        metavar="DIR",
+        help="claude-code: these folders, with the permission to use the tools",
+    ),
+    flag("--yes", "-y", help="do not ask"),
+)
+
+connect = Command(
+    "connect",
+    "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
+    "the rest of the file stays as it is, and a copy is kept beside it. Without a client: lists "
+    "those on this computer.",
+    *CLIENT,
+    flag("--print", dest="show", help="print the entry, write nothing"),
+    extend=_name_clients,
+    flowing=True,
+    work="chatbridge.cli.connect.command:connect",
+)
+
+disconnect = Command(
+    "disconnect",
+    "Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and "
+    "asks; the file is then as it was before.",
+    *CLIENT,
+    extend=_name_clients,
+    flowing=True,
+    work="chatbridge.cli.connect.command:disconnect",
+)
+
+service = Command(
+    "service",
+    SERVICE,
+    argument("what", choices=SERVICE_WORDS, metavar="WHAT", help="one of these"),
+    argument(
+        "--linger",
+        action=argparse.BooleanOptionalAction,
+        help="install: go on after a log-out, without asking",
+    ),
+    usage="chatbridge service WHAT [--linger | --no-linger]",
+    passes_on=True,  # to journalctl
+    work="chatbridge.cli.service.command:service",
+)
+
+
+def _setup_flags(parser: argparse.ArgumentParser) -> None:
+    from chatbridge.channels.registry import channel_specs
+
+    flags = parser.add_argument_group("with --non-interactive", SCRIPTS)
+    for spec in channel_specs():
+        if spec.setup is not None:
+            spec.setup.add_flags(flags)
+    flags.add_argument("--web-only", action="store_true", help="no chat: the inbox alone")
+    flags.add_argument("--wait", metavar="TIME", help="how long agents wait, as in 30m, 1h or 8h")
+    flags.add_argument(
+        "--service",
+        action=argparse.BooleanOptionalAction,
+        help="install the systemd user service; not, unless it is said",
+    )
+    flags.add_argument(
+        "--connect", metavar="CLIENT", nargs="+", default=[], help="agents that use it"
+    )
+
+
+setup = Command(
+    "setup",
+    "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
+    "at any time; what is there is kept.",
+    flag("--non-interactive", help="for scripts: only what these flags say"),
+    extend=_setup_flags,
+    usage="chatbridge setup [--non-interactive FLAGS]",
+    work="chatbridge.cli.setup.wizard:setup",
+)
+
+
+def _address(value: str) -> str:
+    from chatbridge.settings.tools import host_and_port
+
+    try:
+        host_and_port(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
+serve = Command(
+    "serve",
+    "Run the hub in the foreground, and let agents on other machines connect to it "
+    "over HTTP. Each needs a token: chatbridge token add NAME. A hub that an agent has started "
+    "hands over to this one. To have it always, set http.address in config.toml instead.",
+    argument(
+        "--http",
+        metavar="ADDRESS",
+        type=_address,
+        default=HTTP_ADDRESS,
+        help=f"where to listen (default: {HTTP_ADDRESS}); agents connect to http://ADDRESS/mcp",
+    ),
+    argument("--config", help="the configuration file to use"),
+    flowing=True,
+    work="chatbridge.cli.agents.serve:serve_command",
+)
+
+
+def _tokens(parser: argparse.ArgumentParser) -> None:
+    from chatbridge.hub.http.tokens import ACCEPTED
+
+    action = parser.add_subparsers(dest="do", required=True, metavar="add | list | remove")
+    add = action.add_parser("add", help="make a token, and show it once")
+    add.add_argument("name", metavar="NAME", help=ACCEPTED)
+    shown = action.add_parser("list", help="show who has one, and when it was last used")
+    shown.add_argument("--json", action="store_true", help="as JSON")
+    remove = action.add_parser("remove", help="take it away at once, also from who is connected")
+    remove.add_argument("name", metavar="NAME", help="the name it was made with")
+
+
+token = Command(
+    "token",
+    "Tokens for agents that connect over HTTP, one for each. The token's name is "
+    "what the cards show as the project.",
+    extend=_tokens,
+    flowing=True,
+    work="chatbridge.cli.agents.serve:token",
+)
+
+completion = Command(
+    "completion",
+    "Prints a script that lets your shell complete commands, options, and the ids\n"
+    "of open questions. Write it where your shell looks for such scripts.",
+    argument("shell", choices=SHELLS),
+    epilog=COMPLETION_EPILOG,
+    work="chatbridge.cli.completion:completion",
+)

@@ -23,6 +23,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.link.loop import wake_on
 from chatbridge.sockets import MAX_SOCKET_PATH
 
 Json = dict[str, Any]
@@ -79,9 +80,9 @@ def main(argv: list[str]) -> int:
     if argv:
         sys.stderr.write(f"chatbridge demo does not know {argv[0]!r}.\n\n{HELP}")
         return 2
-    interrupt = Interrupt()
+    signals = wake_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
-        with _folder() as folder, Stage(folder, interrupt) as stage:
+        with _folder() as folder, Stage(folder, signals) as stage:
             return _play(stage)
     except Interrupted:
         _say("\nThe demo has ended. Nothing of it is left running.")
@@ -93,25 +94,6 @@ def main(argv: list[str]) -> int:
 
 class Interrupted(Exception):
     """A signal says that the demo is to end."""
-
-
-class Interrupt:
-    """Notices signals where something is waited for, and only there: never between a process and
-    the note of its pid, nor while things are tidied up."""
-
-    def __init__(self) -> None:
-        self._pipe, written = os.pipe()
-        os.set_blocking(written, False)
-        signal.set_wakeup_fd(written)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, lambda *_: None)
-
-    def wait(self, *others: int | Calls, seconds: float | None = None) -> list[Any]:
-        """Those that can be read. :raises Interrupted:"""
-        ready = select.select([self._pipe, *others], [], [], seconds)[0]
-        if self._pipe in ready:
-            raise Interrupted
-        return ready
 
 
 def _folder() -> tempfile.TemporaryDirectory[str]:
@@ -128,11 +110,19 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
 class Stage:
     """The demo's hub, with a folder for everything it keeps."""
 
-    def __init__(self, folder: str, interrupt: Interrupt) -> None:
+    def __init__(self, folder: str, signals: int) -> None:
         self.state = os.path.realpath(folder)
         self.project = Path(self.state) / "demo"
         (self.project / ".git").mkdir(parents=True)
-        self.wait = interrupt.wait
+        self._signals = signals
+
+    def wait(self, *others: int | Calls, seconds: float | None = None) -> list[Any]:
+        """Those that can be read. Signals are noticed here and only here: never between a process
+        and the note of its pid, nor while things are tidied up. :raises Interrupted:"""
+        ready = select.select([self._signals, *others], [], [], seconds)[0]
+        if self._signals in ready:
+            raise Interrupted
+        return ready
 
     def __enter__(self) -> Self:
         # The owner's own settings and hub have nothing to do with the demo.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts
-from chatbridge.cli.ui.running import command
+from chatbridge.cli.ui.running import columns
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
@@ -43,25 +42,7 @@ class Listed(NamedTuple):
     chats: tuple[Any, ...]
 
 
-def _actions(parser: argparse.ArgumentParser) -> None:
-    actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
-    remove = actions.add_parser(
-        "remove",
-        help="take somebody out, by the id that the list shows",
-        description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
-        "not notice.",
-    )
-    remove.add_argument("id", help="as the list shows it")
-
-
-@command(
-    "people",
-    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
-    "anything. To add somebody: chatbridge pair.",
-    extend=_actions,
-    usage="chatbridge people [remove ID]",
-)
-def main(given: argparse.Namespace) -> int:
+def people(given: argparse.Namespace) -> int:
     if given.command == "remove":
         return _remove(given.id)
     from chatbridge import settings
@@ -137,12 +118,6 @@ def _with_people() -> list[ChannelSpec[Any]]:
     return [spec for spec in channel_specs() if spec.people is not None]
 
 
-@command(
-    "pair",
-    "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
-    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-    "who it was.",
-)
 def pair_command(_given: argparse.Namespace) -> int:
     from chatbridge import settings
     from chatbridge.cli.setup.state import ask_on_the_phone
@@ -217,10 +192,10 @@ def _claim(channel: str) -> Json | None:
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
-                with prompts.keys() as keys:
+                with prompts.keys():
                     screen = Screen(str(code["link"]))
                     try:
-                        outcome = _waited(line, keys, screen, channel)
+                        outcome = _waited(line, screen, channel)
                     finally:
                         screen.end()
             except HubUnreachable:
@@ -234,12 +209,12 @@ def _claim(channel: str) -> Json | None:
         return {}
 
 
-def _waited(line: HubClient, keys: prompts.Keys, screen: Screen, channel: str) -> Json | None:
+def _waited(line: HubClient, screen: Screen, channel: str) -> Json | None:
     """What the hub says next; None: the person does it later.
     :raises HubUnreachable: it has gone, and the code with it."""
     look_at = time.monotonic() + LOOK_EVERY
     while True:
-        key = keys.wait(max(0.0, look_at - time.monotonic()), until=line.fileno())
+        key = prompts.key(max(0.0, look_at - time.monotonic()), until=line.fileno())
         if key == prompts.ESCAPE:
             return None
         if key == INVERT:
@@ -272,7 +247,7 @@ class Screen:
         self._link = link
         self._inverted = False
         self._trouble: str | None = None
-        self._width = shutil.get_terminal_size().columns
+        self._width = columns()
         self._rows = 0
         self._show()
 

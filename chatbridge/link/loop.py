@@ -62,13 +62,18 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         sys.stderr.write(f"--limit: {error}.\n\n{HELP}")
         return 2
-    wake, wake_end = os.pipe()
-    os.set_blocking(wake_end, False)
-    signal.set_wakeup_fd(wake_end)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
     first = build_preface(given["--label"] or None, limit=limit)
-    return Link(Relay(first), wake).run()
+    return Link(Relay(first), wake_on(signal.SIGTERM, signal.SIGINT)).run()
+
+
+def wake_on(*signals: int) -> int:
+    """A descriptor that can be read once one of these signals has come."""
+    wake, written = os.pipe()
+    os.set_blocking(written, False)
+    signal.set_wakeup_fd(written)
+    for number in signals:
+        signal.signal(number, lambda *_: None)
+    return wake
 
 
 class Link:

@@ -41,17 +41,8 @@ from chatbridge.core.text import one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, secrets
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
+from chatbridge.tool_names import TOOLS
 
-TOOLS = (
-    "ask_user",
-    "wait_for_answer",
-    "ask_user_questions",
-    "get_answered_questions",
-    "question_ask",
-    "question_summary",
-    "notify_user",
-    "approve_tool_use",
-)
 SQLITE = "sqlite:///"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""

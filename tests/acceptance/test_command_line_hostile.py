@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import commands, people
-from chatbridge.cli.connect import command as connect
+from chatbridge.cli import commands
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run as run_checks
-from chatbridge.cli.hub import control
 from tests.fakes.machine import INITIALIZE, House, house
 
 Json = dict[str, Any]
@@ -66,12 +64,12 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "pending": (commands.pending, []),
     "history": (commands.history, []),
-    "status": (control.status, []),
-    "people": (people.main, []),
+    "status": (commands.status, []),
+    "people": (commands.people, []),
     "tools list": (commands.tools, ["list"]),
     "tools check": (commands.tools, ["check", f"{FOLDER}.json"]),
-    "connect": (connect.main, []),
-    "connect in the project": (connect.main, ["claude-code", "--project"]),
+    "connect": (commands.connect, []),
+    "connect in the project": (commands.connect, ["claude-code", "--project"]),
     "doctor": (
         lambda _: run_checks(DoctorContext.here(), as_json=False),
         [],

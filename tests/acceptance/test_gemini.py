@@ -7,7 +7,7 @@ import re
 import pytest
 from mcp import MCPError
 
-from chatbridge.settings import TOOLS
+from chatbridge.tool_names import TOOLS
 from tests.acceptance.bridge import connected, new_home, text_of, told
 
 GEMINI = "gemini-cli-mcp-client"

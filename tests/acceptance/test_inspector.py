@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatbridge.settings import TOOLS
+from chatbridge.tool_names import TOOLS
 from tests.acceptance.bridge import PATIENCE, Home, Json, new_home
 
 pytestmark = pytest.mark.inspector

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from mcp.client.client import Client
 
-from chatbridge.settings import TOOLS
+from chatbridge.tool_names import TOOLS
 from tests.acceptance.bridge import CARRIERS, MODES, connected, new_home
 from tests.acceptance.connections import Connections
 

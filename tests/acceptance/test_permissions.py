@@ -21,8 +21,8 @@ STRANGER = 65534
 TOKEN = "123456789:AAFakeFakeFakeFakeFakeFakeFakeFakeFak"
 SET_UP = """
 import sys
-from chatbridge.cli.setup.command import main
-sys.exit(main(sys.argv[1:]))
+from chatbridge.cli.commands import setup
+sys.exit(setup(sys.argv[1:]))
 """
 LOOK = """
 import encodings.idna, json, os, socket, sys, urllib.error, urllib.request

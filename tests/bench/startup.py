@@ -3,7 +3,7 @@ something."""
 
 from __future__ import annotations
 
-from chatbridge.__main__ import COMMANDS
+from chatbridge.cli import COMMANDS
 from tests.bench.machine import Json, Machine, machine, milliseconds
 from tests.bench.references import python_process
 

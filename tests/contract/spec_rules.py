@@ -10,7 +10,6 @@ def test_spec(rule: Rule) -> None:
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import subprocess
 import sys
 from collections.abc import Callable
@@ -38,7 +37,7 @@ def has_a_name_that_can_be_a_table(spec: Spec, module: str) -> None:
 
 
 def cannot_be_changed(spec: Spec, module: str) -> None:
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError):
         spec.name = "other"  # type: ignore[misc]
 
 

@@ -8,8 +8,8 @@ import subprocess
 import sys
 from functools import cache
 
-from chatbridge.__main__ import COMMANDS
-from chatbridge.cli.ui.running import parser_of
+from chatbridge.cli import COMMANDS
+from chatbridge.cli.completion import parser_of
 from tests.documents.pages import ASSIGNED, ROOT
 from tests.documents.stand_ins import Refused, accepts
 
@@ -49,7 +49,7 @@ def chatbridge(words: list[str]) -> None:
         return
     if name not in COMMANDS:
         raise Refused(f"chatbridge has no command {name}")
-    make = parser_of(COMMANDS[name][0])
+    make = parser_of(name)
     if make is None:
         if rest:
             raise Refused(f"chatbridge {name} has no parser to try {rest} with: run it")

@@ -12,9 +12,9 @@ import pytest
 
 from chatbridge import __version__, runtime_paths, sockets
 from chatbridge.channels.checks import Finding, Json
-from chatbridge.cli.doctor.command import drawn
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import Check, run_checks
+from chatbridge.cli.doctor.screen import drawn
 from chatbridge.core.ports import Clock
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
 

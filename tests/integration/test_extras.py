@@ -11,8 +11,8 @@ import pytest
 
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.cli import commands
 from chatbridge.cli.doctor.run import channel_check
-from chatbridge.cli.setup import command
 from tests.fakes.doctor import Machine
 from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
@@ -78,6 +78,6 @@ def test_a_set_up_by_script_writes_nothing(
     Machine(Path(state), monkeypatch)
     monkeypatch.setitem(sys.modules, "nio", None)
     flags = ["--matrix-user", "@bot:example.org", "--matrix-token-file", "-", "--wait", "8h"]
-    assert command.main(["--non-interactive", *flags]) == 1
+    assert commands.setup(["--non-interactive", *flags]) == 1
     assert SAID in capsys.readouterr().err.replace("The", "the")
     assert not (Path(state) / "config.toml").exists()

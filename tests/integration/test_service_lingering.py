@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.service.command import main
+from chatbridge.cli.commands import service
 
 BOOTED = "/run/systemd/system"
 COMMAND = """#!/bin/sh
@@ -52,7 +52,7 @@ def enabled(home: Path) -> bool:
 def test_a_script_is_told_how_to_turn_it_on_and_nothing_is_decided_for_it(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["install"]) == 0
+    assert service(["install"]) == 0
     said = capsys.readouterr().out
     assert "When you log out it ends" in said
     assert "chatbridge service install --linger" in said
@@ -69,7 +69,7 @@ def test_a_person_is_asked(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Keyboard(keys))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    assert main(["install"]) == 0
+    assert service(["install"]) == 0
     said = capsys.readouterr().out
     assert "Turn lingering on?" in said
     assert ("✓ lingering is on" in said) is wanted
@@ -80,7 +80,7 @@ def test_a_person_is_asked(
 def test_the_answer_can_be_given_in_advance(
     home: Path, capsys: pytest.CaptureFixture[str], option: str, wanted: bool
 ) -> None:
-    assert main(["install", option]) == 0
+    assert service(["install", option]) == 0
     assert "?" not in capsys.readouterr().out
     assert enabled(home) is wanted
 
@@ -89,5 +89,5 @@ def test_where_only_root_may_the_command_for_root_is_shown(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("REFUSED", "1")
-    assert main(["install", "--linger"]) == 0
+    assert service(["install", "--linger"]) == 0
     assert f"sudo loginctl enable-linger {getpass.getuser()}" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
-from chatbridge.cli.doctor.command import drawn
-from chatbridge.cli.hub import control
+from chatbridge.cli.doctor.screen import drawn
+from chatbridge.cli.hub import status
 from chatbridge.cli.questions import lists
 from chatbridge.cli.ui import tables, wording
 from chatbridge.core.asks import transitions
@@ -203,7 +203,7 @@ STATUS: Json = {
 
 
 def test_status_looks_as_the_doctor_does() -> None:
-    found = control.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
@@ -219,12 +219,12 @@ def test_status_looks_as_the_doctor_does() -> None:
 
 
 def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
-    assert control.restart_of("link") == "chatbridge stop"
+    assert status.restart_of("link") == "chatbridge stop"
 
 
 def test_status_without_channels_says_what_to_do() -> None:
     bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
-    found = "".join(drawn(it, width=80) for it in control.findings(bare, now=NOW))
+    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
     assert "none is connected" in found
     assert "none is open" in found

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import shtab
 
-from chatbridge.__main__ import COMMANDS
-from chatbridge.cli.completion import SHELLS, main, whole_parser
+from chatbridge.cli import COMMANDS
+from chatbridge.cli.commands import SHELLS, completion
+from chatbridge.cli.completion import whole_parser
 
 ASK_BASH = """
 chatbridge() {{ [ "$*" = "pending --ids" ] && echo 3f9a2c 81ab00; }}
@@ -23,7 +24,7 @@ echo "${{COMPREPLY[@]}}"
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("completion") / "chatbridge.bash"
-    path.write_text(shtab.complete(whole_parser(COMMANDS), "bash"))
+    path.write_text(shtab.complete(whole_parser(), "bash"))
     return path
 
 
@@ -57,6 +58,6 @@ def test_bash_completes_commands_options_and_ids(
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_each_shell_gets_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([shell], COMMANDS) == 0
+    assert completion([shell]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in COMMANDS)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.connect.catalogue import ASK_TOOLS, CATALOGUE, CLIENTS, Program
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, Program
 from chatbridge.cli.connect.plans import Found, found_clients
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.settings import TOOLS
 from tests.fakes.client_home import START, WAIT, Home, after, before
 
 WITH_PROJECTS = [name for name in CLIENTS if CATALOGUE[name].project]
@@ -213,7 +212,3 @@ def test_an_interpreter_and_a_module_take_the_place_of_a_program(home: Home) -> 
     home.connect("opencode", start=start)
     entry = json.loads(home.file("opencode").read_text())["mcp"]["chatbridge"]
     assert entry["command"] == ["/usr/bin/python3", "-m", "chatbridge", "mcp"]
-
-
-def test_every_tool_is_either_an_asking_one_or_the_approval() -> None:
-    assert set(ASK_TOOLS) | {"approve_tool_use"} == set(TOOLS)

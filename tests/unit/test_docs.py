@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.__main__ import COMMANDS
+from chatbridge.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

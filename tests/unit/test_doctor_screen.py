@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
-from chatbridge.cli.doctor.command import MARGIN, drawn, summed_up
+from chatbridge.cli.doctor.screen import MARGIN, drawn, summed_up
 
 SAMPLE = """\
 ✓ configuration    ~/.config/chatbridge/config.toml, mode 0600

@@ -18,8 +18,8 @@ from chatbridge.channels.checks import from_error
 from chatbridge.cli.connect.catalogue import Places
 from chatbridge.cli.connect.command import show_diffs, show_summaries
 from chatbridge.cli.connect.plans import Change
-from chatbridge.cli.doctor.command import drawn
-from chatbridge.cli.ui import prompts, tables
+from chatbridge.cli.doctor.screen import drawn
+from chatbridge.cli.ui import prompts, tables, wording
 from chatbridge.cli.ui.running import complain, printable, say
 from chatbridge.core.text import isolated, one_line, visible
 from chatbridge.hub.process.log import Format
@@ -47,7 +47,7 @@ ESCAPES = st.sampled_from(
 
 
 def _table(text: str) -> None:
-    row = [tables.cell(text), tables.cell(text)]
+    row = [wording.cell(text), wording.cell(text)]
     columns = (tables.Column(title="A"), tables.Column(title="B", gives_way=True))
     tables.write(tables.Table(columns=columns, rows=[row]))
 

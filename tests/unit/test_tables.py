@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.cli.ui.tables import Column, Table, cell, cut, lines, width
+from chatbridge.cli.ui.tables import Column, Table, cut, lines, width
+from chatbridge.cli.ui.wording import cell
 
 COLUMNS = (
     Column(title="ID"),

@@ -174,9 +174,9 @@ def _joined(bot: Bot, room: str, owner: str) -> bool:
     """Once the owner is there; False: they do it later."""
     if bot.is_in(room, owner):
         return True
-    with prompts.keys() as keys:
+    with prompts.keys():
         prompts.say_with_later("  … waiting for you: accept the invitation in your app")
-        while keys.wait(LOOK_EVERY) != prompts.ESCAPE:
+        while prompts.key(LOOK_EVERY) != prompts.ESCAPE:
             if bot.is_in(room, owner):
                 prompts.good(f"{owner} is in the room")
                 return True

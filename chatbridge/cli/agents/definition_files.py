@@ -14,12 +14,12 @@ from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
-from chatbridge.cli.doctor.command import draw
 from chatbridge.cli.doctor.database import notes
+from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
-from chatbridge.cli.ui.tables import Column, Table, cell
-from chatbridge.cli.ui.wording import counted, shown
+from chatbridge.cli.ui.tables import Column, Table
+from chatbridge.cli.ui.wording import cell, counted, shown
 from chatbridge.commands.arguments.executable import Programs
 from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
@@ -27,7 +27,8 @@ from chatbridge.commands.definitions.problems import Problem
 from chatbridge.core.errors import CommandUnusable
 from chatbridge.core.text import encodable
 from chatbridge.hub.wiring import known_projects
-from chatbridge.settings import TOOLS, Settings, load
+from chatbridge.settings import Settings, load
+from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
 

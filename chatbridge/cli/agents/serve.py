@@ -11,21 +11,17 @@ import time
 from pathlib import Path
 
 from chatbridge import lock_file, runtime_paths
-from chatbridge.cli.ui.running import command, new_parser
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.hub.http import tokens
 
-USUAL = "127.0.0.1:8788"
 
-
-def main(argv: list[str]) -> int:
-    options = parser().parse_args(argv)
+def serve_command(given: argparse.Namespace) -> int:
     from chatbridge.hub.process.log import log_to_stderr
     from chatbridge.redaction import redacted
 
     log_to_stderr()
     try:
-        serve(options.http, config=options.config)
+        serve(given.http, config=Path(given.config) if given.config else None)
     except ChatbridgeError as error:
         sys.stderr.write(redacted(f"{error}\n"))
         return 1
@@ -56,52 +52,6 @@ def serve(address: str, *, config: Path | None) -> None:
         )
 
 
-def parser() -> argparse.ArgumentParser:
-    made = new_parser(
-        "serve",
-        "Run the hub in the foreground, and let agents on other machines connect to it "
-        "over HTTP. Each needs a token: chatbridge token add NAME. A hub that an agent has started "
-        "hands over to this one. To have it always, set http.address in config.toml instead.",
-        flowing=True,
-    )
-    made.add_argument(
-        "--http",
-        metavar="ADDRESS",
-        type=_address,
-        default=USUAL,
-        help=f"where to listen (default: {USUAL}); agents connect to http://ADDRESS/mcp",
-    )
-    made.add_argument("--config", type=Path, help="the configuration file to use")
-    return made
-
-
-def _address(value: str) -> str:
-    from chatbridge.settings.tools import host_and_port
-
-    try:
-        host_and_port(value)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return value
-
-
-def _actions(parser: argparse.ArgumentParser) -> None:
-    action = parser.add_subparsers(dest="do", required=True, metavar="add | list | remove")
-    add = action.add_parser("add", help="make a token, and show it once")
-    add.add_argument("name", metavar="NAME", help=tokens.ACCEPTED)
-    shown = action.add_parser("list", help="show who has one, and when it was last used")
-    shown.add_argument("--json", action="store_true", help="as JSON")
-    remove = action.add_parser("remove", help="take it away at once, also from who is connected")
-    remove.add_argument("name", metavar="NAME", help="the name it was made with")
-
-
-@command(
-    "token",
-    "Tokens for agents that connect over HTTP, one for each. The token's name is "
-    "what the cards show as the project.",
-    extend=_actions,
-    flowing=True,
-)
 def token(given: argparse.Namespace) -> int:
     state = _as_its_owner(runtime_paths.state_dir())
     if given.do == "add":

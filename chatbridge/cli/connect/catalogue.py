@@ -18,6 +18,7 @@ from typing import Any
 from chatbridge.cli.connect.editing import Keys
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line
+from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
 NAME = "chatbridge"
@@ -209,15 +210,7 @@ def _goose_folder(at: Places) -> Path:
     return root / "config" if root else at.config / "goose"
 
 
-ASK_TOOLS = (
-    "ask_user",
-    "wait_for_answer",
-    "ask_user_questions",
-    "get_answered_questions",
-    "question_ask",
-    "question_summary",
-    "notify_user",
-)
+ASK_TOOLS = tuple(name for name in TOOLS if name != "approve_tool_use")
 """What an agent may call without asking for permission first: it is the asking."""
 
 _ALL = (

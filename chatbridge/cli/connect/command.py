@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,56 +25,26 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, argument, colourful, command, flag, say
+from chatbridge.cli.ui.running import WrongUsage, colourful, columns, say
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
-ARGUMENTS = (
-    argument("client", nargs="?", help="the program, such as codex"),
-    flag("--project", help="for this folder's project only, not for all"),
-    argument(
-        "--workspace",
-        nargs="+",
-        metavar="DIR",
-        help="claude-code: these folders, with the permission to use the tools",
-    ),
-    flag("--yes", "-y", help="do not ask"),
-)
-EPILOG = f"clients: {', '.join(CLIENTS)}. For any other: chatbridge connect --print"
 
 
 class WhichClient(ChatbridgeError):
     exit_code = 2
 
 
-@command(
-    "connect",
-    "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
-    "the rest of the file stays as it is, and a copy is kept beside it. Without a client: lists "
-    "those on this computer.",
-    *ARGUMENTS,
-    flag("--print", dest="show", help="print the entry, write nothing"),
-    epilog=EPILOG,
-    flowing=True,
-)
-def main(given: argparse.Namespace) -> int:
+def connect(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.show:
         return _print(given.client, project)
     return _list() if given.client is None else _change(given, project, removal=False)
 
 
-@command(
-    "disconnect",
-    "Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and "
-    "asks; the file is then as it was before.",
-    *ARGUMENTS,
-    epilog=EPILOG,
-    flowing=True,
-)
 def disconnect(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.client is None:
@@ -143,7 +112,7 @@ def _list() -> int:
     width = max(len(it.client.shown) for it in here)
     states = [_state(it) for it in here]
     state_width = max(map(len, states))
-    room = shutil.get_terminal_size().columns - len("✓ ") if sys.stdout.isatty() else None
+    room = columns() - len("✓ ") if sys.stdout.isatty() else None
     for it, state in zip(here, states, strict=True):
         sign = "!" if it.problem else "✓" if it.connected else "–"
         text = f"{it.client.shown:<{width}}  {state:<{state_width}}  {places().shown(it.file)}"

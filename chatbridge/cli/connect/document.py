@@ -5,8 +5,8 @@ byte, which is checked before the content is returned.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,90 +53,80 @@ class Document:
     parts: Sequence[Part]
     way_out: str
 
-    @property
-    def editor(self) -> Editor:
-        return editor_of(self.format)
-
     def connected(self) -> bytes | None:
         """The content with all parts in it. :raises ChatbridgeError:"""
-        return self._edited(lambda part, text: part.add(self.editor, text))
+        with self._refusals():
+            return self._edited(lambda part, editor, text: part.add(editor, text))
 
     def disconnected(self, copies: Sequence[bytes]) -> bytes | None:
         """The content without any of the parts; None: the file held nothing else. If one of the
         copies is what the file was before, that is it, to the byte. :raises ChatbridgeError:"""
-        content = self.content
-        try:
-            if content is None or self._is_without(content):
-                return content
-        except Unparsable as error:
-            raise self._refusal(error) from None
-        earlier = []
-        for copy in copies:
-            with suppress(Unparsable):
-                earlier += [copy] if self._is_without(copy) else []
-        for candidate in (*earlier, b""):
-            if self._with_our_parts(candidate, content) == content:
-                return candidate if candidate or candidate in copies else None
-
-        def kept(keys: Keys) -> bool:
-            return any(at(loaded(self.format, it), keys) is not MISSING for it in earlier[:1])
-
-        return self._edited(lambda part, text: part.take(self.editor, text, kept))
-
-    def _edited(self, edit: Callable[[Part, str], str]) -> bytes | None:
-        try:
-            mark, text = _decoded(self.content or b"")
-            new = text
-            for part in self.parts:
-                new = edit(part, new)
-            if new == text:
+        with self._refusals():
+            if self.content is None or self._is_without(self.content):
                 return self.content
-            if not self._says_the_same(text, new):
-                raise CannotEdit("it cannot be changed without changing more than that")
-        except Unparsable as error:
-            raise self._refusal(error) from None
-        except RecursionError:
-            raise self._refusal(Unparsable(TOO_DEEP)) from None
+            earlier = []
+            for copy in copies:
+                with suppress(Unparsable):
+                    earlier += [copy] if self._is_without(copy) else []
+            for candidate in (*earlier, b""):
+                with suppress(CannotEdit):
+                    if self._with_our_parts(candidate) == self.content:
+                        return candidate if candidate or candidate in copies else None
+
+            def kept(keys: Keys) -> bool:
+                return any(at(loaded(self.format, it), keys) is not MISSING for it in earlier[:1])
+
+            return self._edited(lambda part, editor, text: part.take(editor, text, kept))
+
+    @contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Errors of editors, for whoever asked."""
+        try:
+            yield
+        except (Unparsable, RecursionError) as error:
+            wrong = error if isinstance(error, Unparsable) else Unparsable(TOO_DEEP)
+            raise ChatbridgeError(
+                f"{wrong.sentence(self.path)}. Nothing was written. "
+                f"Put it right, or add the entry by hand: {self.way_out}"
+            ) from None
         except CannotEdit as error:
             raise ChatbridgeError(
                 f"{self.path}: {error}. Nothing was written. To add it by hand: {self.way_out}"
             ) from None
+
+    def _edited(self, edit: Callable[[Part, Editor, str], str]) -> bytes | None:
+        editor = editor_of(self.format)
+        mark, text = _decoded(self.content or b"")
+        new = text
+        for part in self.parts:
+            new = edit(part, editor, new)
+        if new == text:
+            return self.content
+        before = self._others(text)
+        try:
+            same = before == self._others(new)
+        except Unparsable:  # which is our mistake, not its owner's
+            same = False
+        if not same:
+            raise CannotEdit("it cannot be changed without changing more than that")
         return mark + new.encode()
 
-    def _refusal(self, error: Unparsable) -> ChatbridgeError:
-        return ChatbridgeError(
-            f"{error.sentence(self.path)}. Nothing was written. "
-            f"Put it right, or add the entry by hand: {self.way_out}"
-        )
-
     def _is_without(self, content: bytes) -> bool:
-        """:raises Unparsable:"""
         tree = loaded(self.format, content)
         return not any(part.there(tree) for part in self.parts)
 
-    def _with_our_parts(self, content: bytes, source: bytes) -> bytes | None:
-        """`content` with our parts as `source` has them; None: they cannot be put there."""
-        mark, text = _decoded(content)
-        tree = loaded(self.format, source)
-        try:
-            for part in self.parts:
-                if part.there(tree):
-                    text = part.again(self.editor, text, tree)
-        except CannotEdit:
-            return None
+    def _with_our_parts(self, candidate: bytes) -> bytes:
+        """It, with our parts as the file has them."""
+        mark, text = _decoded(candidate)
+        tree, editor = loaded(self.format, self.content), editor_of(self.format)
+        for part in self.parts:
+            if part.there(tree):
+                text = part.again(editor, text, tree)
         return mark + text.encode()
-
-    def _says_the_same(self, text: str, new: str) -> bool:
-        """Beside our parts. A new text that cannot be read is our mistake, not its owner's."""
-        before = self._others(text)
-        try:
-            return before == self._others(new)
-        except Unparsable:
-            return False
 
     def _others(self, text: str) -> dict[str, Any]:
         """What the text says beside our parts; empty objects and lists say nothing."""
-        tree = self.editor.load(text)
+        tree = editor_of(self.format).load(text)
         for part in self.parts:
             tree = part.beside(tree)
         return tree

@@ -1,7 +1,7 @@
 """`chatbridge doctor`: looks at everything, changes nothing, and says what to do.
 
-    command: the command line, and findings on a terminal
     run: all checks in their order, and their results
+    screen: findings on a terminal
     context: what all checks look at
     files: checks of the configuration and of other files
     database: the check of the database

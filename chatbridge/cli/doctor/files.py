@@ -6,6 +6,8 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from chatbridge import lock_file
@@ -89,7 +91,7 @@ def files(context: DoctorContext) -> list[Finding]:
         found.append(problem(name, what, f"chmod 700 {quoted}"))
     if not os.access(state, os.W_OK):
         found.append(problem(name, f"{which} cannot be written, so no hub can start"))
-    inside = [shown(path) for path, each in _tree(state) if path != state and each & OTHERS]
+    inside = [shown(path) for path in _open_inside(state)]
     if inside:
         say = problem if mode & OTHERS else remark
         what = "others can read" if mode & OTHERS else "only the folder keeps others from"
@@ -117,22 +119,13 @@ def _socket(context: DoctorContext) -> Iterator[Finding]:
             yield problem("files", what, f"chmod {who}-rwx {shlex.quote(str(each))}")
 
 
-def _tree(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Everything in it with its mode, itself first. A symbolic link has none of its own."""
-    seen = 0
-    waiting = [folder]
-    while waiting and seen < LOOKED_AT:
-        path = waiting.pop()
-        seen += 1
-        try:
-            found = path.lstat()
-            if stat.S_ISLNK(found.st_mode):
-                continue
-            yield path, stat.S_IMODE(found.st_mode)
-            if stat.S_ISDIR(found.st_mode):
-                waiting += sorted(path.iterdir(), reverse=True)
-        except OSError:
-            continue  # it has just gone, or is closed to us as well
+def _open_inside(folder: Path) -> Iterator[Path]:
+    """What others could get at. A symbolic link has no mode of its own."""
+    for path in sorted(islice(folder.rglob("*"), LOOKED_AT)):
+        with suppress(OSError):  # it has just gone, or is closed to us as well
+            mode = path.lstat().st_mode
+            if mode & OTHERS and not stat.S_ISLNK(mode):
+                yield path
 
 
 def _mode(path: Path) -> int:

@@ -13,7 +13,7 @@ from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.hub.control import restart_of
+from chatbridge.cli.hub.status import restart_of
 from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened

@@ -1,11 +1,14 @@
-"""All of doctor's checks in their order, and what comes of them on the screen or as JSON."""
+"""`chatbridge doctor`: all checks in their order; their findings on the screen or as JSON."""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import inspect
 import json
 import logging
+import os
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,17 +19,19 @@ from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelSpec, load_reference
 from chatbridge.cli.doctor.clients import clients, commands
-from chatbridge.cli.doctor.command import Screen
 from chatbridge.cli.doctor.computer import clock, service
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
+from chatbridge.cli.doctor.screen import Screen
+from chatbridge.cli.ui import running
 from chatbridge.core.errors import ChatbridgeError, ExtraMissing
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 10.0
+THREADS_END_WITHIN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,19 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
         return found
 
     return Check(spec.title.lower(), look)
+
+
+def doctor(given: argparse.Namespace) -> int:
+    # What libraries say of a connection that fails is said by the checks.
+    logging.basicConfig(handlers=[logging.NullHandler()])
+    code = running.run(lambda: run(DoctorContext.here(), as_json=given.json))
+    others = [it for it in threading.enumerate() if it is not threading.main_thread()]
+    for thread in others:
+        thread.join(THREADS_END_WITHIN)
+    if any(thread.is_alive() and not thread.daemon for thread in others):
+        # A resolver that waits for a dead network cannot be stopped, and holds the process.
+        os._exit(code)
+    return code
 
 
 def run(context: DoctorContext, *, as_json: bool) -> int:

@@ -2,5 +2,6 @@
 
 hub_client: a connection to the hub: requests and events
 tool_client: tool calls through a link of its own
-control: `chatbridge status`, `version`, `stop` and `inbox`, and restarting the hub
+status: `chatbridge status` and `version`
+control: `chatbridge stop` and `inbox`, and restarting the hub
 """

@@ -1,33 +1,24 @@
-"""`chatbridge status`, `version`, `stop` and `inbox`: whether the hub runs, how it is; ending and
-restarting it; a link that logs a browser in."""
+"""`chatbridge stop` and `inbox`: ending and restarting the hub; a link that logs a browser in."""
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from chatbridge import __version__, lock_file, runtime_paths
+from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.service import manager
-from chatbridge.cli.ui.running import command, flag, say
-from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 from chatbridge.link import search
 
 if TYPE_CHECKING:
-    from chatbridge.channels.checks import Finding
     from chatbridge.channels.web.settings import Web
-
-Json = dict[str, Any]
 
 PATIENCE = 10.0
 TRIES = 5
@@ -39,78 +30,6 @@ OF_A_MACHINE = (
 )
 
 
-@command(
-    "status",
-    "Says whether the hub runs, and how it is.",
-    flag("--json", help="print it as JSON"),
-    epilog="exit codes: 0 it runs, 4 it does not. What could be wrong: chatbridge doctor",
-)
-def status(given: argparse.Namespace) -> int:
-    found = ask_hub("status")
-    if given.json:
-        print(json.dumps({**found, "installed": __version__}, indent=2))
-        return 0
-    from chatbridge.cli.doctor.command import draw
-
-    draw(findings(found, now=time.time()))
-    return 0
-
-
-def findings(status: Json, *, now: float) -> Iterator[Finding]:
-    from chatbridge.channels.checks import fine, from_error, problem, remark
-
-    since = lasted(now - status["since"])
-    service = " as a service" if status["startedBy"] == "service" else ""
-    yield fine(
-        "hub", f"running for {since}{service}, version {status['version']}, pid {status['pid']}"
-    )
-    if status["version"] != __version__:
-        yield remark("version", *_other_version(status["version"], status["startedBy"]))
-    for channel in status["channels"]:
-        name, works = channel["name"], "works"
-        if name == "web":
-            name, works = "web inbox", status["web"] or "starting"
-        trouble = channel["trouble"]
-        yield from_error(name, trouble) if trouble else fine(name, works)
-    if not status["channels"]:
-        yield problem("channels", "none is set up", "chatbridge setup")
-    links = [
-        f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
-        for link in status["links"]
-    ]
-    agents = f"{len(links)} connected: {', '.join(links)}" if links else "none is connected"
-    yield fine("agents", agents)
-    count = status["open"]
-    are = f"{count} {'is' if count == 1 else 'are'} open: chatbridge pending"
-    yield fine("questions", are if count else "none is open")
-    for text in status.get("faults", ()):  # a hub of before has none
-        yield from_error("hub", text)
-    for text in status["remarks"]:
-        what, _, fix = text.partition(". ")
-        yield remark("remark", what, *([fix] if fix else []))
-
-
-def _other_version(running: str, started_by: str) -> tuple[str, str]:
-    """What is so with a hub that is not the one that is installed, and what to do about it."""
-    return f"{__version__} is installed, the running hub is {running}", restart_of(started_by)
-
-
-def restart_of(started_by: str) -> str:
-    """The command after which another hub runs, at the latest with the next question."""
-    return "chatbridge service restart" if started_by == "service" else "chatbridge stop"
-
-
-@command("version", "Prints the installed version, and says if the running hub has another one.")
-def version(_given: argparse.Namespace) -> int:
-    print(f"chatbridge {__version__}", flush=True)
-    hub = lock_file.find_holder(runtime_paths.state_dir())
-    if hub is not None and hub.version != __version__:
-        what, fix = _other_version(hub.version, hub.started_by)
-        say(f"{what}.", f"Run: {fix}")
-    return 0
-
-
-@command("stop", "Stops the hub. Open questions stay open: the next hub goes on with them.")
 def stop(_given: argparse.Namespace) -> int:
     pid = end_hub(runtime_paths.state_dir())
     print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
@@ -176,13 +95,9 @@ def _ended(state: str) -> bool:
     raise ChatbridgeError("The hub runs and cannot be found. Run: chatbridge stop, and try again")
 
 
-@command(
-    "inbox",
-    "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
-    "minutes. A hub is started if none runs.",
-    flag("--open", help="open the link in this computer's browser, too"),
-)
 def inbox(given: argparse.Namespace) -> int:
+    from urllib.parse import urlsplit
+
     state = runtime_paths.state_dir()
     with connection(start=True) as sock:
         if search.is_machine_hub_wanted() and sock.getpeername() == search.MACHINE_SOCKET:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from chatbridge import __version__
-from chatbridge.link.loop import Link
+from chatbridge.link.loop import Link, wake_on
 from chatbridge.link.preface import build_preface
 from chatbridge.link.relay import Relay, Request
 from chatbridge.link.search import FIRST_LIMIT
@@ -161,10 +161,22 @@ def own_link(
     we_read, link_writes = os.pipe()
     child = os.fork()
     if child == 0:
-        if quiet:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        others = (we_write, we_read)
-        _become_link(folder, name, relay, link_reads, link_writes, others=others)
+        try:  # and never return: the child must not unwind into the caller's stack
+            if quiet:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            os.dup2(link_reads, 0)
+            os.dup2(link_writes, 1)
+            for descriptor in (link_reads, link_writes, we_write, we_read):
+                os.close(descriptor)
+            with suppress(OSError):
+                os.chdir(folder)
+            label = os.environ.get("CHATBRIDGE_LABEL") or None
+            preface = build_preface(label) | ({"link": name} if name else {})
+            Link(relay(preface), wake_on(signal.SIGTERM, signal.SIGINT)).run()
+        except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
+            os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
+        finally:
+            os._exit(0)
     for descriptor in (link_reads, link_writes):
         os.close(descriptor)
     try:
@@ -174,34 +186,3 @@ def own_link(
         os.close(we_write)
         os.waitpid(child, 0)
         os.close(we_read)
-
-
-def _become_link(
-    folder: str,
-    name: str | None,
-    relay: Callable[[dict[str, object]], Relay],
-    reads: int,
-    writes: int,
-    *,
-    others: tuple[int, int],
-) -> None:
-    """Never returns: the forked child must not unwind into the caller's stack."""
-    try:
-        os.dup2(reads, 0)
-        os.dup2(writes, 1)
-        for descriptor in (reads, writes, *others):
-            os.close(descriptor)
-        with suppress(OSError):
-            os.chdir(folder)
-        wake, wake_end = os.pipe()
-        os.set_blocking(wake_end, False)
-        signal.set_wakeup_fd(wake_end)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-        named = {"link": name} if name else {}
-        label = os.environ.get("CHATBRIDGE_LABEL") or None
-        Link(relay({**build_preface(label), **named}), wake).run()
-    except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
-        os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
-    finally:
-        os._exit(0)

@@ -12,8 +12,7 @@ from typing import Any
 from chatbridge import safe_json
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
-from chatbridge.cli.ui.tables import cell
-from chatbridge.cli.ui.wording import seconds_of, time_of
+from chatbridge.cli.ui.wording import cell, seconds_of, time_of
 from chatbridge.core.errors import HubUnreachable, InvalidAnswer
 
 Json = dict[str, Any]

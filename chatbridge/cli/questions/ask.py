@@ -20,7 +20,7 @@ from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain,
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line, visible
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 
 Json = dict[str, Any]
 
@@ -93,7 +93,7 @@ def _timeout(text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        found = float(str(seconds(text)))
+        found = parse(text)
     except ValueError as error:
         raise WrongUsage(f"--timeout {text!r}: {error}") from None
     if found < SHORTEST:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
 from typing import Any, NoReturn
 
 from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connected
 from chatbridge.cli.ui import tables
-from chatbridge.cli.ui.tables import Column, Table, cell
-from chatbridge.cli.ui.wording import day, left, seconds_of
+from chatbridge.cli.ui.running import columns
+from chatbridge.cli.ui.tables import Column, Table
+from chatbridge.cli.ui.wording import cell, day, left, seconds_of
 from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import visible
 
@@ -38,7 +38,7 @@ def _print(asks: list[Json], given: argparse.Namespace) -> None:
     elif given.ids:
         sys.stdout.write("".join(f"{ask['short']}\n" for ask in asks))
     else:
-        room = shutil.get_terminal_size().columns if tables.on_terminal() else None
+        room = columns() if tables.on_terminal() else None
         parts = pending_screen(asks, now=time.time(), room=room)
         tables.write(*parts, *([""] if given.watch else []))
     sys.stdout.flush()
@@ -110,9 +110,10 @@ def live_screen(asks: list[Json], *, now: float, height: int) -> list[Table | st
 
 def _live() -> NoReturn:
     """The table in its place, counting down. A hub that has gone is waited for."""
+    from shutil import get_terminal_size
 
     def show(parts: list[Table | str]) -> None:
-        drawn = "\n".join(tables.lines(parts, shutil.get_terminal_size().columns, bold=True))
+        drawn = "\n".join(tables.lines(parts, columns(), bold=True))
         print(f"\x1b[H\x1b[J{drawn}", end="", flush=True)
 
     with connected():
@@ -128,7 +129,7 @@ def _live() -> NoReturn:
                         event = line.event(within=TICK)
                         asks = event["asks"] if event else asks
                         if asks is not None:
-                            height = shutil.get_terminal_size().lines
+                            height = get_terminal_size().lines
                             show(live_screen(asks, now=time.time(), height=height))
             except HubUnreachable:
                 show(["The hub has gone. This goes on with the next one.", "", LEAVE])

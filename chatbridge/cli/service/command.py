@@ -13,50 +13,24 @@ from chatbridge import __version__, lock_file, runtime_paths
 from chatbridge.atomic_write import write_atomically
 from chatbridge.cli.service import manager, unit_files
 from chatbridge.cli.service.manager import SERVICE, SOCKET
-from chatbridge.cli.ui.running import FAILED, new_parser, printable, run
+from chatbridge.cli.ui.running import FAILED, WrongUsage, printable
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link import search
 
-ABOUT = """\
-Keeps the hub running as a systemd user service: it starts with this computer
-or when you log in, and comes back by itself.
-
-  install    write the units, enable and start them; again if folders change
-  uninstall  stop it and remove the units
-  status     whether it runs, and which version
-  logs       what the hub says; what follows goes to journalctl (-f, -n 20)
-  restart    after an upgrade or a change of the configuration; agents that
-             wait do not notice
-  start      start it after a stop
-  stop       stop it until the next log-in, or until: chatbridge service start
-"""
 Say = Callable[[str], None]
 
 
-def main(argv: list[str]) -> int:
-    options, rest = parser().parse_known_args(argv)
-    if options.what == "logs":
-        return run(lambda: _logs(rest))
-    if rest:
-        parser().error(f"unknown: {' '.join(rest)}")
-    if options.what == "install":
-        return run(lambda: 0 if install(linger=options.linger, say=print) else FAILED)
-    if options.what in ("uninstall", "status"):
-        return run(_uninstall if options.what == "uninstall" else _status)
-    return run(lambda: _control(options.what))
-
-
-def parser() -> argparse.ArgumentParser:
-    found = new_parser("service", ABOUT, usage="chatbridge service WHAT [--linger | --no-linger]")
-    words = ("install", "uninstall", "status", "logs", "restart", "start", "stop")
-    found.add_argument("what", choices=words, metavar="WHAT", help="one of these")
-    found.add_argument(
-        "--linger",
-        action=argparse.BooleanOptionalAction,
-        help="install: go on after a log-out, without asking",
-    )
-    return found
+def service(given: argparse.Namespace) -> int:
+    if given.what == "logs":
+        return _logs(given.rest)
+    if given.rest:
+        raise WrongUsage(f"unknown: {' '.join(given.rest)}")
+    if given.what == "install":
+        return 0 if install(linger=given.linger, say=print) else FAILED
+    if given.what in ("uninstall", "status"):
+        return _uninstall() if given.what == "uninstall" else _status()
+    return _control(given.what)
 
 
 def install(*, linger: bool | None, say: Say) -> bool:

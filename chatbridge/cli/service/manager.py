@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import shutil
-import subprocess
+from typing import TYPE_CHECKING
 
 from chatbridge.core.errors import ServiceFailed
+
+if TYPE_CHECKING:
+    import subprocess
 
 SERVICE = "chatbridge.service"
 SOCKET = "chatbridge.socket"
@@ -23,7 +25,7 @@ def available() -> str | None:
         return f"There is no systemd on this computer. {WITHOUT}"
     if _run("systemctl", "--user", "show", "--property=Version").returncode != 0:
         return (
-            f"systemd does not serve {getpass.getuser()} here, as it would after a real log-in "
+            f"systemd does not serve {_user()} here, as it would after a real log-in "
             f"(ssh, or the screen; not su or sudo). {WITHOUT}"
         )
     return None
@@ -85,21 +87,27 @@ def systemctl(*words: str) -> None:
 
 def lingers() -> bool | None:
     """Whether the service goes on after a log-out and starts with the computer. None: unknown."""
-    said = _run(
-        "loginctl", "show-user", getpass.getuser(), "--property=Linger", "--value"
-    ).stdout.strip()
+    said = _run("loginctl", "show-user", _user(), "--property=Linger", "--value").stdout.strip()
     if said in ("yes", "no"):
         return said == "yes"
-    return os.path.exists(f"/var/lib/systemd/linger/{getpass.getuser()}") or None
+    return os.path.exists(f"/var/lib/systemd/linger/{_user()}") or None
 
 
 def enable_linger() -> str | None:
     """None: it could be done; else the command, as some systems keep it to root."""
     done = _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
-    return None if done else f"sudo loginctl enable-linger {getpass.getuser()}"
+    return None if done else f"sudo loginctl enable-linger {_user()}"
+
+
+def _user() -> str:
+    import getpass
+
+    return getpass.getuser()
 
 
 def _run(*words: str) -> subprocess.CompletedProcess[str]:
+    import subprocess
+
     # A terminal in a container or after `su` may not name the folder where the manager is.
     mine = f"/run/user/{os.getuid()}"
     environment = {**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}

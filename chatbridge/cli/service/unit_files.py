@@ -24,10 +24,7 @@ _COMMAND = "/usr/bin/env chatbridge"
 
 def folder() -> str:
     """Where the user's own units are."""
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(base):
-        base = os.path.expanduser("~/.config")
-    return os.path.join(base, "systemd", "user")
+    return runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "systemd/user")
 
 
 def contents() -> dict[str, str]:

@@ -1,7 +1,6 @@
 """`chatbridge setup`: from nothing to an answered question, at a terminal or by a script.
 
-    command: the command line
-    wizard: one question after the other
+    wizard: the command, and one question after the other
     scripted: what the flags say
     state: what the steps share, such as the test question
 

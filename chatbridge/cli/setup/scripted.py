@@ -16,7 +16,7 @@ from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 
 
 def run(given: argparse.Namespace) -> int:
@@ -58,12 +58,12 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-IMPLIED = ("non_interactive", "argv")
+IMPLIED = ("non_interactive", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:
     try:
-        wait = float(str(seconds(given)))
+        wait = parse(given)
     except ValueError as error:
         raise ChatbridgeError(f"--wait {given!r}: {error}") from None
     if wait < setup.settings.min_timeout:

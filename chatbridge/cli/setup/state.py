@@ -23,7 +23,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, SettingsError
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
@@ -60,7 +60,7 @@ class Setup:
     def save_wait(self, wait: str) -> None:
         """How long an agent waits if it does not say. Twice that at most: there must be room for
         "+15 min" on a card."""
-        longest = 2 * float(str(seconds(wait)))
+        longest = 2 * parse(wait)
         units = (("h", 3600), ("m", 60), ("s", 1))
         unit, length = next(it for it in units if it[1] == 1 or longest % it[1] == 0)
         most = f"{longest / length:.0f}{unit}"
@@ -132,9 +132,9 @@ def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     ended = hinted = False
     try:
-        with prompts.keys() as keys:
+        with prompts.keys():
             prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
-            while not ended and keys.wait(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
+            while not ended and prompts.key(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 ended = found["ended"] is not None
                 if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:

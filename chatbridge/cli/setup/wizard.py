@@ -1,22 +1,24 @@
-"""The wizard: one question after the other. Run again, it shows what is there and keeps it."""
+"""`chatbridge setup`: one question after the other. Again, it shows what is there and keeps it."""
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
+from chatbridge.cli import commands
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
-from chatbridge.cli.hub.control import inbox
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
-from chatbridge.cli.ui.running import INTERRUPTED
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage
+from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.core.text import title_of
-from chatbridge.durations import seconds
+from chatbridge.durations import parse
 from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
@@ -28,6 +30,26 @@ BROWSER = Choice(value="", title="Browser only    nothing to install, this compu
 KEEP = Choice(value="keep", title="As it is        nothing changes")
 WAITS = {"1h": "1 hour", "8h": "8 hours", "30m": "30 minutes"}
 WAIT_VARIABLES = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
+
+
+def setup(given: argparse.Namespace) -> int:
+    if given.non_interactive:
+        from chatbridge.cli.setup import scripted
+
+        return scripted.run(given)
+    if given.argv:
+        raise WrongUsage("these flags are for --non-interactive")
+    try:
+        prompts.take_terminal("setup")
+    except NoTerminal as error:
+        sys.stderr.write(
+            f"{error}. For scripts: chatbridge setup --non-interactive, with flags such as\n"
+            "--telegram-token-file FILE --telegram-user ID, or --web-only. All of them:\n"
+            "chatbridge setup --help\n"
+        )
+        return 2
+    with prompts.unechoed():
+        return run()
 
 
 def run() -> int:
@@ -67,7 +89,7 @@ def _set_up(setup: Setup) -> bool:
     prompts.say()
     if place in steps:
         load_reference(steps[place].ask)(setup)
-    elif place == BROWSER.value and inbox([]) != 0:
+    elif place == BROWSER.value and commands.inbox([]) != 0:
         raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)
@@ -106,13 +128,13 @@ def _set_wait(setup: Setup) -> None:
     """How long an agent waits if it does not say, and at most."""
     now = setup.settings.default_timeout
     choices = [Choice(value=value, title=title) for value, title in WAITS.items()]
-    current = next((value for value in WAITS if float(str(seconds(value))) == now), None)
+    current = next((value for value in WAITS if parse(value) == now), None)
     if current is None and "default_timeout" in setup.settings.model_fields_set:
         words = f"{now / 3600:g} h" if now >= 3600 else f"{now / 60:g} min"
         choices.insert(0, Choice(value="", title=f"{words}, as it is"))
         current = ""
     picked = prompts.pick("How long may an agent wait for you?", choices, default=current)
-    if picked and float(str(seconds(picked))) != now:
+    if picked and parse(picked) != now:
         setup.save_wait(picked)
 
 

@@ -1,7 +1,7 @@
 """What commands have in common: how they run, print and ask.
 
-running: exit codes, error messages, argument parsers
+running: arguments, exit codes, error messages
 prompts: questions to the person at the terminal
 tables: tables, on a terminal and in a pipe
-wording: paths, numbers and times as commands print them
+wording: others' texts, paths, numbers and times as commands print them
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import sys
 import termios
 import textwrap
@@ -18,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from chatbridge.cli.ui.running import printable
+from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
 
@@ -89,7 +88,7 @@ def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
     lines = textwrap.wrap(
         printable(text),
-        min(shutil.get_terminal_size().columns, WIDEST),
+        min(columns(), WIDEST),
         subsequent_indent="    ",
         break_long_words=False,
         break_on_hyphens=False,
@@ -115,7 +114,7 @@ def say_with_later(text: str) -> None:
 
 def with_key(text: str, *keys: str) -> str:
     """With the keys that do something at the right edge: the first of these that fit there."""
-    room = min(shutil.get_terminal_size().columns, WIDEST) - len(text) - 1
+    room = min(columns(), WIDEST) - len(text) - 1
     return text + next((key.rjust(room) for key in keys if len(key) < room), "")
 
 
@@ -180,40 +179,37 @@ def forget_typed() -> None:
     termios.tcflush(0, termios.TCIFLUSH)
 
 
-class Keys:
-    """Single keys, and whatever else is waited for."""
-
-    def wait(self, seconds: float | None, *, until: int | None = None) -> str | None:
-        """The key that was pressed; None: `until` can be read, or the time is over."""
-        found, _, _ = select.select([0] if until is None else [0, until], [], [], seconds)
-        if 0 not in found:
-            return None
-        pressed = os.read(0, 1).decode("ascii", "replace")
-        if not pressed:
-            raise KeyboardInterrupt  # the terminal has gone
-        if pressed == ESCAPE and select.select([0], [], [], SEQUENCE_WITHIN)[0]:
-            os.read(0, 64)  # an arrow, for instance
-            return ""
-        return pressed
-
-
 @contextmanager
-def keys() -> Iterator[Keys]:
+def keys() -> Iterator[None]:
     """Keys come one by one and are not shown. What was typed before is dropped: what a person is to
     press is said inside, else a quick one presses in vain."""
     before = termios.tcgetattr(0)
     try:
         tty.setcbreak(0)
-        yield Keys()
+        yield
     finally:
         termios.tcsetattr(0, termios.TCSAFLUSH, before)
 
 
+def key(seconds: float | None, *, until: int | None = None) -> str | None:
+    """The key that was pressed; None: `until` can be read, or the time is over."""
+    found, _, _ = select.select([0] if until is None else [0, until], [], [], seconds)
+    if 0 not in found:
+        return None
+    pressed = os.read(0, 1).decode("ascii", "replace")
+    if not pressed:
+        raise KeyboardInterrupt  # the terminal has gone
+    if pressed == ESCAPE and select.select([0], [], [], SEQUENCE_WITHIN)[0]:
+        os.read(0, 64)  # an arrow, for instance
+        return ""
+    return pressed
+
+
 def enter_or_escape(invite: Callable[[], object]) -> bool:
     """Whether Enter was pressed, once `invite` has said what for: not before, and at once then."""
-    with keys() as pressed:
+    with keys():
         invite()
-        while (key := pressed.wait(None)) != ESCAPE:
-            if key is not None and key in ENTER and key:
+        while (pressed := key(None)) != ESCAPE:
+            if pressed and pressed in ENTER:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""How a command runs: its error messages and exit codes. Standard library only.
+"""How a command runs: its arguments, error messages and exit codes. Standard library only.
 
 The first sentence of an error says what happened, the rest what to do.
 """
@@ -12,11 +12,11 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
-from chatbridge.core.text import visible
 
 FAILED, UNREACHABLE = 1, 4
 WRONG_USAGE = 64
@@ -77,10 +77,9 @@ def say(*lines: str) -> None:
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
         if sys.stderr.isatty():
-            import shutil
             import textwrap
 
-            width = min(shutil.get_terminal_size().columns, WIDEST)
+            width = min(columns(), WIDEST)
             wrapper = textwrap.TextWrapper(
                 width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
             )
@@ -93,8 +92,21 @@ def printable(text: str) -> str:
     """Escape what could steer the terminal. The isolates around names in our sentences stay."""
     if text.isascii() and text.isprintable():
         return text
+    from chatbridge.core.text import visible
+
     parts = re.split("([\u2068\u2069])", text)
     return "".join(part if i % 2 else visible(part) for i, part in enumerate(parts))
+
+
+def columns() -> int:
+    """The width of the terminal, as shutil tells it, which is slow to import."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(1).columns or 80
+    except OSError:
+        return 80
 
 
 def colourful() -> bool:
@@ -127,71 +139,52 @@ def flag(*names: str, help: str, **options: Any) -> Argument:
     return names, {"action": "store_true", "help": help, **options}
 
 
-def new_parser(name: str, description: str, **options: Any) -> argparse.ArgumentParser:
-    """With line breaks where they were written, unless it is `flowing`."""
-    kind = options.pop("kind", argparse.ArgumentParser)
-    if not options.pop("flowing", False):
-        options |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
-    made: argparse.ArgumentParser = kind(
-        prog=f"chatbridge {name}", description=description, **options
-    )
-    return made
-
-
-Work = Callable[[argparse.Namespace], int]
-
-
 class Command:
-    """Parses a command's arguments and runs its work, which returns the exit code. The work may be
-    named, as `module:function`, and is imported then."""
+    """Parses a command's arguments, then imports its work, `module:function`, and runs it."""
 
-    def __init__(self, work: Work | str, parser: Callable[[], argparse.ArgumentParser]) -> None:
-        self.work, self.parser = work, parser
+    def __init__(
+        self,
+        name: str,
+        description: str,
+        *arguments: Argument | list[Argument],
+        work: str,
+        extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
+        flowing: bool = False,
+        kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
+        passes_on: bool = False,
+        **options: Any,
+    ) -> None:
+        """Of the arguments in a list only one can be given; `extend` adds what cannot be listed,
+        such as subcommands. Line breaks are where they were written, unless it is `flowing`. What
+        is not known is an error, unless the work `passes_on` it as `rest`."""
+        looks = argparse.HelpFormatter if flowing else argparse.RawDescriptionHelpFormatter
+        options["formatter_class"] = lambda prog: looks(prog, width=columns() - 2)
+        options |= {"prog": f"chatbridge {name}", "description": description}
+        self._make = partial(kind, allow_abbrev=flowing, **options)
+        self._arguments, self._extend = arguments, extend
+        self._work, self._passes_on = work, passes_on
 
-    def __call__(self, argv: list[str]) -> int:
-        parser = self.parser()
-        given = parser.parse_args(argv)
-        given.argv = argv
-        try:
-            work = _found(self.work)[1] if isinstance(self.work, str) else self.work
-            return run(lambda: int(work(given)))
-        except WrongUsage as error:
-            parser.error(str(error))
-
-
-def command(
-    name: str,
-    description: str,
-    *arguments: Argument | list[Argument],
-    extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
-    **options: Any,
-) -> Callable[[Work | str], Command]:
-    """Make a function a command. Of the arguments in a list only one can be given; `extend` adds
-    what cannot be listed, such as subcommands."""
-
-    def parser() -> argparse.ArgumentParser:
-        made = new_parser(name, description, **options)
-        for given in arguments:
+    def parser(self) -> argparse.ArgumentParser:
+        made = self._make()
+        for given in self._arguments:
             if isinstance(given, tuple):
                 made.add_argument(*given[0], **given[1])
                 continue
             group = made.add_mutually_exclusive_group()
             for names, details in given:
                 group.add_argument(*names, **details)
-        extend(made)
+        self._extend(made)
         return made
 
-    return lambda work: Command(work, parser)
-
-
-def parser_of(place: str) -> Callable[[], argparse.ArgumentParser] | None:
-    """That of the command at `module:name`. None: it reads its arguments by itself."""
-    module, found = _found(place)
-    make = getattr(found, "parser", None) or getattr(module, "parser", None)
-    return cast("Callable[[], argparse.ArgumentParser] | None", make)
-
-
-def _found(place: str) -> tuple[object, Any]:
-    module, _, name = place.partition(":")
-    found = import_module(module)
-    return found, getattr(found, name or "main")
+    def __call__(self, argv: list[str]) -> int:
+        parser = self.parser()
+        given, rest = parser.parse_known_args(argv)
+        if rest and not self._passes_on:
+            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+        given.argv, given.rest = argv, rest
+        module, _, name = self._work.partition(":")
+        work = getattr(import_module(module), name)
+        try:
+            return run(lambda: int(work(given)))
+        except WrongUsage as error:
+            parser.error(str(error))

@@ -1,33 +1,24 @@
-"""Tables, as aligned text; on a terminal with the titles and the first column in bold.
-
-A cell may contain an agent's text. It is one visible line that cannot move the cursor, set colours,
-hide anything, or reverse the rest of the row.
-"""
+"""Tables, as aligned text; on a terminal with the titles and the first column in bold."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
-import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from chatbridge.core.text import isolated, one_line
+from chatbridge.cli.ui.running import columns
 
 GAP = 3
 NARROWEST = 8
 """The least width of a column that gives way."""
 LEAST = 4
 """The least width of a column with a bound: the time that is left must not be cut."""
-LONGEST_CELL = 2_000
-"""Characters of a text that are looked at. No terminal shows that many of a cell."""
 PIPED = 100
 """The widest column where the width of the reader is unknown."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Column:
+class Column(NamedTuple):
     title: str
     right: bool = False
     gives_way: bool = False
@@ -35,18 +26,10 @@ class Column:
     most: int = PIPED
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Table(NamedTuple):
     columns: tuple[Column, ...]
     rows: Sequence[Sequence[str]]
     headed: bool = True
-
-
-def cell(text: str) -> str:
-    """An agent's or a person's text as it may stand in a table."""
-    line = one_line(text[:LONGEST_CELL])
-    turning = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in line)
-    return isolated(line) if turning else line
 
 
 def width(text: str) -> int:
@@ -127,5 +110,5 @@ def steers() -> bool:
 
 
 def write(*parts: Table | str) -> None:
-    room = shutil.get_terminal_size().columns if on_terminal() else None
+    room = columns() if on_terminal() else None
     sys.stdout.write("".join(f"{line}\n" for line in lines(parts, room, bold=steers())))

@@ -1,11 +1,24 @@
-"""Paths, numbers and times as commands print them."""
+"""Others' texts, paths, numbers and times as commands print them."""
 
 from __future__ import annotations
 
 import os
 import time
+import unicodedata
 from collections.abc import Sequence
-from datetime import datetime
+
+from chatbridge.core.text import isolated, one_line
+
+LONGEST_CELL = 2_000
+"""Characters of a text that are looked at. No terminal shows that many of a cell."""
+
+
+def cell(text: str) -> str:
+    """An agent's or a person's text as one visible line that cannot move the cursor, set colours,
+    hide anything, or reverse the rest of its row."""
+    line = one_line(text[:LONGEST_CELL])
+    turning = any(unicodedata.bidirectional(char) in ("R", "AL", "AN") for char in line)
+    return isolated(line) if turning else line
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -32,6 +45,8 @@ HOUR, DAY = 3600, 86400
 
 def seconds_of(stamp: str) -> float:
     """A time of the hub's JSON, in seconds since the epoch."""
+    from datetime import datetime
+
     return datetime.fromisoformat(stamp).timestamp()
 
 
@@ -76,5 +91,5 @@ def duration(seconds: float) -> str:
 
 def day(at: float) -> str:
     """Saturday 14 November 2026"""
-    when = datetime.fromtimestamp(at).astimezone()
-    return f"{when:%A} {when.day} {when:%B %Y}"
+    when = time.localtime(at)
+    return time.strftime(f"%A {when.tm_mday} %B %Y", when)

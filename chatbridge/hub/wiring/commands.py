@@ -32,8 +32,8 @@ from chatbridge.core.store_port import Store
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.wiring.change_alerts import tell_of_new_commands
 from chatbridge.hub.wiring.known_projects import KnownProjects
-from chatbridge.settings import TOOLS, Settings
-from chatbridge.tool_names import ASK_HUMAN
+from chatbridge.settings import Settings
+from chatbridge.tool_names import ASK_HUMAN, TOOLS
 from chatbridge.tools.call import ToolHandler
 
 log = logging.getLogger(__name__)

@@ -1,24 +1,19 @@
-"""`chatbridge doctor`: the command, and findings as a person reads them: one line each, wrapped,
-with what to do below. The checks are imported once they are needed."""
+"""Findings as a person reads them: one line each, wrapped, with what to do below."""
 
 from __future__ import annotations
 
-import argparse
 import os
-import shutil
 import sys
 import textwrap
-import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful, command, flag
+from chatbridge.cli.ui.running import colourful, columns
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
     from chatbridge.channels.checks import Finding
 
-THREADS_END_WITHIN = 0.3
 SIGNS = {"ok": "✓", "remark": "!", "problem": "✗"}
 COLOURS = {"ok": "\x1b[32m", "remark": "\x1b[33m", "problem": "\x1b[31m"}
 NAME = 17
@@ -26,66 +21,28 @@ MARGIN = " " * (NAME + 2)
 NARROWEST, WIDEST = 44, 100
 
 
-@command(
-    "doctor",
-    "Look at everything that chatbridge needs, and say what to do about what is "
-    "not as it should be. Nothing is changed, and no hub is started. Exit code 1 if there is "
-    "a problem.",
-    flag("--json", help="all details, for programs"),
-    flowing=True,
-)
-def _doctor(given: argparse.Namespace) -> int:
-    import logging
-
-    from chatbridge.cli.doctor.context import DoctorContext
-    from chatbridge.cli.doctor.run import run
-
-    # What libraries say of a connection that fails is said by the checks.
-    logging.basicConfig(handlers=[logging.NullHandler()])
-    return run(DoctorContext.here(), as_json=given.json)
-
-
-parser = _doctor.parser
-
-
-def main(argv: list[str]) -> int:
-    code = _doctor(argv)
-    others = [it for it in threading.enumerate() if it is not threading.main_thread()]
-    for thread in others:
-        thread.join(THREADS_END_WITHIN)
-    if any(thread.is_alive() and not thread.daemon for thread in others):
-        # A resolver that waits for a dead network cannot be stopped, and holds the process.
-        os._exit(code)
-    return code
-
-
 class Screen:
     """Findings as they come; on a terminal also what is waited for."""
 
     def __init__(self) -> None:
-        self._live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        live = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        self._clear = "\r\x1b[K" if live else ""
 
     def waiting(self, name: str) -> None:
-        if self._live:
-            sys.stdout.write(f"\r\x1b[K… {name}")
-            sys.stdout.flush()
+        if self._clear:
+            print(f"{self._clear}… {name}", end="", flush=True)
 
     def show(self, finding: Finding) -> None:
-        self._clear()
+        print(self._clear, end="")
         draw([finding])
         sys.stdout.flush()
 
     def end(self, found: Sequence[Finding]) -> None:
-        self._clear()
-        sys.stdout.write(f"\n{summed_up(found)}")
-
-    def _clear(self) -> None:
-        if self._live:
-            sys.stdout.write("\r\x1b[K")
+        print(f"{self._clear}\n{summed_up(found)}", end="")
 
 
 def draw(findings: Iterable[Finding]) -> None:
-    width, colour = shutil.get_terminal_size().columns, colourful()
+    width, colour = columns(), colourful()
     for finding in findings:
         sys.stdout.write(drawn(finding, width=width, colour=colour))
 

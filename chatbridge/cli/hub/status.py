@@ -1,0 +1,84 @@
+"""`chatbridge status` and `version`: whether the hub runs, how it is, and which one it is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from chatbridge import __version__, lock_file, runtime_paths
+from chatbridge.cli.ui.running import say
+
+if TYPE_CHECKING:
+    from chatbridge.channels.checks import Finding
+
+Json = dict[str, Any]
+
+
+def status(given: argparse.Namespace) -> int:
+    from chatbridge.cli.hub.hub_client import ask_hub
+
+    found = ask_hub("status")
+    if given.json:
+        print(json.dumps({**found, "installed": __version__}, indent=2))
+        return 0
+    from chatbridge.cli.doctor.screen import draw
+
+    draw(findings(found, now=time.time()))
+    return 0
+
+
+def findings(status: Json, *, now: float) -> Iterator[Finding]:
+    from chatbridge.channels.checks import fine, from_error, problem, remark
+    from chatbridge.cli.ui.wording import lasted
+
+    since = lasted(now - status["since"])
+    service = " as a service" if status["startedBy"] == "service" else ""
+    yield fine(
+        "hub", f"running for {since}{service}, version {status['version']}, pid {status['pid']}"
+    )
+    if status["version"] != __version__:
+        yield remark("version", *_other_version(status["version"], status["startedBy"]))
+    for channel in status["channels"]:
+        name, works = channel["name"], "works"
+        if name == "web":
+            name, works = "web inbox", status["web"] or "starting"
+        trouble = channel["trouble"]
+        yield from_error(name, trouble) if trouble else fine(name, works)
+    if not status["channels"]:
+        yield problem("channels", "none is set up", "chatbridge setup")
+    links = [
+        f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
+        for link in status["links"]
+    ]
+    agents = f"{len(links)} connected: {', '.join(links)}" if links else "none is connected"
+    yield fine("agents", agents)
+    count = status["open"]
+    are = f"{count} {'is' if count == 1 else 'are'} open: chatbridge pending"
+    yield fine("questions", are if count else "none is open")
+    for text in status.get("faults", ()):  # a hub of before has none
+        yield from_error("hub", text)
+    for text in status["remarks"]:
+        what, _, fix = text.partition(". ")
+        yield remark("remark", what, *([fix] if fix else []))
+
+
+def _other_version(running: str, started_by: str) -> tuple[str, str]:
+    """What is so with a hub that is not the one that is installed, and what to do about it."""
+    return f"{__version__} is installed, the running hub is {running}", restart_of(started_by)
+
+
+def restart_of(started_by: str) -> str:
+    """The command after which another hub runs, at the latest with the next question."""
+    return "chatbridge service restart" if started_by == "service" else "chatbridge stop"
+
+
+def version(_given: argparse.Namespace) -> int:
+    print(f"chatbridge {__version__}", flush=True)
+    hub = lock_file.find_holder(runtime_paths.state_dir())
+    if hub is not None and hub.version != __version__:
+        what, fix = _other_version(hub.version, hub.started_by)
+        say(f"{what}.", f"Run: {fix}")
+    return 0
