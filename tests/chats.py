@@ -14,7 +14,7 @@ from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render import card as telegram
-from chatbridge.channels.telegram.render.html import readable
+from chatbridge.channels.telegram.render.html import readable, write
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, Person
@@ -66,6 +66,9 @@ class Chat(ABC):
 
 class Telegram(Chat):
     capabilities = telegram.TELEGRAM
+
+    def write(self, document: Document, now: float = NOW) -> str:
+        return write(document, now=now)
 
     def text(self, written: str) -> str:
         return read_plainly(readable(written))

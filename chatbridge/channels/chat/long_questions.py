@@ -22,7 +22,7 @@ IN_THE_INBOX = "The whole question is in the web inbox."
 ALL = Room()
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Overflow(Generic[T]):
     leaflets: list[T] = field(default_factory=list)
     """Messages that come before the card."""
