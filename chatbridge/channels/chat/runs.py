@@ -19,7 +19,7 @@ from chatbridge.core.cards import markup
 from chatbridge.core.cards.build import FIRST_LINES, HEAD, LAST_LINES, LONG_DIFF, TAIL
 from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import TIME_ONLY_SECONDS, WEEKDAY_ONLY_SECONDS, format_time
-from chatbridge.core.text import isolated, one_line
+from chatbridge.core.text import clipped, isolated, one_line
 
 BOLD_AT_MOST = 200
 LINES_AT_MOST = 6
@@ -149,8 +149,8 @@ def _inline(part: doc.Inline | markup.Inline, tags: Tags, now: float) -> Iterato
             yield Run(part, tags)
         case markup.Plain(text=text):
             yield Run(text, tags)
-        case doc.Name(text=text):
-            yield Run(isolated(text), tags)
+        case doc.Name(text=text, limit=limit):
+            yield Run(isolated(clipped(text, limit) if limit else text), tags)
         case doc.Path(text=text, limit=limit):
             if limit and units(text) > limit:  # its end says more
                 text = "…".join(ends_of(text, head=limit // 4, tail=limit // 2))
