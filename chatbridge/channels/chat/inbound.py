@@ -27,7 +27,7 @@ from chatbridge.core.cards.phrases import (
 )
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import allows
+from chatbridge.core.forms.form import allows
 from chatbridge.core.forms.typed_input import Action, Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock

@@ -1,18 +1,15 @@
-"""A card's buttons: which there are, in which rows, and how much of a label fits; and reactions."""
+"""A card's buttons: which there are, in which rows, and how much of a label fits."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import AskAction, Button, Card, Choice, Role
-from chatbridge.core.forms import emoji_shortcuts
-from chatbridge.core.forms.form import Event
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
@@ -226,30 +223,3 @@ def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:
 def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:
     for i in range(0, len(keys), a_row):
         yield tuple(keys[i : i + a_row])
-
-
-# ── reactions ─────────────────────────────────────────────────────────────────────────────────────
-
-
-class Reaction(NamedTuple):
-    """What stands for a button where there are none."""
-
-    emoji: str
-    """Fully qualified."""
-    action: Event | AskAction
-
-
-def reactions(card: Card) -> tuple[Reaction, ...]:
-    """What this screen offers, in this order; nothing for a card that has ended.
-
-    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
-    puts it off.
-    """
-    return tuple(Reaction(*shortcut) for shortcut in emoji_shortcuts.list_shortcuts(card))
-
-
-def reaction_for(card: Card, emoji: str) -> Reaction | None:
-    """What a person's reaction on this screen stands for."""
-    reacted = emoji_shortcuts.normal(emoji)
-    offered = (each for each in reactions(card) if emoji_shortcuts.normal(each.emoji) == reacted)
-    return next(offered, None)

@@ -6,7 +6,6 @@ from functools import partial
 
 from chatbridge.channels.chat.card_visibility import answerable
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
-from chatbridge.channels.chat.keyboard import reaction_for
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
@@ -22,7 +21,7 @@ from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import is_shortcut
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut, reaction_for
 from chatbridge.core.forms.typed_input import format_approval_help
 from chatbridge.core.model import Ask, ChannelState
 

@@ -19,7 +19,7 @@ from chatbridge.channels.telegram.outbound.card_messages import CardMessages, fr
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.forms import approval, form
+from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, View
 from chatbridge.core.ports import Clock
@@ -144,7 +144,7 @@ class Texts:
             await self._replies.say(notices.use_it((waiting or here)[0].ask), to=message)
         elif here and not takes_words:
             asks = [each.ask for each in here]
-            await self._replies.say(notices.open_asks(approval.TAP_IT.why, asks), to=message)
+            await self._replies.say(notices.open_asks(form.TAP_IT.why, asks), to=message)
         elif here:
             asks = [each.ask for each in here]
             await self._replies.say(notices.open_asks(REPLY_TO_ONE, asks), to=message)
