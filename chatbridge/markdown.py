@@ -215,11 +215,7 @@ def _node_text(node: tree.Block | tree.Inline) -> str:
             return node.text
         case tree.Break():
             return " "
-        case (
-            tree.Strong(children=inside)
-            | tree.Emphasis(children=inside)
-            | tree.Paragraph(children=inside)
-        ):
+        case tree.Strong() | tree.Emphasis() | tree.Paragraph():
             return _text(node.children)
         case tree.Link(children=inside, address=address):
             text = _text(inside)

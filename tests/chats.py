@@ -10,13 +10,13 @@ import pytest
 
 from chatbridge.channels.chat.capabilities import Capabilities, Seen
 from chatbridge.channels.chat.document import Document
-from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render import card as telegram
-from chatbridge.channels.telegram.render.html import readable
+from chatbridge.channels.telegram.render.html import readable, write
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
+from chatbridge.core.forms.emoji_shortcuts import reactions
 from chatbridge.core.model import Ask, Person
 from tests.matrix_asks import check, plain
 from tests.telegram_asks import HOUR, NOW, labels, read_plainly
@@ -66,6 +66,9 @@ class Chat(ABC):
 
 class Telegram(Chat):
     capabilities = telegram.TELEGRAM
+
+    def write(self, document: Document, now: float = NOW) -> str:
+        return write(document, now=now)
 
     def text(self, written: str) -> str:
         return read_plainly(readable(written))

@@ -141,7 +141,7 @@ def prose(text: str) -> str:
 
 
 def _prose(text: str) -> str:
-    for char in set(text) - {" "}:
+    for char in () if text.isascii() else set(text):
         if char in LOOKS_BLANK or unicodedata.category(char) == "Zs":
             text = text.replace(char, " ")
     text = visible(text)

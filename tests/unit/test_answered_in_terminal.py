@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.outcome_text import Untrusted, page_remark
+from chatbridge.core.cards.markup import Name
+from chatbridge.core.cards.outcome_text import page_remark
 from chatbridge.core.model import Answer, Outcome, Person, Status
 from tests.telegram_asks import NOW, ask, text
 
@@ -16,5 +17,5 @@ ASK = replace(ask(text("Which?")), status=Status.ANSWERED, outcome=OUTCOME, deli
 
 def test_the_inbox_says_terminal() -> None:
     who, *rest = page_remark(build_card(ASK, channel="web"), now=NOW + 90)
-    assert isinstance(who, Untrusted)
+    assert isinstance(who, Name)
     assert (who.text, *rest[:3]) == ("ada", ", ", "terminal", ", ")

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import TAP_IT, UNREAD, advance
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import TAP_IT, UNREAD, AskSession, ShowAll
+from chatbridge.core.forms.form import advance_approval as advance
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

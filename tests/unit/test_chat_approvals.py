@@ -20,8 +20,8 @@ from chatbridge.channels.telegram.render.card import Overflow, draw_prompt, over
 from chatbridge.core.cards.card import Role
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import advance
 from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import advance_approval as advance
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

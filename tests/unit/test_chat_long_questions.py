@@ -3,7 +3,6 @@ for any that describes itself with `Capabilities`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from hypothesis import given
@@ -18,11 +17,10 @@ from chatbridge.channels.chat.capabilities import (
     Seen,
 )
 from chatbridge.channels.chat.card import draw_card
-from chatbridge.channels.chat.document import Document, Line
 from chatbridge.channels.chat.keyboard import columns
+from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.telegram.render.card import TELEGRAM as ON_TELEGRAM
 from chatbridge.channels.telegram.render.card import Overflow, overflow
-from chatbridge.channels.telegram.render.html import plain_text
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.model import Answer, Ask, Draft, Option, Question, QuestionType, View
 from tests.chats import MATRIX, TELEGRAM
@@ -119,18 +117,12 @@ _words = st.text("abcdefgh  \n", min_size=1).filter(str.strip)
 _much = st.builds(lambda word, times: (word + " ") * times, _words, st.integers(1, 1_500))
 
 
-def _write(document: Document, *, now: float) -> str:
-    texts = (runs.block_runs(block, now) for block in document)
-    return "\n\n".join("".join(run.text for run in text) for text in texts if text)
-
-
-def _split(document: Document, room: int, title: Callable[[int, int], Line]) -> list[str]:
-    parts = runs.split(document, room, title)
-    return ["".join(run.text for run in part) for part in parts]
+def _characters(text: Text) -> str:
+    return "".join(run.text for run in text)
 
 
 @st.composite
-def _capabilities(draw_value: st.DrawFn) -> Capabilities[str]:
+def _capabilities(draw_value: st.DrawFn) -> Capabilities[Text]:
     size = draw_value(st.integers(1_500, 30_000))
     alone, beside = draw_value(st.tuples(st.integers(16, 80), st.integers(8, 40)))
     buttons = Buttons(
@@ -139,7 +131,7 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[str]:
         group=(alone - 3, beside - 2),
     )
     more = Continuations(
-        split=_split,
+        split=runs.split,
         room=size,
         most=draw_value(st.integers(1, 6)),
         options=draw_value(st.integers(200, 2_000)),
@@ -149,8 +141,8 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[str]:
     last = Room(question=200, label=12, description=0, options=20, scale=4)
     return Capabilities(
         channel="any",
-        write=_write,
-        size=runs.units,
+        write=runs.write,
+        size=runs.width,
         card=size if continued else size + 8_000,
         rooms=(*rooms, last),
         approval_question=200,
@@ -167,7 +159,7 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[str]:
 
 @given(_capabilities(), asks(), seens)
 def test_every_card_keeps_to_what_its_chat_takes(
-    chat: Capabilities[str], shown: Ask, seen: Seen
+    chat: Capabilities[Text], shown: Ask, seen: Seen
 ) -> None:
     card = build_card(shown, channel="any", latest_deadline=1e9)
     written, rows = draw_card(card, seen, chat)
@@ -211,17 +203,17 @@ def _squeezed(text: str) -> str:
 
 @given(st.just(ON_TELEGRAM) | _capabilities(), _wordy(), st.booleans())
 def test_everything_an_agent_wrote_is_in_the_card_or_beside_it_or_the_card_says_where(
-    chat: Capabilities[str], shown: Ask, private: bool
+    chat: Capabilities[Text], shown: Ask, private: bool
 ) -> None:
     beside = long_questions.overflow(shown, chat)
-    leaflets = [plain_text(leaflet).partition("\n")[2] for leaflet in beside.leaflets]
+    leaflets = [_characters(leaflet).partition("\n")[2] for leaflet in beside.leaflets]
     files = [file.content.decode() for file in (*beside.before, *beside.after)]
     for i, question in enumerate(shown.questions):
         draft = Draft(entries=shown.draft.entries, view=View.QUESTION, at=i)
         card = build_card(ask(*shown.questions, draft=draft), channel=chat.channel)
         drawn, rows = draw_card(card, Seen(private=private, now=0.0), chat)
         buttons = [key.text for key in keys(rows)]
-        places = [plain_text(drawn), "".join(leaflets), *files, *buttons]
+        places = [_characters(drawn), "".join(leaflets), *files, *buttons]
         found = [_squeezed(place) for place in places]
         written = [question.text]
         for option in question.options if chat.continuations else ():

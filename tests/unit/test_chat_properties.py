@@ -13,6 +13,7 @@ from chatbridge.channels.chat.callback_data import Tap, decode, question_shown
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.chat.document import Message, Rows
+from chatbridge.channels.chat.runs import units
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.matrix.render.html import Words
@@ -24,7 +25,7 @@ from chatbridge.channels.telegram.render.card import (
     draw_reminder,
     overflow,
 )
-from chatbridge.channels.telegram.render.html import length, plain_text
+from chatbridge.channels.telegram.render.html import plain_text
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.cards.build import build_card
@@ -184,7 +185,7 @@ def test_a_server_that_knows_no_tags_gets_the_same_text(shown: Ask, seen: Seen) 
         .rstrip()
         .startswith(read_plainly(html)[:40])
     )
-    assert length(html) <= limits.TEXT
+    assert units(plain_text(html)) <= limits.TEXT
 
 
 # ── Matrix ────────────────────────────────────────────────────────────────────────────────────────

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from chatbridge.channels.chat.keyboard import reaction_for, reactions
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import is_shortcut, normal
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut, normal, reaction_for, reactions
 from chatbridge.core.model import Ask, Outcome, Status
 from tests import strategies as some
 from tests.matrix_asks import card, go

@@ -9,7 +9,7 @@ channel: what the channels of all chats do alike
 document: what a message says, before a channel writes it in its own markup
 hints: what can be done with a card, and until when
 inbound: what a tap, a text, a reaction or a command means for an ask
-keyboard: a card's buttons, or the reactions that stand for them
+keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
 notices: what a bot says outside of cards
 outcome: how an ended ask reads

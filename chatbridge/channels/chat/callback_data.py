@@ -12,7 +12,7 @@ import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
@@ -20,6 +20,8 @@ from chatbridge.core.forms.form import AskSession, Event, ShowAll
 from chatbridge.core.model import Ask
 
 MAX_BYTES = 64
+REMEMBERED = 128
+"""Ids: a card has many buttons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +122,7 @@ def encode(tap: Tap | Output) -> str:
     if tap == NEITHER:
         return _NEITHER
     numbers = [getattr(tap.action, name) for name in _NUMBERS if hasattr(tap.action, name)]
-    for code in _ACTIONS:
+    for code in _CODES.get(type(tap.action), ()):
         if _action(code, numbers) == tap.action:
             return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
     raise ValueError(f"no button can carry {tap.action!r}")
@@ -151,9 +153,15 @@ def _action(code: str, numbers: list[int]) -> Action | None:
     return make(**dict(zip(names, numbers, strict=True)))
 
 
+@lru_cache(maxsize=REMEMBERED)
 def _short(id: str) -> str:
     return base64.urlsafe_b64encode(uuid.UUID(id).bytes).decode().rstrip("=")
 
 
 def _long(short: str) -> str:
     return str(uuid.UUID(bytes=base64.urlsafe_b64decode(f"{short}==")))
+
+
+_CODES: dict[type, list[str]] = {}
+for _code, (_make, _names) in _ACTIONS.items():
+    _CODES.setdefault(type(_make(**dict.fromkeys(_names, 0))), []).append(_code)

@@ -14,15 +14,10 @@ from chatbridge.core.cards.card import Choice
 
 Untrusted = markup.Plain
 InlineCode = markup.Code
+Name = markup.Name
+Time = markup.Time
 
 # ── in a line ─────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """Somebody else's words among ours, isolated so that they cannot reorder ours."""
-
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +36,6 @@ class Strong:
 @dataclass(frozen=True, slots=True)
 class Faint:
     children: tuple[Inline, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Time:
-    """A time, shown in relation to now."""
-
-    at: float
 
 
 Inline = str | Untrusted | Name | Path | Strong | Faint | InlineCode | Time

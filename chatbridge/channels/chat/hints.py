@@ -13,7 +13,7 @@ from chatbridge.core.cards.phrases import UNSENT, format_only_on
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
 from chatbridge.core.model import QuestionType, View
-from chatbridge.core.text import clipped, one_line
+from chatbridge.core.text import one_line
 
 ENTERED_LENGTH, DECLARED_LENGTH = 100, 200
 CHOSEN_AT_MOST, CHOSEN_LENGTH = 12, 20
@@ -45,20 +45,20 @@ def sentences(lines: Iterable[Line]) -> Line:
 def _last_change(card: Card) -> Line:
     by = card.changed_by
     who = (by.name or outcome_text.where(by)) if by else ""
-    return ("Last change: ", Name(clipped(one_line(who), outcome_text.MAX_NAME_CHARACTERS)))
+    return ("Last change: ", Name(one_line(who), outcome_text.MAX_NAME_CHARACTERS))
 
 
 def _waiting(card: Card) -> Iterator[Line]:
     if card.declared and card.state is not State.LATE:
         by: Line = (" by ", Time(card.deadline)) if card.deadline is not None else ()
-        declared = strong(Name(clipped(card.declared, DECLARED_LENGTH)))
+        declared = strong(Name(card.declared, DECLARED_LENGTH))
         yield ("Used if nobody answers", *by, ": ", declared)
     if card.orphaned:
         yield (ORPHANED,)
 
 
 def _so_far(answer: str) -> Line:
-    return ("Your answer so far: ", Name(clipped(one_line(answer), ENTERED_LENGTH)))
+    return ("Your answer so far: ", Name(one_line(answer), ENTERED_LENGTH))
 
 
 def _ends(card: Card, now: float, *, stop: str) -> Line:
@@ -203,13 +203,13 @@ def _chosen(card: Card, seen: Seen) -> Line:
     if {choice.number - 1 for choice in picked} == seen.reacted and card.entered is None:
         return ()
     chosen: list[Line] = [
-        (f"{choice.number} ", Name(clipped(choice.label, CHOSEN_LENGTH)))
+        (f"{choice.number} ", Name(choice.label, CHOSEN_LENGTH))
         for choice in picked[:CHOSEN_AT_MOST]
     ]
     if len(picked) > CHOSEN_AT_MOST:
         chosen.append((f"{len(picked) - CHOSEN_AT_MOST} more",))
     if card.entered is not None:
-        chosen.append(("Other: ", Name(clipped(one_line(card.entered), ENTERED_LENGTH))))
+        chosen.append(("Other: ", Name(one_line(card.entered), ENTERED_LENGTH)))
     listed: list[Inline] = [part for each in chosen for part in (", ", *each)][1:] or ["nothing"]
     change = " To change that, reply with all the numbers you want." if picked else ""
     return ("Chosen so far: ", *listed, f".{change}")

@@ -18,7 +18,6 @@ from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Writ
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
-from chatbridge.channels.chat.keyboard import reaction_for
 from chatbridge.channels.chat.surface import NO_WISH, CardRequest, ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
@@ -28,7 +27,8 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import AskEnded, ChatbridgeError, NotHere, RetryLater, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import TAP_IT, allows
+from chatbridge.core.forms.emoji_shortcuts import reaction_for
+from chatbridge.core.forms.form import TAP_IT, allows
 from chatbridge.core.forms.typed_input import (
     Action,
     Unclear,

@@ -1,18 +1,15 @@
-"""A card's buttons: which there are, in which rows, and how much of a label fits; and reactions."""
+"""A card's buttons: which there are, in which rows, and how much of a label fits."""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
-from chatbridge.core.cards.card import AskAction, Card, Choice, Role
-from chatbridge.core.forms import emoji_shortcuts
-from chatbridge.core.forms.form import Event
+from chatbridge.core.cards.card import AskAction, Button, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
@@ -44,13 +41,22 @@ _OURS = (
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
 ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+_ROWS = (
+    *((role,) for role in (Role.SHOW_ALL, *ALLOWING, Role.DROP_OTHER, Role.OTHER)),
+    (Role.EXPLAIN, Role.REPHRASE),
+    (Role.EXPLAIN_NOW,),
+    (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
+    *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
+    (Role.CANCEL, Role.EXTEND),
+)
+"""The form's own buttons, row by row."""
 
 
 # ── labels ────────────────────────────────────────────────────────────────────────────────────────
 
 
 def columns(text: str) -> int:
-    return sum(_columns(char) for char in text)
+    return len(text) if text.isascii() else sum(_columns(char) for char in text)
 
 
 def _columns(char: str) -> int:
@@ -81,6 +87,8 @@ def fitted(text: str, limit: int) -> str:
 
 def beside_ours(text: str) -> str:
     """An agent's words on a button or in a toast: kept apart where they could turn ours around."""
+    if text.isascii():
+        return text
     turns = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
     return isolated(text) if turns else text
 
@@ -167,37 +175,22 @@ def _option_rows(
 
 
 def _own_rows(card: Card, *, now: float, without: Sequence[Role]) -> Iterator[tuple[Key, ...]]:
-    """The form's own buttons. On the review, "Edit" leads everywhere that "Back" would."""
-    drop = card.button(Role.DROP_OTHER)
-    order: tuple[tuple[Role, ...], ...] = (
-        *((role,) for role in (Role.SHOW_ALL, *ALLOWING)),
-        (Role.DROP_OTHER if drop else Role.OTHER,),
-        (Role.EXPLAIN, Role.REPHRASE),
-        (Role.EXPLAIN_NOW,),
-        _steps(card),
-        *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
-        (Role.CANCEL, Role.EXTEND),
-    )
-    for roles in order:
-        wanted = (role for role in roles if role not in without)
-        row = tuple(key for role in wanted if (key := _own_key(card, role, now)))
-        if row:
+    """The form's own buttons."""
+    buttons = {button.role: button for button in card.buttons if button.role not in without}
+    if Role.SHOW_ALL in buttons:
+        buttons.pop(Role.DENY_WHY, None)
+    if Role.DROP_OTHER in buttons:
+        buttons.pop(Role.OTHER, None)
+    if card.view is View.REVIEW:  # "Edit" leads everywhere that "Back" would
+        buttons.pop(Role.BACK, None)
+    for roles in _ROWS:
+        found = (_own_key(card, buttons[role], now) for role in roles if role in buttons)
+        if row := tuple(key for key in found if key):
             yield row
 
 
-def _steps(card: Card) -> tuple[Role, ...]:
-    """The row that goes back and on; an approval's is the safe one."""
-    if card.button(Role.SHOW_ALL):
-        return (Role.DENY,)
-    if card.approval:
-        return (Role.BACK, Role.DENY, Role.DENY_WHY)
-    return () if card.view is View.REVIEW else (Role.BACK, Role.SKIP, Role.DONE)
-
-
-def _own_key(card: Card, role: Role, now: float) -> Key | None:
-    button = card.button(role)
-    if button is None:
-        return None
+def _own_key(card: Card, button: Button, now: float) -> Key | None:
+    role = button.role
     label, style = _LABELS.get(role, button.label), _STYLES.get(role)
     match role:
         case Role.DROP_OTHER:
@@ -230,30 +223,3 @@ def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:
 def in_rows(keys: Sequence[Key], a_row: int) -> Iterator[tuple[Key, ...]]:
     for i in range(0, len(keys), a_row):
         yield tuple(keys[i : i + a_row])
-
-
-# ── reactions ─────────────────────────────────────────────────────────────────────────────────────
-
-
-class Reaction(NamedTuple):
-    """What stands for a button where there are none."""
-
-    emoji: str
-    """Fully qualified."""
-    action: Event | AskAction
-
-
-def reactions(card: Card) -> tuple[Reaction, ...]:
-    """What this screen offers, in this order; nothing for a card that has ended.
-
-    An option of a multi-select is put on, whatever is picked now: taking the reaction back is what
-    puts it off.
-    """
-    return tuple(Reaction(*shortcut) for shortcut in emoji_shortcuts.list_shortcuts(card))
-
-
-def reaction_for(card: Card, emoji: str) -> Reaction | None:
-    """What a person's reaction on this screen stands for."""
-    reacted = emoji_shortcuts.normal(emoji)
-    offered = (each for each in reactions(card) if emoji_shortcuts.normal(each.emoji) == reacted)
-    return next(offered, None)

@@ -22,7 +22,7 @@ IN_THE_INBOX = "The whole question is in the web inbox."
 ALL = Room()
 
 
-@dataclass(kw_only=True)
+@dataclass
 class Overflow(Generic[T]):
     leaflets: list[T] = field(default_factory=list)
     """Messages that come before the card."""
@@ -37,11 +37,12 @@ class Overflow(Generic[T]):
 
 def fitted(make: Callable[[Room], doc.Document], chat: Capabilities[T], *, now: float) -> T:
     """A card, cut so that it fits; where there are continuations, they hold what does not."""
-    for room in (ALL,) if chat.continuations else chat.rooms:
+    *larger, smallest = (ALL,) if chat.continuations else chat.rooms
+    for room in larger:
         written = chat.write(make(room), now=now)
         if chat.size(written) < chat.card:
-            break
-    return written
+            return written
+    return chat.write(make(smallest), now=now)
 
 
 def question(

@@ -82,7 +82,7 @@ def use_it(ask: Ask) -> doc.Message:
 
 
 def use_it_question(ask: Ask) -> doc.Line:
-    asked = doc.Name(clipped(current_question(ask), ONE_QUESTION))
+    asked = doc.Name(current_question(ask), ONE_QUESTION)
     return ("Use this as your answer to “", asked, "”?")
 
 
@@ -168,7 +168,7 @@ def _ended(row: Row, channel: str) -> doc.Lines:
     # A reason is no answer: it stands on the card.
     answered = about.said and not about.approval and about.state is not State.CANCELLED
     said: doc.Line = (
-        (": ", doc.strong(doc.Name(clipped(about.said or "", ANSWER_LENGTH)))) if answered else ()
+        (": ", doc.strong(doc.Name(about.said or "", ANSWER_LENGTH))) if answered else ()
     )
     return doc.Lines(
         ((f"{row.glyph} ", *row_entry(row)), (how, *said, " · ", doc.Time(row.ended_at)))
@@ -190,7 +190,7 @@ def row_entry(row: Row) -> doc.Line:
 
 
 def _entry(name: str, words: str) -> doc.Line:
-    return (doc.strong(project(name)), ": ", doc.Name(clipped(words, LIST_QUESTION)))
+    return (doc.strong(project(name)), ": ", doc.Name(words, LIST_QUESTION))
 
 
 def ends(deadline: float | None) -> doc.Line:
@@ -227,7 +227,7 @@ def notice_heading(notice: Notice) -> doc.Line:
 def operation_end(notice: Notice, end: OperationEnd, chat: Capabilities[T]) -> doc.Message:
     """How one operation ended. All that it printed is sent on a tap, or is in the web inbox."""
     said = summarize_operation(end)
-    title = doc.strong(doc.Name(clipped(said.title, COMMAND_LENGTH)))
+    title = doc.strong(doc.Name(said.title, COMMAND_LENGTH))
     first: doc.Line = (f"{said.glyph} ", title, f" {said.word} · ", project(notice.project.name))
     heading = doc.Lines((first, (doc.Untrusted(clipped(said.how, HOW_LENGTH)),)))
     whole: doc.Line = (WHOLE_IN_INBOX,) if end.whole and not chat.buttons else ()

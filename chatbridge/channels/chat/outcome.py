@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import assert_never
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import outcome_text
@@ -53,24 +52,13 @@ def asked_block(card: Card, scale: int) -> doc.Block:
         (line,) = card.lines
         asked: doc.Line = (asked_line(line.question, ONE_QUESTION),)
         return doc.Lines((asked, (answer(line, ONE_ANSWER),) if answered else ()))
-    title: doc.Line = (doc.Name(clipped(card.title, ONE_OF_MANY)),) if card.title else ()
+    title: doc.Line = (doc.Name(card.title, ONE_OF_MANY),) if card.title else ()
     items = tuple(pairs(card.lines, scale=scale, answered=answered))
     return doc.Group((doc.Lines((title,)), doc.Numbered(items=items, foldable=True)), tight=True)
 
 
 def sentence(parts: outcome_text.Sentence) -> doc.Line:
-    return tuple(map(_part, parts))
-
-
-def _part(part: outcome_text.Part) -> doc.Inline:
-    match part:
-        case outcome_text.Time(time=at):
-            return doc.Time(at)
-        case outcome_text.Untrusted(text=text, limit=limit):
-            return doc.Name(clipped(text, limit))
-        case outcome_text.AnswerLine(line=line):
-            return answer(line, ONE_ANSWER)
-        case str():
-            return part
-        case _:
-            assert_never(part)
+    return tuple(
+        answer(part.line, ONE_ANSWER) if isinstance(part, outcome_text.AnswerLine) else part
+        for part in parts
+    )

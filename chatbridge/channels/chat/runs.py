@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from chatbridge import markdown
 from chatbridge.channels.chat import document as doc
@@ -20,7 +19,7 @@ from chatbridge.core.cards import markup
 from chatbridge.core.cards.build import FIRST_LINES, HEAD, LAST_LINES, LONG_DIFF, TAIL
 from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import TIME_ONLY_SECONDS, WEEKDAY_ONLY_SECONDS, format_time
-from chatbridge.core.text import isolated, one_line
+from chatbridge.core.text import clipped, isolated, one_line
 
 BOLD_AT_MOST = 200
 LINES_AT_MOST = 6
@@ -39,8 +38,7 @@ QUOTE = "blockquote"
 FOLDED_QUOTE = "blockquote expandable"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """Characters, and the tags they stand in, the outermost first."""
 
     text: str
@@ -52,6 +50,16 @@ Tags = tuple[str, ...]
 
 
 # ── documents ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def write(document: doc.Document, *, now: float) -> Text:
+    """The document with a blank line between its blocks."""
+    found: list[Run] = []
+    for block in document:
+        text = block_runs(block, now)
+        if any(run.text or run.tags for run in text):
+            found += (Run("\n\n"), *text) if found else text
+    return tuple(found)
 
 
 def split(
@@ -99,7 +107,7 @@ def _numbered(block: doc.Numbered, now: float) -> Text:
     listed = joined(items, apart="\n\n" if block.spaced else "\n")
     shown = sum(1 + units(line) // LINE_WIDTH for line in _characters(listed).split("\n"))
     if block.foldable and shown > LINES_AT_MOST:
-        listed = tuple(replace(run, tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
+        listed = tuple(run._replace(tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
     return listed
 
 
@@ -141,8 +149,8 @@ def _inline(part: doc.Inline | markup.Inline, tags: Tags, now: float) -> Iterato
             yield Run(part, tags)
         case markup.Plain(text=text):
             yield Run(text, tags)
-        case doc.Name(text=text):
-            yield Run(isolated(text), tags)
+        case doc.Name(text=text, limit=limit):
+            yield Run(isolated(clipped(text, limit) if limit else text), tags)
         case doc.Path(text=text, limit=limit):
             if limit and units(text) > limit:  # its end says more
                 text = "…".join(ends_of(text, head=limit // 4, tail=limit // 2))
@@ -183,7 +191,7 @@ def blocks(source: str, *, whole: bool = False, asking: bool = True) -> tuple[Te
     bold = asking and parsed and isinstance(parsed[0], markup.Paragraph)
     if bold and width(found[0]) <= BOLD_AT_MOST:
         found[0] = tuple(
-            run if {"b", "code"} & set(run.tags) else replace(run, tags=("b", *run.tags))
+            run if {"b", "code"} & set(run.tags) else run._replace(tags=("b", *run.tags))
             for run in found[0]
         )
     return tuple(text for text in found if text)
@@ -217,7 +225,7 @@ def _item(mark: str, item: Sequence[markup.Block], tags: Tags, *, whole: bool) -
         text = run.text if _boxed(run, tags) else run.text.replace("\n", "\n   ")
         if any(_boxed(after, tags) for after in inside[i : i + 1]):
             text = text.removesuffix("   ")
-        moved.append(replace(run, text=text))
+        moved.append(run._replace(text=text))
     return (Run(mark, tags), *moved)
 
 
@@ -312,8 +320,8 @@ def _parted(text: Text, at: int) -> tuple[Text, Text]:
     head: list[Run] = []
     for i, run in enumerate(text):
         if at < len(run.text):
-            inside = (replace(run, text=run.text[:at]),) if at else ()
-            return (*head, *inside), (replace(run, text=run.text[at:]), *text[i + 1 :])
+            inside = (run._replace(text=run.text[:at]),) if at else ()
+            return (*head, *inside), (run._replace(text=run.text[at:]), *text[i + 1 :])
         head.append(run)
         at -= len(run.text)
     return text, ()
@@ -326,7 +334,7 @@ def _trimmed(text: Text, *, left: bool) -> Text:
         at = 0 if left else -1
         bare = runs[at].text.lstrip("\n") if left else runs[at].text.rstrip()
         if bare:
-            runs[at] = replace(runs[at], text=bare)
+            runs[at] = runs[at]._replace(text=bare)
             break
         runs.pop(at)
     return tuple(runs)

@@ -207,10 +207,8 @@ def _node(node: tree.Block | tree.Inline) -> Markup:
             return Markup("<strong>{}</strong>").format(_html(inside))
         case tree.Emphasis(children=inside):
             return Markup("<em>{}</em>").format(_html(inside))
-        case tree.Link(children=inside, address=address):
-            shown = Markup("<code>{}</code>").format(address)
-            bare = inside == (tree.Plain(address),)
-            return shown if bare else Markup("{} {}").format(_html(inside), shown)
+        case tree.Link():
+            return _html(node.shown)
         case tree.Break():
             return Markup("<br>")
         case tree.Paragraph(children=inside):

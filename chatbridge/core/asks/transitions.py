@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from chatbridge.core.errors import AskEnded
-from chatbridge.core.forms import approval, form
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, AskRequest, Outcome, Person, Status, new_draft
 from chatbridge.core.policy import Policy
 
@@ -46,7 +46,7 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
     anyway = isinstance(event, form.AnswerAnyway)
     if ask.open and ask.approval:
-        return approval.advance(ask.questions[0], ask.draft, event)
+        return form.advance_approval(ask.questions[0], ask.draft, event)
     if ask.open:
         return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
     if takes_late_answer(ask) and (ask.draft.late or anyway):

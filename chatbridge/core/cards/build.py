@@ -21,7 +21,6 @@ from chatbridge.core.cards.card import (
 )
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
-from chatbridge.core.forms.approval import goes_beyond, unread
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -298,7 +297,7 @@ def drawn_subject(ask: Ask) -> Subject | None:
     code, beyond = exact(subject.code), subject.beyond
     return replace(
         subject,
-        code=_cut_middle(code) if unread(question, ask.draft) else code,
+        code=_cut_middle(code) if form.unread(question, ask.draft) else code,
         file=exact_line(subject.file) if subject.file else None,
         leads_to=exact_line(subject.leads_to) if subject.leads_to else None,
         folder=exact_line(subject.folder) if subject.folder else None,
@@ -331,8 +330,8 @@ def approval_buttons(ask: Ask) -> list[Button]:
             return [_tap(ask, Role.RUN_NOW), back, deny]
         case View.OTHER:
             return [back]
-    if unread(ask.questions[0], ask.draft):
+    if form.unread(ask.questions[0], ask.draft):
         return [_tap(ask, Role.SHOW_ALL), deny, why]
-    if goes_beyond(ask.questions[0]):
+    if form.goes_beyond(ask.questions[0]):
         return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
     return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]

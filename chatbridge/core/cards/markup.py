@@ -1,4 +1,5 @@
-"""The tree of a question's markup, which `chatbridge.markdown` parses and each channel renders."""
+"""The tree of a question's markup, which `chatbridge.markdown` parses and each channel renders; and
+what stands in sentences of ours beside plain words."""
 
 from __future__ import annotations
 
@@ -72,3 +73,19 @@ class Quote:
 
 
 Block = Paragraph | CodeBlock | Items | Quote
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Somebody else's words among ours, on one line. A chat cuts them and isolates them, so that
+    they cannot reorder ours."""
+
+    text: str
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Time:
+    """A time, shown in relation to now."""
+
+    at: float

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chatbridge.core.cards.card import Card, Line, State
+from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Person
 from chatbridge.core.text import one_line, title_of
 
@@ -29,28 +30,13 @@ NOT_NEEDED = "The agent no longer needs an answer."
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
-    """A time, shown in relation to now."""
-
-    time: float
-
-
-@dataclass(frozen=True, slots=True)
-class Untrusted:
-    """Somebody's words among ours: one line, to be cut and kept apart."""
-
-    text: str
-    limit: int
-
-
-@dataclass(frozen=True, slots=True)
 class AnswerLine:
     """An answer, which stands out."""
 
     line: Line
 
 
-Part = str | Time | Untrusted | AnswerLine
+Part = str | Time | Name | AnswerLine
 Sentence = tuple[Part, ...]
 
 
@@ -98,7 +84,7 @@ def given_reason(card: Card) -> str | None:
 def reason(card: Card) -> Sentence:
     """Why the person cancelled or denied it; empty if that was not said."""
     said = given_reason(card)
-    return ("Reason: ", Untrusted(one_line(said), MAX_REASON_CHARACTERS)) if said else ()
+    return ("Reason: ", Name(one_line(said), MAX_REASON_CHARACTERS)) if said else ()
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
@@ -125,14 +111,14 @@ def page_heading(card: Card, *, now: float) -> Sentence:
     answers = card.outcome.answers if card.outcome else ()
     match card.state:
         case State.HANDING_OVER if card.by_you:
-            return ("Answer sent, waiting for ", Untrusted(card.agent, MAX_NAME_CHARACTERS), "…")
+            return ("Answer sent, waiting for ", Name(card.agent, MAX_NAME_CHARACTERS), "…")
         case State.ANSWERED | State.HANDING_OVER if not card.by_you:
             return ("Answered elsewhere",)
         case State.ANSWERED if card.count == 1 and answers and answers[0].ask_back:
             return ("Asked back",)
         case State.ANSWERED if card.count == 1:
             given = "skipped" if card.lines[0].answer is None else card.lines[0].answer
-            return ("Answered: ", Untrusted(given, MAX_REASON_CHARACTERS))
+            return ("Answered: ", Name(given, MAX_REASON_CHARACTERS))
         case State.KEPT:
             return (f"The answer {'was' if is_forgotten(card, now) else 'is'} kept",)
         case State.DISCARDED:
@@ -236,7 +222,7 @@ def by_whom(person: Person) -> Sentence:
     if place := UNNAMED_PLACES.get((person.channel, person.place)):
         return (place,)
     name, where = one_line(person.name), title_of(person.channel)
-    return (Untrusted(name, MAX_NAME_CHARACTERS), ", ", where) if name else (where,)
+    return (Name(name, MAX_NAME_CHARACTERS), ", ", where) if name else (where,)
 
 
 def where(person: Person) -> str:

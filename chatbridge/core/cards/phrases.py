@@ -31,7 +31,7 @@ def format_time(at: float, *, now: float) -> str:
     """Format a time, with the weekday or the date if it is not near."""
     away, then = abs(at - now), local_time(at)
     if away <= TIME_ONLY_SECONDS:
-        return clock_time(at)
+        return f"{then:%H:%M}"
     if away <= WEEKDAY_ONLY_SECONDS:
         return f"{then:%a %H:%M}"
     return f"{then:%d.%m.%y %H:%M}"  # the same weekday comes again

@@ -2,8 +2,7 @@
 
 Modules:
 
-    form: the events of a person, and the state machine that they drive
-    approval: the form of an approval
+    form: the events of a person, and the state machines that they drive
     typed_input: what a typed text means
     emoji_shortcuts: emoji that stand for buttons
 """

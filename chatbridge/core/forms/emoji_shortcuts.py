@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from chatbridge.core.cards.card import AskAction, Card, Role
 from chatbridge.core.forms.form import Event, Toggle
@@ -32,21 +33,34 @@ def normal(emoji: str) -> str:
     return emoji.translate(_UNIMPORTANT)
 
 
-def list_shortcuts(card: Card) -> Iterator[tuple[str, Event | AskAction]]:
-    """Yield the emoji of this screen in display order. Options after the tenth have none."""
-    if card.view is None:
-        return
+class Reaction(NamedTuple):
+    emoji: str  # Fully qualified
+    action: Event | AskAction
+
+
+def reactions(card: Card) -> tuple[Reaction, ...]:
+    """The emoji of this screen in display order. Options after the tenth have none."""
+    return tuple(_reactions(card)) if card.view is not None else ()
+
+
+def _reactions(card: Card) -> Iterator[Reaction]:
     emojis = YES_NO if card.type is QuestionType.CONFIRM else NUMBERS
     for emoji, choice in zip(emojis, card.choices, strict=False):
         action = choice.action
         # A reaction has no state: adding it selects, and removing it deselects.
-        yield emoji, replace(action, on=True) if isinstance(action, Toggle) else action
+        yield Reaction(emoji, replace(action, on=True) if isinstance(action, Toggle) else action)
     for emoji, roles in _ROLES:
         if emoji == ALLOW and card.subject and card.subject.destructive:
             continue  # too easy to tap by accident: it has to be typed
         for role in roles:
             if button := card.button(role):
-                yield emoji, button.action
+                yield Reaction(emoji, button.action)
+
+
+def reaction_for(card: Card, emoji: str) -> Reaction | None:
+    """What this emoji stands for on this screen."""
+    said = normal(emoji)
+    return next((each for each in reactions(card) if normal(each.emoji) == said), None)
 
 
 def is_shortcut(emoji: str) -> bool:

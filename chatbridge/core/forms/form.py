@@ -10,7 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chatbridge.core.model import Answer, AskBack, Draft, Entry, Question, QuestionType, View
+from chatbridge.core.model import (
+    ALLOW,
+    ALLOW_SESSION,
+    DENY,
+    Answer,
+    AskBack,
+    Draft,
+    Entry,
+    Question,
+    QuestionType,
+    View,
+)
 from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000  # Maximum characters of one answer or reason
@@ -153,6 +164,8 @@ NONE_PICKED = Refused(why="Pick at least one, or use Other.")
 REQUIRED = Refused(why="This question needs an answer.")
 EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
+UNREAD = Refused(why="Tap Show all first, so that you see what you allow.")
+TAP_IT = Refused(why="Tap Allow or Deny.")
 TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
 
 
@@ -322,3 +335,62 @@ def entry_answer(question: Question, entry: Entry) -> Answer:
     if question.type is QuestionType.TEXT:
         return Answer(values=(entry.text,))
     return Answer(values=values, custom_text=entry.text)
+
+
+# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
+    """Apply `event` to the draft of an approval: allow once, allow for the session with a second
+    tap, or deny. A destructive command takes a second tap even to allow it once. Text beside the
+    buttons allows nothing. Never raises."""
+    if event.step is not None and event.step != draft.step:
+        return STALE
+    match draft.view, event:
+        case _, Choose(option=option) if option == DENY:
+            return _decide(question, draft, DENY)
+        case View.QUESTION, Choose(option=option) if option == ALLOW:
+            if unread(question, draft):
+                return UNREAD
+            if question.subject and question.subject.destructive:
+                return show(draft, view=View.CONFIRM_DESTRUCTIVE)
+            return _decide(question, draft, ALLOW)
+        case View.CONFIRM_DESTRUCTIVE, Choose(option=option) if option == ALLOW:
+            return _decide(question, draft, ALLOW)
+        case View.SESSION, Choose(option=option) if option == ALLOW_SESSION:
+            return _decide(question, draft, ALLOW_SESSION)
+        case View.QUESTION, AskSession() if not goes_beyond(question):
+            return UNREAD if unread(question, draft) else show(draft, view=View.SESSION)
+        case _, ShowAll() if unread(question, draft):
+            return show(draft, whole=True)
+        case View.QUESTION, Other():
+            return show(draft, view=View.OTHER)
+        case view, Back() if view is not View.QUESTION:
+            return show(draft, view=View.QUESTION)
+        case View.OTHER, Text(text=text):
+            reason = encodable(text).strip()
+            return check_text(reason) or _decide(question, draft, DENY, reason)
+        case _, Text():
+            return TAP_IT
+    return UNFIT
+
+
+def allows(event: object) -> bool:
+    """Whether this event allows something or is the first of two taps that do."""
+    return isinstance(event, AskSession) or (isinstance(event, Choose) and event.option != DENY)
+
+
+def unread(question: Question, draft: Draft) -> bool:
+    """Whether the person has to see more of the subject first."""
+    return bool(question.subject and question.subject.whole_first and not draft.whole)
+
+
+def goes_beyond(question: Question) -> bool:
+    """Whether allowing it covers more than the subject: then there is no "session"."""
+    return bool(question.subject and question.subject.beyond)
+
+
+def _decide(question: Question, draft: Draft, verdict: int, reason: str | None = None) -> Answered:
+    entry = Entry(picked=(verdict,), text=reason, done=True)
+    after = replace(draft, entries=(entry,), step=draft.step + 1)
+    return Answered(draft=after, answers=(entry_answer(question, entry),))

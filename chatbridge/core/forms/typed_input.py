@@ -11,7 +11,7 @@ from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import list_shortcuts, normal
+from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
@@ -142,9 +142,8 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
         return (form.AnswerAnyway(step=ask.draft.step),)
     names = _map_names(question) if card.choices and question is not None else {}
     if said not in names:
-        for emoji, action in list_shortcuts(card):
-            if normal(emoji) == normal(text.strip()):
-                return (action,)
+        if shortcut := reaction_for(card, text.strip()):
+            return (shortcut.action,)
         if more_time:
             return (AskAction.EXTEND,)
         if control := _find_control(ask, card, said):

@@ -14,7 +14,6 @@ from functools import partial
 
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import Document
-from chatbridge.channels.chat.keyboard import reactions
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.planner import (
     NO_REMINDER,
@@ -66,6 +65,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
+from chatbridge.core.forms.emoji_shortcuts import reactions
 from chatbridge.core.model import Ask, ChannelState, Level, Notice, QuestionType
 from chatbridge.core.ports import Clock, Remark, Shown
 

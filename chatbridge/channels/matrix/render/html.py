@@ -21,7 +21,7 @@ from chatbridge.channels.chat import document as doc
 from chatbridge.core.cards import markup
 from chatbridge.core.cards.card import Choice
 from chatbridge.core.cards.phrases import format_time
-from chatbridge.core.text import isolated, one_line
+from chatbridge.core.text import clipped, isolated, one_line
 
 LIMIT = 28_000
 """The largest body and HTML together, as JSON. An event has 65,536 bytes, of which encryption takes
@@ -204,8 +204,8 @@ def _inline(part: doc.Inline | markup.Inline, now: float, bold: bool) -> Words:
             return trusted(part)
         case markup.Plain(text=text):
             return untrusted(text)
-        case doc.Name(text=text):
-            return _isolated(untrusted(text))
+        case doc.Name(text=text, limit=limit):
+            return _isolated(untrusted(clipped(text, limit) if limit else text))
         case doc.Path(text=text, limit=limit):
             return _isolated(inline_code(begun(text, limit) if limit else text))
         case markup.Code(text=text):

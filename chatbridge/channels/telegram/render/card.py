@@ -16,16 +16,17 @@ from chatbridge.channels.chat.capabilities import (
 )
 from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
-from chatbridge.channels.telegram.render.html import LIMIT, escape, length, readable, split, write
+from chatbridge.channels.chat.runs import Text, split, width, write
+from chatbridge.channels.telegram.render.html import LIMIT, escape, readable, to_html
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
 from chatbridge.core.model import Ask, Notice, OperationEnd
 from chatbridge.core.text import isolated, one_line, shortened
 
-TELEGRAM: Capabilities[str] = Capabilities(
+TELEGRAM: Capabilities[Text] = Capabilities(
     channel="telegram",
     write=write,
-    size=length,
+    size=width,
     card=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
     rooms=(
         Room(question=300, label=200, description=120),
@@ -54,12 +55,12 @@ class Drawing:
 
 
 def draw(message: Message, *, now: float) -> Drawing:
-    return Drawing(html=readable(write(message.document, now=now)), rows=message.rows)
+    return Drawing(html=readable(to_html(write(message.document, now=now))), rows=message.rows)
 
 
 def draw_card(card: Card, seen: Seen) -> Drawing:
     text, rows = cards.draw_card(card, seen, TELEGRAM)
-    return Drawing(html=readable(text), rows=rows)
+    return Drawing(html=readable(to_html(text)), rows=rows)
 
 
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
@@ -77,7 +78,9 @@ def draw_ends(ends: Sequence[tuple[Notice, OperationEnd]]) -> Drawing | None:
 
 
 def overflow(ask: Ask) -> Overflow:
-    return long_questions.overflow(ask, TELEGRAM)
+    found = long_questions.overflow(ask, TELEGRAM)
+    leaflets = [readable(to_html(text)) for text in found.leaflets]
+    return Overflow(leaflets, found.before, found.after, found.questions)
 
 
 def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:

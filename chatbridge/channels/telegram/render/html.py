@@ -4,43 +4,44 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import runs
-from chatbridge.channels.chat.runs import Run
 
 LIMIT = 4096
 """The longest message, in UTF-16 units after parsing."""
 SOURCE_LIMIT = 32_768
 """And the longest source of one, in bytes."""
 
+REMEMBERED = 256
+"""Pairs of tags that follow one another: there are few."""
 _TAG = re.compile(r"<[^>]*>")
 
 
 def write(document: doc.Document, *, now: float) -> str:
-    return "\n\n".join(filter(None, (to_html(runs.block_runs(block, now)) for block in document)))
+    return to_html(runs.write(document, now=now))
 
 
-def split(
-    document: doc.Document, room: int, title: Callable[[int, int], doc.Line]
-) -> Sequence[str]:
-    return [readable(to_html(part)) for part in runs.split(document, room, title)]
-
-
-def to_html(text: Iterable[Run]) -> str:
+def to_html(text: runs.Text) -> str:
     found: list[str] = []
-    opened: tuple[str, ...] = ()
-    for run in (*text, Run("")):
-        tags = tuple(map(_tag, run.tags))
-        shared = 0
-        while tags[shared : shared + 1] == opened[shared : shared + 1] != ():
-            shared += 1
-        found += [f"</{tag.partition(' ')[0]}>" for tag in reversed(opened[shared:])]
-        found += [f"<{tag}>" for tag in tags[shared:]]
+    opened: runs.Tags = ()
+    for run in text:
+        if run.tags != opened:
+            found.append(_between(opened, run.tags))
+            opened = run.tags
         found.append(escape(run.text))
-        opened = tags
-    return "".join(found)
+    return "".join([*found, _between(opened, ())])
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _between(opened: runs.Tags, tags: runs.Tags) -> str:
+    """What leads from the tags that are open to others."""
+    shared = 0
+    while tags[shared : shared + 1] == opened[shared : shared + 1] != ():
+        shared += 1
+    closing = (f"</{_tag(tag).partition(' ')[0]}>" for tag in reversed(opened[shared:]))
+    return "".join((*closing, *(f"<{_tag(tag)}>" for tag in tags[shared:])))
 
 
 def _tag(tag: str) -> str:
@@ -50,8 +51,7 @@ def _tag(tag: str) -> str:
     return f'tg-time unix="{at}" format="{form}"'
 
 
-def escape(text: str) -> str:
-    return html.escape(text, quote=False)
+escape = partial(html.escape, quote=False)
 
 
 def readable(source: str) -> str:
@@ -62,8 +62,3 @@ def readable(source: str) -> str:
 def plain_text(source: str) -> str:
     """HTML of ours as the text a person reads, for a server that does not know our tags."""
     return html.unescape(_TAG.sub("", source))
-
-
-def length(source: str) -> int:
-    """How much of Telegram's limit some HTML takes."""
-    return runs.units(plain_text(source))
