@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -25,6 +24,7 @@ from tests.fakes.approving import ALLOWED, LIST, denial, verdict
 from tests.fakes.machine import Agent, House, house
 from tests.fakes.on_terminal import OnTerminal, in_pipe
 from tests.fakes.page import Page
+from tests.fakes.warm_processes import warm_chatbridge
 
 Json = dict[str, Any]
 IN_SESSION = pytest.mark.asyncio(loop_scope="session")
@@ -204,7 +204,7 @@ async def test_no_command_settles_an_approval(connections: Connections) -> None:
         for words in (["inbox"], ["answer", ask["id"], "allow"], ["hook", "allow"]):
             await asyncio.to_thread(
                 subprocess.run,
-                [sys.executable, "-m", "chatbridge", *words],
+                [*warm_chatbridge(), *words],
                 env={"PATH": os.environ["PATH"], **it.home.environment},
                 input=json.dumps(ALLOWED).encode(),
                 capture_output=True,

@@ -17,7 +17,7 @@ from tests.fakes.sim_hub import HOUR, WatchedClock
 
 MADE_UP = {
     "brisk": Client(limit=3.0, cancels=False),
-    "nervous": Client(idle=36.0),
+    "nervous": Client(idle=75.0),
     "both": Client(limit=900.0, idle=100.0),
 }
 CLIENTS = Clients(MADE_UP)
