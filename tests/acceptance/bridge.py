@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import time
 import urllib.error
@@ -27,7 +26,8 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, Implementation, TextContent
 
 from chatbridge import lock_file
-from tests.fakes.warm_hubs import warm_environment
+from tests.fakes.program import CHATBRIDGE
+from tests.fakes.warm_processes import warm_chatbridge, warm_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0
@@ -109,7 +109,7 @@ def new_home(**settings: str) -> AbstractContextManager[Home]: ...
 @contextmanager
 def new_home(*, cold: Any = False, **settings: str) -> Iterator[Home]:
     """Whatever runs in it at the end is stopped, and everything in it removed. What `cold` hubs do
-    without: `warm_hubs`."""
+    without: `warm_processes`."""
     # Not pytest's own: a socket's path must be short.
     folder = Path(tempfile.mkdtemp(prefix="chatbridge-")).resolve()
     named = {f"CHATBRIDGE_{name}": value for name, value in settings.items()}
@@ -278,6 +278,13 @@ def question_of(arguments: Json) -> str:
     return text
 
 
+def link_or_standalone(carrier: str) -> list[str]:
+    """The words that a client runs as its server."""
+    if carrier == "standalone":
+        return [*warm_chatbridge(), "mcp", "--standalone"]
+    return [*CHATBRIDGE, "mcp"]
+
+
 @asynccontextmanager
 async def connected(
     home: Home,
@@ -292,8 +299,7 @@ async def connected(
 
     `command` is what the client runs instead, with no environment of ours; `name` is what it calls
     itself."""
-    words = [sys.executable, "-m", "chatbridge", "mcp"]
-    words += ["--standalone"] if carrier == "standalone" else []
+    words = link_or_standalone(carrier)
     parameters = StdioServerParameters(
         command=command[0] if command else words[0],
         args=list(command[1:]) if command else words[1:],

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from mcp_types import Implementation
 from chatbridge.hub.http import tokens
 from tests.acceptance.bridge import PATIENCE, Connection, Home, until
 from tests.acceptance.windows import Seat, Window
+from tests.fakes.warm_processes import warm_chatbridge
 
 
 def free_port() -> int:
@@ -44,6 +44,7 @@ class Served:
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait(PATIENCE)
+        until(lambda: self.home.lock_holder() is None or None, "its end")
 
     def start_again(self) -> None:
         self.process = _started(self.home, self.port)
@@ -82,7 +83,7 @@ def served(home: Home) -> Iterator[Served]:
 def _started(home: Home, port: int) -> subprocess.Popen[bytes]:
     with (home.folder / "serve.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "serve", "--http", f"127.0.0.1:{port}"],
+            [*warm_chatbridge(), "serve", "--http", f"127.0.0.1:{port}"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

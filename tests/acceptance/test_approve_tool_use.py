@@ -8,8 +8,7 @@ import json
 import os
 import signal
 import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -22,9 +21,10 @@ from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, conne
 from tests.acceptance.connections import Connections
 from tests.acceptance.raw_link import raw_link
 from tests.fakes.approving import ALLOWED, LIST, denial, verdict
-from tests.fakes.machine import Agent, House, house
+from tests.fakes.machine import Agent, House
 from tests.fakes.on_terminal import OnTerminal, in_pipe
 from tests.fakes.page import Page
+from tests.fakes.warm_processes import warm_chatbridge
 
 Json = dict[str, Any]
 IN_SESSION = pytest.mark.asyncio(loop_scope="session")
@@ -102,12 +102,6 @@ async def test_a_project_that_is_switched_off_can_still_ask_for_permissions(
 
 
 # ── hubs that die ─────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as here:
-        yield here
 
 
 def wants(agent: Agent, id: int, arguments: Json = LIST) -> None:
@@ -204,7 +198,7 @@ async def test_no_command_settles_an_approval(connections: Connections) -> None:
         for words in (["inbox"], ["answer", ask["id"], "allow"], ["hook", "allow"]):
             await asyncio.to_thread(
                 subprocess.run,
-                [sys.executable, "-m", "chatbridge", *words],
+                [*warm_chatbridge(), *words],
                 env={"PATH": os.environ["PATH"], **it.home.environment},
                 input=json.dumps(ALLOWED).encode(),
                 capture_output=True,

@@ -4,89 +4,42 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import select
 import signal
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import pytest
 
-PATIENCE = 60.0
+from tests.fakes.on_terminal import PATIENCE, OnTerminal, in_pipe
+
 NO_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class Demo:
-    """A running demo with a folder for temporary files of its own, and at will a terminal."""
+class Demo(OnTerminal):
+    """A running demo in a terminal, with a folder for temporary files of its own."""
 
-    def __init__(self, folder: Path, *, terminal: bool) -> None:
+    def __init__(self, folder: Path) -> None:
+        super().__init__(elsewhere(folder), "demo")
         self.folder = folder
         self.shown = ""
-        self.screen, stdin = pty.openpty() if terminal else os.pipe()
-        # Settings that must not count, and a HOME that must not be touched.
-        elsewhere = {"HOME": str(folder / "home"), "CHATBRIDGE_WEB__ENABLED": "false"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "chatbridge", "demo"],
-            stdin=stdin if terminal else subprocess.DEVNULL,
-            stdout=stdin,
-            stderr=subprocess.STDOUT,
-            env=os.environ | elsewhere | {"TMPDIR": str(folder)},
-            start_new_session=True,
-        )
-        os.close(stdin)
+        """All that it printed after what was expected, once it has ended."""
 
-    def __enter__(self) -> Demo:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             self.process.wait(PATIENCE)
-        os.close(self.screen)
+        super().__exit__()
 
-    def line(self) -> str:
-        """The rest of the line that is being printed."""
-        return self.expect("\n")
-
-    def expect(self, text: str) -> str:
-        """Wait until this was printed after what was expected before; what came in between."""
-        until = time.monotonic() + PATIENCE
-        while text not in self.shown:
-            ready, _, _ = select.select([self.screen], [], [], max(until - time.monotonic(), 0))
-            assert ready, f"{text!r} was not printed, but: {self.shown}"
-            self.shown += self._read()
-        before, _, self.shown = self.shown.partition(text)
-        return before
-
-    def type(self, line: str) -> None:
-        os.write(self.screen, f"{line}\n".encode())
-
-    def finish(self) -> int:
-        """What it printed is in `shown`; returns the exit code."""
-        try:
-            while piece := self._read():
-                self.shown += piece
-        except EOFError:
-            pass
-        return self.process.wait(PATIENCE)
+    def ends(self) -> int:
+        code, self.shown = self.finish()
+        return code
 
     def result(self) -> dict[str, Any]:
-        """What the agent got."""
-        line = next(it for it in self.shown.splitlines() if it.startswith("{"))
-        found = json.loads(line)
-        assert isinstance(found, dict)
-        return found
+        return result(self.shown)
 
     def api(self, path: str, body: dict[str, Any] | None = None) -> Any:
         (state,) = self.folder.glob("chatbridge-demo-*")
@@ -102,19 +55,24 @@ class Demo:
         with NO_PROXY.open(request) as answer:
             return json.load(answer)
 
-    def leftovers(self) -> list[str]:
-        """Processes and files that should not be there any more."""
-        files = [str(it) for it in self.folder.glob("chatbridge-demo-*")]
-        return files + [str(pid) for pid in _processes_with(str(self.folder))]
 
-    def _read(self) -> str:
-        try:
-            data = os.read(self.screen, 65536)
-        except OSError:  # the other side of a terminal has gone
-            data = b""
-        if not data:
-            raise EOFError(f"the demo has ended: {self.shown}")
-        return data.decode().replace("\r\n", "\n")
+def elsewhere(folder: Path) -> dict[str, str]:
+    """Settings that must not count, and a HOME that must not be touched."""
+    home = {"HOME": str(folder / "home"), "CHATBRIDGE_WEB__ENABLED": "false"}
+    return {**home, "TMPDIR": str(folder)}
+
+
+def result(shown: str) -> dict[str, Any]:
+    """What the agent got."""
+    found = json.loads(next(it for it in shown.splitlines() if it.startswith("{")))
+    assert isinstance(found, dict)
+    return found
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Processes and files that should not be there any more."""
+    files = [str(it) for it in folder.glob("chatbridge-demo-*")]
+    return files + [str(pid) for pid in _processes_with(str(folder))]
 
 
 def _processes_with(folder: str) -> Iterator[int]:
@@ -134,25 +92,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_without_a_terminal_the_demo_answers_by_itself(folder: Path) -> None:
-    with Demo(folder, terminal=False) as demo:
-        demo.expect("Answer in the browser")
-        demo.expect("no terminal here")
-        assert demo.finish() == 0
-        assert demo.result() == {
-            "answered": True,
-            "cancelled": False,
-            "timedOut": False,
-            "answers": [
-                {"questionId": "branch", "values": ["release/2.4 (recommended)"]},
-                {"questionId": "checks", "values": ["Unit tests", "Contract tests"]},
-                {"questionId": "notes", "values": ["Faster start"]},
-            ],
-        }
-        assert demo.leftovers() == []
+    done = in_pipe(elsewhere(folder), "demo")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.index("Answer in the browser") < done.stdout.index("no terminal here")
+    assert result(done.stdout) == {
+        "answered": True,
+        "cancelled": False,
+        "timedOut": False,
+        "answers": [
+            {"questionId": "branch", "values": ["release/2.4 (recommended)"]},
+            {"questionId": "checks", "values": ["Unit tests", "Contract tests"]},
+            {"questionId": "notes", "values": ["Faster start"]},
+        ],
+    }
+    assert leftovers(folder) == []
 
 
 def test_answers_typed_in_the_terminal_reach_the_agent(folder: Path) -> None:
-    with Demo(folder, terminal=True) as demo:
+    with Demo(folder) as demo:
         demo.expect("1 of 3")
         demo.type("7")
         demo.expect("There is no option 7.")
@@ -169,17 +126,23 @@ def test_answers_typed_in_the_terminal_reach_the_agent(folder: Path) -> None:
         demo.expect("Nothing has been sent yet.")
         demo.type("")
         demo.expect("Sent from here")
-        assert demo.finish() == 0
+        assert demo.ends() == 0
         assert demo.result()["answers"] == [
             {"questionId": "branch", "values": ["main"]},
             {"questionId": "checks", "values": ["Unit tests", "Load test"]},
             {"questionId": "notes", "values": ["Faster, and smaller"]},
         ]
-        assert demo.leftovers() == []
+        assert leftovers(folder) == []
 
 
-def test_an_answer_in_the_inbox_ends_the_wait_in_the_terminal(folder: Path) -> None:
-    with Demo(folder, terminal=True) as demo:
+def test_the_link_opens_the_log_in_page_and_an_answer_in_the_inbox_ends_the_wait_in_the_terminal(
+    folder: Path,
+) -> None:
+    with Demo(folder) as demo:
+        demo.expect("(the link works once, 10 minutes):\n  ")
+        link = demo.expect("\n")
+        with NO_PROXY.open(link) as page:
+            assert link.rpartition("/")[2] in page.read().decode()
         demo.expect("1 of 3")
         demo.type("1")
         demo.expect("2 of 3")
@@ -190,43 +153,33 @@ def test_an_answer_in_the_inbox_ends_the_wait_in_the_terminal(folder: Path) -> N
         ]
         demo.api(f"/api/asks/{ask['id']}/answer", {"answers": answers})
         demo.expect("Answered in the web inbox.")
-        assert demo.finish() == 0
+        assert demo.ends() == 0
         assert demo.result()["answers"] == [*answers, {"questionId": "notes", "values": []}]
-        assert demo.leftovers() == []
-
-
-def test_the_link_that_is_printed_opens_the_log_in_page(folder: Path) -> None:
-    with Demo(folder, terminal=True) as demo:
-        demo.expect("(the link works once, 10 minutes):\n  ")
-        link = demo.line()
-        with NO_PROXY.open(link) as page:
-            assert link.rpartition("/")[2] in page.read().decode()
+        assert leftovers(folder) == []
 
 
 @pytest.mark.parametrize(
     ("stage", "number"),
     [
-        ("A pretend agent", signal.SIGINT),
-        ("Answer in the browser", signal.SIGINT),
+        ("A pretend agent", signal.SIGHUP),
+        ("Answer in the browser", signal.SIGTERM),
         ("1 of 3", signal.SIGINT),
-        ("1 of 3", signal.SIGTERM),
-        ("1 of 3", signal.SIGHUP),
     ],
 )
 def test_an_interrupted_demo_leaves_nothing_behind(
     folder: Path, stage: str, number: signal.Signals
 ) -> None:
-    with Demo(folder, terminal=True) as demo:
+    with Demo(folder) as demo:
         demo.expect(stage)
         os.kill(demo.process.pid, number)
         os.kill(demo.process.pid, number)  # an impatient second one changes nothing
-        assert demo.finish() == 0
+        assert demo.ends() == 0
         assert "Traceback" not in demo.shown
-        assert demo.leftovers() == []
+        assert leftovers(folder) == []
 
 
 def test_a_killed_hub_comes_back_and_is_stopped_at_the_end(folder: Path) -> None:
-    with Demo(folder, terminal=True) as demo:
+    with Demo(folder) as demo:
         demo.expect("1 of 3")
         (state,) = folder.glob("chatbridge-demo-*")
         first = json.loads((state / "hub.lock").read_text())["pid"]
@@ -236,5 +189,5 @@ def test_a_killed_hub_comes_back_and_is_stopped_at_the_end(folder: Path) -> None
             assert time.monotonic() < until, "no new hub came up"
             select.select([], [], [], 0.05)
         os.kill(demo.process.pid, signal.SIGINT)
-        assert demo.finish() == 0
-        assert demo.leftovers() == []
+        assert demo.ends() == 0
+        assert leftovers(folder) == []

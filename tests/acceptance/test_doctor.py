@@ -3,11 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -17,7 +12,7 @@ from chatbridge import __version__
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, Json, frozen, house
-from tests.fakes.program import ROOT
+from tests.fakes.on_terminal import OnTerminal
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -149,42 +144,18 @@ def test_a_broken_configuration_and_no_network_still_end_with_a_whole_screen() -
 
 
 def test_on_a_terminal_what_is_waited_for_is_shown_and_gone_in_the_end(home: House) -> None:
-    said = on_a_terminal(home, "doctor")
-    assert "\r\x1b[K… " in said
-    lines = said.replace("\r\n", "\n").split("\n")
+    with OnTerminal(home.environment, "doctor") as terminal:
+        assert terminal.finish()[0] == 0
+    assert "\r\x1b[K… " in terminal.raw
+    lines = terminal.raw.replace("\r\n", "\n").split("\n")
     left = [line.rpartition("\r\x1b[K")[2] for line in lines]
     assert any(line.startswith("\x1b[32m✓\x1b[0m hub ") for line in left)
     assert not any("… " in line for line in left)
 
 
 def test_ctrl_c_ends_it_at_once_and_without_a_word(home: House) -> None:
-    with frozen(home.hub()):
-        said = on_a_terminal(home, "doctor", interrupt_at="… hub", code=130)
-    assert "Traceback" not in said
-
-
-def on_a_terminal(home: House, *words: str, interrupt_at: str | None = None, code: int = 0) -> str:
-    """All that is shown there."""
-    mine, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "chatbridge", *words],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env={"PYTHONPATH": str(ROOT), "TERM": "xterm", **home.environment},
-    )
-    os.close(theirs)
-    said = b""
-    try:
-        while piece := os.read(mine, 65536):
-            said += piece
-            if interrupt_at is not None and interrupt_at.encode() in said:
-                interrupt_at = None
-                process.send_signal(signal.SIGINT)
-    except OSError:
-        pass  # the terminal's end
-    finally:
-        os.close(mine)
-        process.wait(PATIENCE)
-    assert process.returncode == code, said
-    return said.decode()
+    with frozen(home.hub()), OnTerminal(home.environment, "doctor") as terminal:
+        terminal.expect("… hub")
+        terminal.interrupt()
+        assert terminal.finish()[0] == 130
+    assert "Traceback" not in terminal.raw

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 
 from tests.acceptance.bridge import CARRIERS, PATIENCE, Json, text_of, told
 from tests.acceptance.windows import (
@@ -17,13 +15,6 @@ from tests.acceptance.windows import (
 )
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def windows() -> AsyncIterator[Windows]:
-    found = Windows()
-    yield found
-    await found.close()
 
 
 def choice(text: str) -> Json:

@@ -6,23 +6,14 @@ import os
 import re
 import sqlite3
 import subprocess
-from collections.abc import Iterator
 from contextlib import closing
-
-import pytest
 
 from tests.acceptance.bridge import until
 from tests.fakes.link_client import PATIENCE
-from tests.fakes.machine import COLOURS, House, house
+from tests.fakes.machine import COLOURS, House
 from tests.fakes.program import CHATBRIDGE, bare
 
 UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as here:
-        yield here
 
 
 def log_of(home: House) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -12,12 +12,6 @@ import pytest
 
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.machine import COLOURS, INITIALIZE, House, house
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as here:
-        yield here
 
 
 def test_ten_links_at_once_start_one_hub() -> None:

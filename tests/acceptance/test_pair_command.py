@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
@@ -193,7 +192,7 @@ def test_without_a_terminal_nobody_is_paired_or_removed_whatever_is_piped_in(
     desk, _ = place
     desk.config.write_text("[telegram]\nallowed_users = [7]\n")
     done = subprocess.run(
-        [sys.executable, "-m", "chatbridge", *words],
+        [*desk.home.chatbridge, *words],
         input="y\ny\n",
         capture_output=True,
         text=True,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 import yaml
 from mcp_types import ElicitResult, ErrorData, InputRequiredResult, InputResponses
 
@@ -39,13 +37,6 @@ everywhere = pytest.mark.parametrize(
     ("carrier", "mode"), [(carrier, mode) for carrier in CARRIERS for mode in ERAS]
 )
 over_both_carriers = pytest.mark.parametrize("carrier", CARRIERS)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def windows() -> AsyncIterator[Windows]:
-    found = Windows()
-    yield found
-    await found.close()
 
 
 def saved_as(seat: Seat, result: Json) -> Json:

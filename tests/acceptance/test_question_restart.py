@@ -5,22 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.acceptance.bridge import PATIENCE, new_home, told
 from tests.acceptance.windows import Reply, accepting, nobody, seated
-from tests.fakes.machine import INITIALIZE, Agent, House, Json, house
+from tests.fakes.machine import INITIALIZE, Agent, House, Json
 
 QUESTION = "Which way?"
-
-
-@pytest.fixture
-def home() -> Iterator[House]:
-    with house() as here:
-        yield here
 
 
 def asks(agent: Agent) -> Json:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge import lock_file
 from tests.acceptance.bridge import MODES, PATIENCE, Json, connected, new_home, text_of
 from tests.acceptance.served import Served, served
 from tests.acceptance.windows import Window
@@ -185,8 +186,11 @@ async def test_it_takes_over_from_a_hub_that_a_link_started_and_its_question_goe
             waiting = asyncio.create_task(near.ask({"question": "Still there?"}))
             ask = await near.sees("Still there?")
             started_by_link = home.lock_holder()
-            with served(home) as hub:
-                assert home.lock_holder() == hub.process.pid != started_by_link
+            with served(home):
+                holder = lock_file.find_holder(str(home.state))
+                assert holder
+                assert holder.started_by == "person"
+                assert holder.pid == home.lock_holder() != started_by_link
                 assert (await near.sees("Still there?"))["id"] == ask["id"]
                 await asyncio.to_thread(home.person.answer, ask, {"values": ["yes"]})
                 assert "yes" in text_of(await waiting)

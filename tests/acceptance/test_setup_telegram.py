@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -257,7 +256,7 @@ def test_a_test_question_that_is_refused_does_not_end_the_wizard(
 def test_without_a_terminal_it_names_the_way_for_scripts(place: tuple[Desk, BotApi]) -> None:
     desk, _ = place
     done = subprocess.run(
-        [sys.executable, "-m", "chatbridge", "setup"],
+        [*desk.home.chatbridge, "setup"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -8,7 +8,6 @@ because a client must be left in the task that entered it.
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -25,7 +24,14 @@ from mcp_types import (
     Implementation,
 )
 
-from tests.acceptance.bridge import PATIENCE, Connection, Home, Json, new_home
+from tests.acceptance.bridge import (
+    PATIENCE,
+    Connection,
+    Home,
+    Json,
+    link_or_standalone,
+    new_home,
+)
 
 Reply = ElicitResult | ErrorData
 Script = Callable[[], Awaitable[Reply]]
@@ -142,10 +148,8 @@ async def seated(
 ) -> AsyncIterator[Seat]:
     """A new client with a window. Enter and leave it in one task."""
     window = Window()
-    words = ["-m", "chatbridge", "mcp", *(["--standalone"] if carrier == "standalone" else [])]
-    server = StdioServerParameters(
-        command=sys.executable, args=words, env=home.environment, cwd=project
-    )
+    command, *words = link_or_standalone(carrier)
+    server = StdioServerParameters(command=command, args=words, env=home.environment, cwd=project)
     with (home.folder / "stderr.log").open("a", encoding="utf-8") as errors:
         client = Client(
             stdio_client(server, errlog=errors),

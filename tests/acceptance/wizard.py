@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -32,7 +31,7 @@ class Desk:
         return {"PATH": os.environ["PATH"], **self.home.environment}
 
     def runs(self, *words: str, columns: int = 80) -> AbstractContextManager[PtyPerson]:
-        command = [sys.executable, "-m", "chatbridge", *words]
+        command = [*self.home.chatbridge, *words]
         return at_terminal(command, env=self.environment, cwd=self.folder, columns=columns)
 
     def modes(self) -> dict[str, int]:

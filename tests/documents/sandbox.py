@@ -18,11 +18,10 @@ from tests.documents.pages import ROOT
 from tests.documents.ways import TOKEN_FILE, How, Way
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house
-from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.program import bare
 from tests.fakes.pty_person import CTRL_C, at_terminal
 from tests.fakes.telegram.server import BotApi
 
-PROGRAM = f'#!/bin/sh\nexec {" ".join(CHATBRIDGE)} "$@"\n'
 DEPLOY = "#!/bin/sh\necho deployed\n"
 MAKEFILE = "all:\n\t@echo built\n"
 
@@ -43,8 +42,9 @@ class Sandbox:
         self._telegram: dict[str, str] = {}
         programs = self._folder / "bin"
         programs.mkdir()
+        program = f'#!/bin/sh\nexec {" ".join(home.chatbridge)} "$@"\n'
         for path, text in (
-            (programs / "chatbridge", PROGRAM),
+            (programs / "chatbridge", program),
             (home.project / "deploy", DEPLOY),
             (home.project / "Makefile", MAKEFILE),
         ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from types import TracebackType
 from typing import Any, Self
 
 from tests.fakes.program import CHATBRIDGE, bare
@@ -51,12 +50,7 @@ class Hook:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()

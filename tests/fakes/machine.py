@@ -27,7 +27,7 @@ from chatbridge.channels.matrix.spec import account_lock
 from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.link_client import PATIENCE, LinkClient
 from tests.fakes.program import CHATBRIDGE, bare
-from tests.fakes.warm_hubs import warm_environment, warm_hubs
+from tests.fakes.warm_processes import warm_chatbridge, warm_environment, warm_hubs
 
 if TYPE_CHECKING:
     from tests.fakes.telegram.people import Card
@@ -78,9 +78,14 @@ class House:
     def agent(self, *, within: Sequence[str] = ()) -> Agent:
         return Agent(self.environment, cwd=self.project, within=within)
 
+    @property
+    def chatbridge(self) -> tuple[str, ...]:
+        """Before the words of a command."""
+        return CHATBRIDGE if self._cold else warm_chatbridge()
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*CHATBRIDGE, *words],
+            [*self.chatbridge, *words],
             capture_output=True,
             text=True,
             timeout=PATIENCE,
@@ -276,7 +281,7 @@ def house(*, cold: Literal[True], **settings: str) -> AbstractContextManager[Hou
 def house(**settings: str) -> AbstractContextManager[House]: ...
 @contextmanager
 def house(*, cold: Any = False, **settings: str) -> Iterator[House]:
-    """Short paths: a socket's may have 107 bytes. What `cold` hubs do without: `warm_hubs`."""
+    """Short paths: a socket's may have 107 bytes. What `cold` hubs do without: `warm_processes`."""
     folder = Path(tempfile.mkdtemp(prefix="cb-"))
     here = House(folder, settings, cold=cold)
     try:

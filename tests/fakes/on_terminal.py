@@ -15,10 +15,10 @@ import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
-from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.program import bare
+from tests.fakes.warm_processes import warm_chatbridge
 
 PATIENCE = 30.0
 TAKE_TERMINAL = """
@@ -35,7 +35,7 @@ def in_pipe(
 ) -> subprocess.CompletedProcess[str]:
     """`said` is its standard input."""
     return subprocess.run(
-        [*CHATBRIDGE, *words],
+        [*warm_chatbridge(), *words],
         input=said,
         capture_output=True,
         text=True,
@@ -52,13 +52,13 @@ class OnTerminal:
         cwd: Path | None = None,
         columns: int = 80,
         rows: int = 24,
-        command: Sequence[str] = CHATBRIDGE,
+        command: Sequence[str] = (),
     ) -> None:
         self.raw = self._unread = ""
         self._screen, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", TAKE_TERMINAL, *command, *words],
+            [sys.executable, "-c", TAKE_TERMINAL, *(command or warm_chatbridge()), *words],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -77,12 +77,7 @@ class OnTerminal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE)

@@ -279,6 +279,7 @@ class Synapse:
             "user_directory": {"enabled": False},
             "update_user_directory": False,
             "stats": {"enabled": False},
+            "gc_thresholds": [100_000, 50, 50],  # a tenth of its work, for little garbage
             "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
             "rc_registration": UNLIMITED,
             "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},

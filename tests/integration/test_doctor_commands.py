@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor.clients import commands
 from chatbridge.cli.doctor.run import Check, all_checks
@@ -13,11 +9,6 @@ from tests.fakes.definitions import definition, written
 from tests.fakes.doctor import Machine, screen
 
 COMMANDS = Check("commands", commands)
-
-
-@pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
 
 
 def a_program(name: str) -> dict[str, object]:

@@ -22,11 +22,6 @@ PAGE = 4096
 
 
 @pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
-
-
-@pytest.fixture
 def path(machine: Machine) -> Path:
     machine.state.mkdir(mode=0o700)
     return machine.state / "chatbridge.db"

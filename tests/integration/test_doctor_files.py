@@ -19,11 +19,6 @@ TOKEN = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 A_TOKEN = f'[telegram]\ntoken = "{TOKEN}"\nallowed_users = [1]\n'
 
 
-@pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
-
-
 async def test_a_private_configuration_is_fine(machine: Machine) -> None:
     machine.configure(A_TOKEN)
     assert screen(await machine.look(CONFIGURATION)) == (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -23,11 +22,6 @@ from tests.fakes.scripted_hub import scripted_hub
 
 HUB = Check("hub", hub)
 WEB = channel_check(spec.WEB)
-
-
-@pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
 
 
 async def test_none_runs_and_none_is_started(machine: Machine) -> None:

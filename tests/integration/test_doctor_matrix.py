@@ -7,8 +7,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.matrix import spec
 from chatbridge.channels.matrix.account import log_in
@@ -24,11 +22,6 @@ from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Login, Synapse
 
 MATRIX = channel_check(spec.MATRIX)
-
-
-@pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
 
 
 @asynccontextmanager

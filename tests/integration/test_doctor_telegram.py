@@ -30,11 +30,6 @@ TOKEN = "110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 
 
 @pytest.fixture
-def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    return Machine(Path(state), monkeypatch)
-
-
-@pytest.fixture
 def api() -> Iterator[BotApi]:
     with BotApi.running() as api:
         yield api

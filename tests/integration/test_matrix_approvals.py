@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,12 +24,6 @@ DESTRUCTIVE = replace(
     COMMAND, subject=Subject(code="rm -r build", language="bash", destructive=True)
 )
 WEB = Person(name="Ada", channel="web")
-
-
-@pytest.fixture
-async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        yield matrix
 
 
 # ── reactions ─────────────────────────────────────────────────────────────────────────────────────

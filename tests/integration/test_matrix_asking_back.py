@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.core.model import Answer, AskBack, Status
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
@@ -15,12 +12,6 @@ from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
 EXPLAIN = "What should be explained? Reply with it, or ✅ to just ask for more. ↩️ goes back."
-
-
-@pytest.fixture
-async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        yield matrix
 
 
 async def test_asking_back_cancels_a_question_with_words_that_say_so(matrix: Matrix) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
@@ -25,12 +22,6 @@ CANCEL_NOTICE = (
     "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open. "
     "Reply “explain”, or “rephrase”, to ask back instead."
 )
-
-
-@pytest.fixture
-async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        yield matrix
 
 
 def at_now(matrix: Matrix) -> str:

@@ -18,7 +18,7 @@ from tests.fakes.inbox import SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_timeline import Event
 from tests.fakes.relay import Relay
-from tests.fakes.synapse import Synapse
+from tests.fakes.synapse import Synapse, free_port
 from tests.fakes.telegram_log import warnings
 
 PATIENCE = 20.0
@@ -73,13 +73,12 @@ async def test_a_homeserver_that_is_down_at_the_start_and_restarted_later_loses_
     async with running_matrix(tmp_path, own) as before:
         again: dict[str, Any] = {"ada": before.ada, "bot": before.bot, "room": before.room}
         await crash(before)
-        await asyncio.to_thread(own.stop)
-        async with running_matrix(tmp_path, own, ready=False, **again) as early:
+        nobody = f"http://127.0.0.1:{free_port()}"
+        async with running_matrix(tmp_path, own, address=nobody, ready=False, **again) as early:
             await asyncio.wait({early.running}, timeout=PATIENCE)
             error = early.running.exception()
             assert isinstance(error, RetryLater)
             assert "the homeserver cannot be reached" in str(error)
-        await asyncio.to_thread(own.start)
         async with running_matrix(tmp_path, own, **again) as matrix:
             first = await matrix.desk.ask(TEXT)
             card = await matrix.card(first)

@@ -3,10 +3,7 @@ late for a step."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
-
-import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
@@ -19,12 +16,6 @@ from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
 FIRST = "1. Which database should the integration tests use?"
-
-
-@pytest.fixture
-async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        yield matrix
 
 
 async def release(matrix: Matrix) -> Ask:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -90,17 +89,6 @@ async def test_a_client_that_comes_back_reads_what_it_missed_and_nothing_twice(
             await cyd.until(room, said[-1], lambda it: it.readable)
             assert [it.event_id for it in cyd.messages(room)] == said
             assert all(it.readable and it.encrypted for it in cyd.messages(room))
-
-
-async def test_a_person_goes_on_where_they_were_after_the_homeserver_restarted(
-    tmp_path: Path,
-) -> None:
-    with Synapse.running(tmp_path / "server") as server:
-        async with two_in_a_room(server, tmp_path, encrypted=False) as (ada, bob, room):
-            await asyncio.to_thread(server.stop)
-            await asyncio.to_thread(server.start)
-            said = await ada.say(room, "still there?")
-            await bob.until(room, said, lambda it: it.body == "still there?")
 
 
 async def test_a_room_has_the_powers_and_the_successor_that_its_owner_gives_it(

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
@@ -29,12 +26,6 @@ POSTGRES = replace(
     ),
 )
 ONLY_TEXT = "Only text can be an answer here."
-
-
-@pytest.fixture
-async def matrix(tmp_path: Path, synapse: Synapse) -> AsyncIterator[Matrix]:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        yield matrix
 
 
 async def answer_to(matrix: Matrix, message: str) -> Message:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -22,7 +20,7 @@ from chatbridge.core.forms.typed_input import interpret, interpret_beside_button
 from chatbridge.core.model import Post, Status, View
 from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
-from tests.fakes.telegram_desk import Telegram, running_telegram
+from tests.fakes.telegram_desk import Telegram
 
 LONG = "x" * (MATRIX.code + 1)
 assert COMMAND.subject
@@ -30,12 +28,6 @@ LONG_COMMAND = replace(COMMAND, subject=replace(COMMAND.subject, code=LONG))
 LONG_SELECT = replace(SELECT, text=f"Which database? {LONG}")
 BOT, ADA, ROOM = "@bot:test", "@ada:test", "!room:test"
 DRAWING = (build_card, overflow, pages_of, interpret, interpret_beside_buttons)
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def test_a_long_approval_is_allowed_on_telegram_without_drawing_it_in_the_loop(

@@ -49,8 +49,9 @@ async def one_round(here: World, questions: Questions, number: int, chance: rand
     call = questions.call(number, window)
     running = asyncio.create_task(questions.tool.run({"question": f"Round {number}?"}, call))
     await asyncio.wait_for(window.shown, PATIENCE)
-    text = f"Round {number}?"
-    (ask,) = [a for a in await here.store.open_asks() if a.questions[0].text == text]
+    stored = await here.store.write(lambda tx: tx.call(call.name))
+    assert stored
+    ask = await here.inbox.ask(stored.ask_id)
 
     async def terminal(head_start: int) -> None:
         for _ in range(head_start):

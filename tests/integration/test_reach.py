@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-
-import pytest
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.delivery import Delivery
@@ -19,12 +17,6 @@ from tests.fakes.clock import StillClock
 from tests.fakes.core_env import BLUE, OWNER, world
 from tests.fakes.telegram_hub import PATIENCE, Scene, TelegramHub
 from tests.fakes.web import visitor
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 async def reach(hub: TelegramHub, ask: Ask) -> Reach:

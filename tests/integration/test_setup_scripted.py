@@ -47,7 +47,7 @@ def written(home: House) -> dict[str, Any]:
 
 def setup(home: House, *flags: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "chatbridge", "setup", "--non-interactive", *flags],
+        [*home.chatbridge, "setup", "--non-interactive", *flags],
         input=given,
         capture_output=True,
         text=True,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,12 +25,6 @@ ROWS = (("Allow for this session…",), ("Allow once",), ("Deny", "Deny, say why
 ALLOWED, DENIED = Answer(values=("allow",)), Answer(values=("deny",))
 EARLY = "That was very quick. Tap again if you mean it."
 A_WHILE = 2.0
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def asked(telegram: Telegram, question: Question = COMMAND, timeout: float = 3600.0) -> Ask:

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from chatbridge.core.model import Answer, Ask, AskBack, Status
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
-from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, data_of, read
 
 ASKING = ("Ask to explain…", "Ask to rephrase")
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def reason(telegram: Telegram, ask: Ask) -> str | None:

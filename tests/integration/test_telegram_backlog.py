@@ -4,22 +4,12 @@ forgotten is asked for again."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from chatbridge.core.model import Status
 from tests.fakes.inbox import TEXT
 from tests.fakes.telegram_hub import PATIENCE, Scene
 
 SOON = 600.0
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 # ── draining ──────────────────────────────────────────────────────────────────────────────────────

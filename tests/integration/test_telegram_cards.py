@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,12 +21,6 @@ from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
 WEB = Person(name="Ada", channel="web")
 TEN = replace(MULTI, options=tuple(Option(label=f"Check {i}") for i in range(10)))
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 def at_now(telegram: Telegram) -> str:

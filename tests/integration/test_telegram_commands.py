@@ -21,12 +21,6 @@ WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")
 
 
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
-
-
 @pytest.fixture(params=["group", "forum"])
 async def team(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Telegram]:
     with BotApi.running(clock=(clock := StillClock())) as api:

@@ -3,16 +3,12 @@ first."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Subject
 from tests.fakes.inbox import COMMAND
-from tests.fakes.telegram_desk import Telegram, read, running_telegram
+from tests.fakes.telegram_desk import Telegram, read
 from tests.telegram_asks import ADA
 
 DESTRUCTIVE = replace(
@@ -23,12 +19,6 @@ BEYOND = replace(
     subject=Subject(code="git push", language="bash", folder="~/a", beyond="It allows more."),
 )
 EARLY = "That was very quick. Tap again if you mean it."
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 def verdict(ask: Ask) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
@@ -16,12 +15,6 @@ from tests.fakes.telegram_hub import PATIENCE, Scene
 from tests.fakes.telegram_log import lines, warnings
 
 SENT = "Sent: blue"
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 # ── the short word for a tap ──────────────────────────────────────────────────────────────────────

@@ -3,11 +3,8 @@ for a card."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.channels.chat.keyboard import OFF, ON
 from chatbridge.core.forms import form
@@ -22,12 +19,6 @@ LONG = replace(SELECT, text="\n\n".join(f"Paragraph {i}: " + "word " * 150 for i
 CODE = "\n".join(f"line {i}" for i in range(50))
 WITH_CODE = replace(CONFIRM, text=f"Run this?\n\n```python\n{CODE}\n```")
 HUGE = replace(CONFIRM, text="\n\n".join("word " * 500 for _ in range(12)))
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def filled(telegram: Telegram) -> Ask:

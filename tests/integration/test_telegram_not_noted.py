@@ -4,23 +4,13 @@ what a night of faults found."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.inbox import COMMAND, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
-from tests.fakes.telegram_desk import PATIENCE, Telegram, running_telegram
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
+from tests.fakes.telegram_desk import PATIENCE, Telegram
 
 
 async def _not_noted(telegram: Telegram) -> tuple[Ask, Card]:

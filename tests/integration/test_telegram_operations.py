@@ -4,11 +4,8 @@ what they printed for whoever may ask for it."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.channels.chat import inbound
 from chatbridge.channels.chat.callback_data import Output, encode
@@ -20,12 +17,6 @@ from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
 
 NAME = "output-5e0f3a7c.txt"
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def told(telegram: Telegram, end: OperationEnd) -> Card:

@@ -43,12 +43,6 @@ async def team(tmp_path: Path) -> AsyncIterator[Team]:
             yield Team(telegram=telegram, bob=group.phone(bob), eve=group.phone(eve))
 
 
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
-
-
 def ignored(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [it.getMessage() for it in caplog.records if "was ignored" in it.getMessage()]
 

@@ -4,7 +4,6 @@ and never typed twice."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ from tests.fakes.telegram_desk import Telegram, read, running_telegram
 
 WEB = Person(name="Ada", channel="web")
 DOCS = Project(key="/code/docs-site", name="docs-site")
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def shown(telegram: Telegram, *asks: Ask) -> None:

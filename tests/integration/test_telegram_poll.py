@@ -4,8 +4,6 @@ however long nobody read."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +17,6 @@ from tests.fakes.telegram_log import warnings
 MORE_TIME = "+15 min"
 SOON = 600.0
 QUARTER = 900.0
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 async def soon_over(hub: TelegramHub) -> tuple[Ask, Card]:

@@ -3,7 +3,6 @@ told what to do, once; the web inbox, the other chats and the agents go on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,6 @@ from tests.fakes.telegram_hub import Scene
 from tests.fakes.telegram_log import warnings
 
 SENT = "Sent: blue"
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 # ── a token that is not taken ─────────────────────────────────────────────────────────────────────

@@ -3,7 +3,6 @@ does anything but a person's own tap or words, and a stranger's never."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,6 @@ from tests.fakes.telegram_desk import Telegram, running_telegram
 Json = dict[str, Any]
 EVE: Json = {"id": 666_000_666, "is_bot": False, "first_name": "Eve"}
 CHANNEL: Json = {"id": -1001234567890, "type": "channel", "title": "news"}
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 def every_other_kind(telegram: Telegram, sender: Json, card: int) -> dict[str, Json]:

@@ -22,12 +22,6 @@ WEB = Person(name="Ada", channel="web")
 
 
 @pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
-
-
-@pytest.fixture
 async def team(tmp_path: Path) -> AsyncIterator[Telegram]:
     """The same in a group, with Ada's phone."""
     clock = StillClock()

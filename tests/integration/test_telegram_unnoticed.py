@@ -3,7 +3,6 @@ hub by then and whatever its clock says; and who may not have noticed a change i
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
 WEB = Person(name="Ada", channel="web")
-
-
-@pytest.fixture
-async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
-    async with running_telegram(tmp_path) as telegram:
-        yield telegram
 
 
 async def two_open(telegram: Telegram) -> tuple[Ask, Ask]:

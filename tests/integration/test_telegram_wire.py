@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -53,12 +53,6 @@ async def test_a_message_is_sent_without_a_search_for_modules(
 
 
 # ── servers that answer in another form ───────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 def with_no_description(body: bytes) -> bytes:

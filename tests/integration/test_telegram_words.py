@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from tests.fakes.telegram_hub import Scene
 
 REMARK = "The agent in <shop> was started with settings that this hub does not use."
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> Iterator[Scene]:
-    with Scene.set(tmp_path) as scene:
-        yield scene
 
 
 def said(scene: Scene) -> list[str]:

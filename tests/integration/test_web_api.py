@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +10,7 @@ import pytest
 from chatbridge import __version__
 from chatbridge.core.errors import SettingsError
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
-from tests.fakes.web import TROUBLE, Web, running_web
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
+from tests.fakes.web import TROUBLE, Web
 
 
 def answer(question: str, *values: str, **more: Any) -> dict[str, Any]:

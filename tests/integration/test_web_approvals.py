@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -29,12 +28,6 @@ BEYOND = replace(
 )
 CODE = COMMAND.subject.code if COMMAND.subject else ""
 ALLOW_IT = {"answers": [{"questionId": COMMAND.id, "values": ["allow"]}]}
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 def settled_on(folder: Path, *channels: str) -> AbstractAsyncContextManager[Web]:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import httpx2
-import pytest
 
 from chatbridge.core.model import Answer, Ask, AskBack, CallName, Status, View
 from tests.fakes.inbox import COMMAND, CONFIRM, SELECT, TEXT
-from tests.fakes.web import MARK, Web, running_web
+from tests.fakes.web import MARK, Web
 
 REPHRASE = "Please rephrase this in a different way."
 EXPLAIN = "Please explain this in more detail."
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 async def now(web: Web, ask: Ask) -> Ask:

@@ -17,13 +17,6 @@ from chatbridge.core.model import ChannelState
 from tests.fakes.inbox import CONFIRM
 from tests.fakes.web import MARK, TOKEN, Web, running_web, visitor
 
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
-
-
 # ── codes ─────────────────────────────────────────────────────────────────────────────────────────
 
 

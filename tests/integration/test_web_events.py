@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from tests.fakes.web import TOKEN, Web, running_web
 from tests.fakes.web_stream import stream
 
 ADA = Person(name="Ada", channel="telegram")
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 async def test_a_page_gets_all_open_asks_and_then_every_change(web: Web) -> None:

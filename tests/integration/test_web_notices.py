@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
-
-import pytest
 
 from chatbridge.core.model import Level, Person, Project
 from chatbridge.core.policy import DAY
 from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, TEXT
-from tests.fakes.web import Web, running_web
+from tests.fakes.web import Web
 from tests.fakes.web_stream import Stream, stream
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 async def listed(web: Web) -> list[str]:

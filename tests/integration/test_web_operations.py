@@ -4,25 +4,15 @@ for whoever is let in."""
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from chatbridge.channels.web.guard import HEADERS
 from tests.ended_operations import BADLY, COLOURED, HOSTILE, OPERATION, WELL
-from tests.fakes.web import MARK, Web, running_web
+from tests.fakes.web import MARK, Web
 from tests.fakes.web_stream import stream
 
 PAGE = f"/operations/{OPERATION}/output"
 CALL = f"/api{PAGE}"
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 async def listed(web: Web) -> list[str]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from pathlib import Path
 from urllib.parse import unquote
 
 import httpx2
@@ -13,13 +11,7 @@ import pytest
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.model import Ask, Option, Question, QuestionType, Status, View
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
-from tests.fakes.web import MARK, Web, running_web
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
+from tests.fakes.web import MARK, Web
 
 
 async def tap(web: Web, ask: Ask, do: str, **fields: str | int) -> httpx2.Response:

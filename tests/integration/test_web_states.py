@@ -6,11 +6,8 @@ import asyncio
 import html
 import json
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.forms import form
@@ -22,12 +19,6 @@ from tests.fakes.web import Web, running_web
 TELEGRAM = Person(name="Robin", channel="telegram")
 SQLITE = (Answer(values=("SQLite",)),)
 LINK = "link"
-
-
-@pytest.fixture
-async def web(tmp_path: Path) -> AsyncIterator[Web]:
-    async with running_web(tmp_path) as web:
-        yield web
 
 
 async def words(web: Web, path: str) -> str:

@@ -8,17 +8,25 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TESTS = (
-    "tests/acceptance/test_inbox_screens.py::test_the_inbox_can_be_installed",
-    "tests/unit/test_text.py::test_windows_line_ends_are_line_ends",
-)
+TESTS = """
+import pytest
+
+@pytest.mark.browser
+def test_in_a_browser(chromium: str) -> None:
+    raise AssertionError("there is one")
+
+def test_without_a_browser() -> None:
+    pass
+"""
 NOTHING = "/nonexistent"
 
 
-def run_tests(**settings: str) -> subprocess.CompletedProcess[str]:
+def run_tests(folder: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """A run of its own, that finds no program at all on its PATH."""
+    (folder / "test_two.py").write_text(TESTS, encoding="utf-8")
+    words = ["-q", "-p", "no:cacheprovider", "-p", "tests.conftest", "-c", "pyproject.toml"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS],
+        [sys.executable, "-m", "pytest", *words, folder],
         capture_output=True,
         text=True,
         timeout=60,
@@ -32,16 +40,16 @@ def _without_xdist() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(("PYTEST_", "CHATBRIDGE_"))}
 
 
-def test_browser_tests_are_left_out_and_the_end_says_so_and_what_to_do() -> None:
-    done = run_tests()
+def test_browser_tests_are_left_out_and_the_end_says_so_and_what_to_do(tmp_path: Path) -> None:
+    done = run_tests(tmp_path)
     assert done.returncode == 0, done.stdout
     last = done.stdout[done.stdout.index("NOT TESTED: 1 browser tests") :]
     assert "apt-get install chromium" in last
     assert "1 passed, 1 skipped" in last
 
 
-def test_where_a_browser_is_required_its_absence_fails() -> None:
-    done = run_tests(CHATBRIDGE_REQUIRE_BROWSER="1")
+def test_where_a_browser_is_required_its_absence_fails(tmp_path: Path) -> None:
+    done = run_tests(tmp_path, CHATBRIDGE_REQUIRE_BROWSER="1")
     assert done.returncode == 1
     assert "1 passed, 1 error" in done.stdout
     assert "CHATBRIDGE_REQUIRE_BROWSER=1" in done.stdout

@@ -1,21 +1,29 @@
-"""The process that has imported and compiled what a hub needs, and forks one whenever it is asked.
+"""The process that has imported and compiled what chatbridge needs, and forks hubs and commands
+whenever it is asked.
 
-A hub has a session, descriptors, an environment and a working directory of its own, belongs to init
-as one that a link executes does, and runs the same code from `chatbridge.__main__.main` on. Before
-the fork there is no thread and no loop. This process ends with its standard input, which the tests
-hold; hubs are the tests' to end.
+Each has a session, descriptors, an environment and a working directory of its own, and runs the
+same code from `chatbridge.__main__.main` on. A hub belongs to init, as one that a link executes
+does. A command is this process' child: whoever asked for it keeps the connection open, is told its
+pid and how it ended, and takes it along by leaving. Before the fork there is no thread and no loop.
+This process ends with its standard input, which the tests hold; hubs are the tests' to end.
 """
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import json
 import os
 import select
+import signal
 import socket
 import sys
+import termios
+import threading
 import time
+from contextlib import suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -27,10 +35,15 @@ HEAVY = (
     "chatbridge.channels.web.channel",
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",
+    "chatbridge.cli.commands",
+    "chatbridge.cli.doctor.command",
+    "chatbridge.cli.people",
+    "chatbridge.cli.setup.command",
+    "questionary",
 )
 LARGEST = 128 * 1024
 ABOVE = 10
-"""Where descriptors are out of the way of those that a hub is given."""
+"""Where descriptors are out of the way of those that a process is given."""
 
 
 def main() -> int:
@@ -45,50 +58,98 @@ def main() -> int:
     gc.freeze()
     gc.enable()
     assert len(os.listdir("/proc/self/task")) == 1, "no fork would have the other thread"
-    with listener:
-        words = _serve(listener)
+    os.write(1, b"ready\n")
+    words = Server(listener).serve()
     if words is None:
         return 0
     from chatbridge.__main__ import main as chatbridge
 
-    return chatbridge(words)
+    code = chatbridge(words)
+    if words[0] != "hub":
+        _end_at_once(code)
+    return code
 
 
-def _serve(listener: socket.socket) -> list[str] | None:
-    """Returns in each hub, with its words; at the end of the tests with None."""
-    hubs: dict[int, tuple[int, str]] = {}  # by a descriptor of the process
-    while True:
-        ready, _, _ = select.select([0, listener.fileno()], [], [])
-        if 0 in ready:
+@dataclass(slots=True)
+class Server:
+    listener: socket.socket
+    hubs: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """Pid and state directory, by a descriptor of the process."""
+    commands: dict[int, tuple[int, socket.socket]] = field(default_factory=dict)
+    """Pid and who waits for it, by a descriptor of the process."""
+
+    def serve(self) -> list[str] | None:
+        """Returns in each fork, with its words; at the end of the tests with None."""
+        while True:
+            waiting = {it.fileno(): process for process, (_, it) in self.commands.items()}
+            watched = [0, self.listener.fileno(), *self.hubs, *self.commands, *waiting]
+            ready, _, _ = select.select(watched, [], [])
+            if 0 in ready:
+                return None
+            for process in ready:
+                if process in self.hubs:
+                    os.close(process)
+                    del self.hubs[process]
+                elif process in self.commands:
+                    self._ended(process)
+                elif process in waiting and waiting[process] in self.commands:
+                    os.kill(self.commands[waiting[process]][0], signal.SIGKILL)
+                    self._ended(waiting[process])
+            if self.listener.fileno() in ready and (words := self._asked()) is not None:
+                return words
+
+    def _asked(self) -> list[str] | None:
+        """Returns words in the fork alone."""
+        connection, _ = self.listener.accept()
+        data, descriptors, _, _ = socket.recv_fds(connection, LARGEST, 8)
+        if not data:  # it was killed before it could ask
+            connection.close()
             return None
-        connection, _ = listener.accept()
-        with connection:
-            data, descriptors, _, _ = socket.recv_fds(connection, LARGEST, 8)
-            request = json.loads(data)
-            _forget_the_dead(hubs)
-            if "of" in request:
-                living = [pid for pid, state in hubs.values() if state == request["of"]]
-                connection.send(json.dumps(living).encode())
-                continue
-            hub = _fork()
-            if hub:
-                try:
-                    found = os.pidfd_open(hub)
-                    hubs[found] = (hub, request["environment"]["CHATBRIDGE_STATE_DIR"])
-                except ProcessLookupError:
-                    pass  # it has ended already
-                connection.send(b"taken")
-        if not hub:
-            for other in hubs:
-                os.close(other)
+        request = json.loads(data)
+        if "of" in request:
+            living = [pid for pid, state in self.hubs.values() if state == request["of"]]
+            with connection:
+                _tell(connection, json.dumps(living))
+            return None
+        is_hub = request["kind"] == "hub"
+        pid = _fork_for_init() if is_hub else os.fork()
+        if not pid:
+            for held in (connection, self.listener, *(it for _, it in self.commands.values())):
+                held.close()
+            for process in (*self.hubs, *self.commands):
+                os.close(process)
             _become(request, descriptors)
             words: list[str] = request["words"]
             return words
         for descriptor in descriptors:
             os.close(descriptor)
+        if not is_hub:
+            _tell(connection, str(pid))
+            self.commands[os.pidfd_open(pid)] = (pid, connection)
+            return None
+        try:
+            state = request["environment"]["CHATBRIDGE_STATE_DIR"]
+            self.hubs[os.pidfd_open(pid)] = (pid, state)
+        except ProcessLookupError:
+            pass  # it has ended already
+        with connection:
+            _tell(connection, "taken")
+        return None
+
+    def _ended(self, process: int) -> None:
+        pid, connection = self.commands.pop(process)
+        os.close(process)
+        _, status = os.waitpid(pid, 0)
+        with connection:
+            _tell(connection, str(os.waitstatus_to_exitcode(status)))
 
 
-def _fork() -> int:
+def _tell(connection: socket.socket, text: str) -> None:
+    with suppress(ConnectionError):  # whoever asked was killed
+        connection.send(text.encode())
+
+
+def _fork_for_init() -> int:
     """The pid of a process that is nobody's child; there, 0."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -107,13 +168,6 @@ def _fork() -> int:
     return pid
 
 
-def _forget_the_dead(hubs: dict[int, tuple[int, str]]) -> None:
-    dead, _, _ = select.select(list(hubs), [], [], 0)
-    for descriptor in dead:
-        os.close(descriptor)
-        del hubs[descriptor]
-
-
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     waiting = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, ABOVE) for descriptor in descriptors]
     for descriptor in descriptors:
@@ -121,12 +175,46 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     for place, descriptor in enumerate(waiting):
         os.dup2(descriptor, place)
         os.close(descriptor)
+    if request["kind"] == "command":
+        os.setsid()
+        if request["terminal"]:
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        _open_standard_streams()
+        import chatbridge
+
+        # From where it would have been imported: hubs that it starts are.
+        if path := request["environment"].get("PYTHONPATH"):
+            folder = path.partition(os.pathsep)[0]
+            chatbridge.__file__ = os.path.join(folder, "chatbridge", "__init__.py")
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
     os.umask(request["umask"])
     os.chdir(request["folder"])
-    sys.argv[1:] = request["words"]
+    sys.argv = [import_module("chatbridge.__main__").__file__ or "", *request["words"]]
+
+
+def _end_at_once(code: int) -> None:
+    """Without taking apart all that was imported. Returns where something is left to be told."""
+    for thread in threading.enumerate():
+        if thread is not threading.main_thread() and not thread.daemon:
+            return
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return
+    os._exit(code)
+
+
+def _open_standard_streams() -> None:
+    """As Python does for what they are now."""
+    as_ever: dict[str, Any] = {"encoding": sys.stdout.encoding, "closefd": False}
+    errors = sys.stdout.errors
+    sys.stdin = os.fdopen(0, errors=errors, **as_ever)
+    sys.stdout = os.fdopen(1, "w", 1 if os.isatty(1) else -1, errors=errors, **as_ever)
+    sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", **as_ever)
 
 
 if __name__ == "__main__":

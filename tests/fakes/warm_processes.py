@@ -1,9 +1,10 @@
-"""Hubs without the second and a half that their imports take: forks of one process that has done
-them, which this process of the tests starts when it first needs it.
+"""Hubs and commands without the second and a half that their imports take: forks of one process
+that has done them, which this process of the tests starts when it first needs it.
 
 Everything else is as ever. A link forks and executes a hub; that process hands its descriptors and
-its environment on (see `warm/`), and the fork runs the hub's command from its first line. Tests
-whose subject is the start itself, or how a hub looks among the processes, have their hubs cold.
+its environment on (see `warm/`), and the fork runs the hub's command from its first line. What is
+run with `warm_chatbridge()` is a process that hands on in the same way, and waits for the end.
+Tests whose subject is the start itself, or how a process looks among others, have theirs cold.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ def warm_environment(address: str | None = None) -> dict[str, str]:
     return {"PYTHONPATH": _package(address or _server()), "PYTHONSAFEPATH": "1"}
 
 
+def warm_chatbridge() -> tuple[str, ...]:
+    """Before the words of a command that takes long to import."""
+    return (sys.executable, "-I", "-S", str(WARM / "command.py"), _server())
+
+
 @cache
 def _package(address: str) -> str:
     """chatbridge, whose hubs ask at the address."""
@@ -52,7 +58,7 @@ def warm_hubs(state: Path) -> list[int]:
 
 @cache
 def _server() -> str:
-    """The address of this process' own. Whoever comes before the imports are done waits."""
+    """The address of this process' own, once the imports are done."""
     address = f"chatbridge-tests-{secrets.token_hex(8)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind("\0" + address)
@@ -60,13 +66,15 @@ def _server() -> str:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.fakes.warm.server", str(listener.fileno())],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             pass_fds=[listener.fileno()],
             # What clients give their servers, so that Python comes up as it does there.
             env=bare({}),
             cwd=ROOT,
         )
     atexit.register(_end, process)
+    assert process.stdout
+    assert process.stdout.readline(), "no process with the imports came up"
     return address
 
 

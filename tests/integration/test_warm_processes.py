@@ -1,9 +1,12 @@
-"""Hubs that are forked from a process with the imports behind it are like those that are not."""
+"""Hubs and commands that are forked from a process with the imports behind it are like those that
+are not."""
 
 from __future__ import annotations
 
 import os
+import select
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +15,8 @@ import pytest
 
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house
-from tests.fakes.warm_hubs import warm_environment, warm_hubs
+from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.warm_processes import warm_environment, warm_hubs
 
 
 @pytest.fixture
@@ -93,3 +97,27 @@ def test_where_no_process_with_the_imports_is_a_hub_starts_alone(home: House) ->
         agent.initialize()
         assert home.hubs() == [home.hub()]
         assert warm_hubs(home.state) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "code"), [(["people"], 0), (["setup", "--non-interactive"], 1), (["nonsense"], 2)]
+)
+def test_a_warm_command_says_and_ends_as_a_cold_one(
+    home: House, words: list[str], code: int
+) -> None:
+    warm, cold = (
+        subprocess.run([*command, *words], capture_output=True, env=bare(home.environment))
+        for command in (home.chatbridge, CHATBRIDGE)
+    )
+    assert (warm.returncode, warm.stdout, warm.stderr) == (code, cold.stdout, cold.stderr)
+    assert cold.returncode == code
+
+
+def test_a_warm_command_goes_along_with_whoever_ran_it(home: House) -> None:
+    words = [*home.chatbridge, "mcp", "--standalone"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, env=bare(home.environment)) as process:
+        assert home.asks() == []
+        gone = os.pidfd_open(home.hub())
+        process.kill()
+        assert select.select([gone], [], [], PATIENCE)[0]
+        os.close(gone)
