@@ -80,8 +80,6 @@ def question_shown(ask: Ask) -> int:
     return min(ask.draft.at, len(ask.questions) - 1)
 
 
-_NUMBERS = ("step", "option", "question")
-"""The fields of an action that a button carries, in this order."""
 _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "c": (form.Choose, ("step", "option")),
     "t": (partial(form.Toggle, on=True), ("step", "option")),
@@ -121,8 +119,8 @@ def encode(tap: Tap | Output) -> str:
         return _OUTPUT + _short(tap.operation_id)
     if tap == NEITHER:
         return _NEITHER
-    numbers = [getattr(tap.action, name) for name in _NUMBERS if hasattr(tap.action, name)]
     for code in _CODES.get(type(tap.action), ()):
+        numbers = [getattr(tap.action, name) for name in _ACTIONS[code][1]]
         if _action(code, numbers) == tap.action:
             return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
     raise ValueError(f"no button can carry {tap.action!r}")

@@ -109,7 +109,8 @@ def _cut(choice: Choice, room: Room) -> Choice:
 
 
 def _named(choice: Choice) -> Choice:
-    return replace(choice, label=label_of(choice))
+    label = label_of(choice)
+    return choice if label == choice.label else replace(choice, label=label)
 
 
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────

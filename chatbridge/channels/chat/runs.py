@@ -78,12 +78,9 @@ def block_runs(block: doc.Block, now: float) -> Text:
         case doc.Numbered():
             return _numbered(block, now)
         case doc.Options(choices=choices, limit=limit):
-            return cut(joined(map(_option, choices), apart="\n"), limit)
-        case doc.Markdown(source=source, limit=limit, whole=whole, left_out=left_out):
-            all_of_it = joined(blocks(source, whole=whole))
-            shown = cut(all_of_it, limit)
-            cut_off = left_out and shown != all_of_it
-            return joined((shown, (Run(left_out),))) if cut_off else shown
+            return _options(choices, limit)
+        case doc.Markdown():
+            return _markdown(block)
         case doc.Code():
             return _exact_code(block)
         case doc.Output(text=text, limit=limit):
@@ -109,6 +106,11 @@ def _numbered(block: doc.Numbered, now: float) -> Text:
     if block.foldable and shown > LINES_AT_MOST:
         listed = tuple(run._replace(tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
     return listed
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _options(choices: tuple[Choice, ...], limit: int | None) -> Text:
+    return cut(joined(map(_option, choices), apart="\n"), limit)
 
 
 def _option(option: Choice) -> Text:
@@ -180,6 +182,14 @@ def _time(at: float, tags: Tags, now: float) -> Run:
 
 
 # ── markdown ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _markdown(block: doc.Markdown) -> Text:
+    all_of_it = joined(blocks(block.source, whole=block.whole))
+    shown = cut(all_of_it, block.limit)
+    cut_off = block.left_out and shown != all_of_it
+    return joined((shown, (Run(block.left_out),))) if cut_off else shown
 
 
 @lru_cache(maxsize=REMEMBERED)
