@@ -24,17 +24,15 @@ class Person(Client):
         *,
         invite: tuple[str, ...] | list[str] = (),
         encrypted: bool = False,
-        power: Event | None = None,
         version: str | None = None,
     ) -> str:
-        """A private room; `power` overrides parts of its power levels."""
+        """A private room."""
         state = [{"type": "m.room.encryption", "state_key": "", "content": {"algorithm": MEGOLM}}]
         wanted = {
             "preset": "private_chat",
             "name": name or None,
             "invite": list(invite),
             "initial_state": state if encrypted else None,
-            "power_level_content_override": power,
             "room_version": version,
         }
         body = {key: value for key, value in wanted.items() if value is not None}

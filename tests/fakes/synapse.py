@@ -69,7 +69,7 @@ class Refused(Exception):
 
 
 class Synapse:
-    def __init__(self, folder: Path, *, limits: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -82,14 +82,14 @@ class Synapse:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "signing.key").write_text(SIGNING_KEY)
         # YAML includes JSON.
-        (folder / "homeserver.yaml").write_text(json.dumps(self._configuration(limits)))
+        (folder / "homeserver.yaml").write_text(json.dumps(self._configuration()))
         (folder / "log.yaml").write_text(json.dumps(self._logging()))
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path, *, limits: bool = False) -> Iterator[Synapse]:
-        """A homeserver of one's own. With `limits` Synapse's own limits of messages hold."""
-        server = cls(folder, limits=limits)
+    def running(cls, folder: Path) -> Iterator[Synapse]:
+        """A homeserver of one's own."""
+        server = cls(folder)
         try:
             server.start()
             yield server
@@ -249,9 +249,8 @@ class Synapse:
                 process.kill()
         self._process = None
 
-    def _configuration(self, limits: bool) -> dict[str, object]:
-        limited = {} if limits else {"rc_message": UNLIMITED}
-        return limited | {
+    def _configuration(self) -> dict[str, object]:
+        return {
             "server_name": SERVER_NAME,
             "pid_file": str(self.folder / "pid"),
             "listeners": [
@@ -281,6 +280,7 @@ class Synapse:
             "stats": {"enabled": False},
             "gc_thresholds": [100_000, 50, 50],  # a tenth of its work, for little garbage
             "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
+            "rc_message": UNLIMITED,
             "rc_registration": UNLIMITED,
             "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},
             "rc_joins": {"local": UNLIMITED, "remote": UNLIMITED},

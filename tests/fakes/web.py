@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -48,6 +49,11 @@ class Web:
     @property
     def cookie(self) -> str:
         return f"chatbridge-{self.port}"
+
+    async def notices(self) -> list[str]:
+        """As the list shows them."""
+        page = (await self.browser.get("/?all")).text
+        return re.findall(r'<li class="notice.*?</li>', page, re.DOTALL)
 
     async def new_code(self) -> str:
         """As `chatbridge inbox` gets one."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.fakes.synapse import Login, Refused, Synapse
@@ -52,12 +50,3 @@ def test_only_who_is_limited_is_told_to_wait(synapse: Synapse) -> None:
     assert refusal.value.errcode == "M_LIMIT_EXCEEDED"
     assert refusal.value.body["retry_after_ms"] > 0
     post(synapse, free, rooms[free], 20)
-
-
-def test_a_server_with_limits_refuses_a_burst_of_anybody(tmp_path: Path) -> None:
-    with Synapse.running(tmp_path, limits=True) as server:
-        login = server.log_in(server.register("Ada"))
-        room = make_room(server, login)
-        with pytest.raises(Refused) as refusal:
-            post(server, login, room, 40)
-        assert refusal.value.errcode == "M_LIMIT_EXCEEDED"

@@ -15,11 +15,6 @@ from tests.fakes.web_stream import Stream, stream
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
 
 
-async def listed(web: Web) -> list[str]:
-    page = (await web.browser.get("/?all")).text
-    return re.findall(r'<li class="notice.*?</li>', page, re.DOTALL)
-
-
 # ── showing ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -28,7 +23,7 @@ async def test_the_list_has_them_below_the_questions_newest_first(web: Web) -> N
     await web.desk.notify("Older", level=Level.ERROR)
     web.clock.advance(60)
     await web.desk.notify("All **412** pass.", title="Night run")
-    newest, older = await listed(web)
+    newest, older = await web.notices()
     assert "ℹ️ Info" in newest
     assert "Night run" in newest
     assert "<p>All <strong>412</strong> pass.</p>" in newest
@@ -44,11 +39,11 @@ async def test_yesterdays_are_gone_and_twenty_are_enough(web: Web) -> None:
     for i in range(25):
         web.clock.advance(5)
         await web.desk.notify(f"number {i}")
-    shown = await listed(web)
+    shown = await web.notices()
     assert len(shown) == 20
     assert "number 24" in shown[0]
     web.clock.advance(DAY + 1)
-    assert await listed(web) == []
+    assert await web.notices() == []
     assert (await web.script.get("/api/notices")).json() == []
 
 
@@ -63,7 +58,7 @@ async def test_what_an_agent_writes_in_one_is_only_text(web: Web) -> None:
         title="<b>\u200b",
         project=Project(key="/x", name="<i>x</i>", label="<u>"),
     )
-    (shown,) = await listed(web)
+    (shown,) = await web.notices()
     for tag in ("<img", "<b>⟨", "<i>", "<u>", "<a ", "href"):
         assert tag not in shown
     assert "&lt;img src=x&gt;" in shown

@@ -3,7 +3,6 @@ for whoever is let in."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from chatbridge.channels.web.guard import HEADERS
@@ -15,11 +14,6 @@ PAGE = f"/operations/{OPERATION}/output"
 CALL = f"/api{PAGE}"
 
 
-async def listed(web: Web) -> list[str]:
-    page = (await web.browser.get("/?all")).text
-    return re.findall(r'<li class="notice.*?</li>', page, re.DOTALL)
-
-
 # ── in the list ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -27,7 +21,7 @@ async def test_the_list_says_what_ended_how_and_where_all_of_its_output_is(web: 
     await web.desk.tell_end(WELL)
     web.clock.advance(60)
     await web.desk.tell_end(BADLY)
-    badly, well = await listed(web)
+    badly, well = await web.notices()
     for words in (
         'class="notice is-error"',
         "❌ Failed",
@@ -46,7 +40,7 @@ async def test_the_list_says_what_ended_how_and_where_all_of_its_output_is(web: 
 
 async def test_what_a_command_printed_is_only_text(web: Web) -> None:
     await web.desk.tell_end(HOSTILE)
-    (shown,) = await listed(web)
+    (shown,) = await web.notices()
     for tag in ("<script", "<b>✅", "</p>exit"):
         assert tag not in shown
     assert shown.count("</pre>") == 1
@@ -57,7 +51,7 @@ async def test_what_a_command_printed_is_only_text(web: Web) -> None:
 
 async def test_a_line_without_end_is_cut_from_the_front(web: Web) -> None:
     await web.desk.tell_end(replace(BADLY, tail="x" * 5_000 + "the end"))
-    (shown,) = await listed(web)
+    (shown,) = await web.notices()
     assert "<code>…xxx" in shown
     assert "xthe end</code>" in shown
     assert len(shown) < 4_500

@@ -125,10 +125,6 @@ class Tap:
         assert query.answer is not None
         return query.answer
 
-    def expire(self) -> None:
-        with self._service.changed:
-            self._query.expired = True
-
 
 class Phone:
     """One person who looks at one chat."""
