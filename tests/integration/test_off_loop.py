@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.card_messages import CardMessages, Part
 from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
@@ -17,7 +18,7 @@ from chatbridge.channels.matrix.inbound.replies import Replies
 from chatbridge.channels.matrix.inbound.taps import Taps
 from chatbridge.channels.matrix.inbound.texts import Texts
 from chatbridge.channels.matrix.inbound.unaddressed_messages import UnaddressedMessages
-from chatbridge.channels.matrix.outbound.card_messages import CardMessages, Part, to_text
+from chatbridge.channels.matrix.outbound.card_messages import to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render.card import MATRIX, pages_of

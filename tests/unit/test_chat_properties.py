@@ -16,7 +16,6 @@ from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render.card import (
     draw,
     draw_card,
@@ -50,6 +49,7 @@ from tests.matrix_asks import check, html_text, plain
 from tests.matrix_asks import seens as matrix_seens
 from tests.rows import a_row, listed
 from tests.telegram_asks import NOW, ask, keys, read, read_plainly, select
+from tests.telegram_notices import draw_list, draw_notice, file_of
 from tests.telegram_strategies import approvals, asks, long_texts, questions_asked, seens
 from tests.telegram_strategies import notices as some_notices
 

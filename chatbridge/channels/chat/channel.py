@@ -7,7 +7,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.surface import ChatSurface
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 Hold = Callable[[], AbstractContextManager[object]]
 """Keeps the account of a channel for this process."""
-S = TypeVar("S", bound=ChatSurface)
+S = TypeVar("S", bound=ChatSurface[Any])
 
 
 class ChatChannel(ABC, Generic[S]):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
@@ -90,7 +91,9 @@ class ChatInput:
             f"Ends {at} now." if later.deadline != ask.deadline else f"{at} is the latest allowed."
         )
 
-    async def is_unsent(self, ask: Ask, actions: Sequence[Action], surface: ChatSurface) -> bool:
+    async def is_unsent(
+        self, ask: Ask, actions: Sequence[Action], surface: ChatSurface[Any]
+    ) -> bool:
         """Whether they would allow something that was not shown completely yet."""
         return ask.approval and any(map(allows, actions)) and await surface.lacks(ask)
 
@@ -116,7 +119,7 @@ class ChatInput:
         tap: Tap,
         ask: Ask,
         *,
-        surface: ChatSurface,
+        surface: ChatSurface[Any],
         person: Person,
         typing: CardRequest,
         cursor: ChannelState | None,
@@ -133,9 +136,8 @@ class ChatInput:
             case Show() | Write():
                 if isinstance(action, Write) and action.step != ask.draft.step:
                     return form.STALE
-                surface.requests.add(
-                    ask.id, typing if isinstance(action, Write) else CardRequest(anew=True)
-                )
+                wish = typing if isinstance(action, Write) else CardRequest(anew=True)
+                surface.requests[ask.id] = wish
                 await self._inbox.redraw(ask.id)
                 return ""
             case AskAction():
@@ -151,13 +153,13 @@ class ChatInput:
                 return UNSENT
         step = await self.put(ask, action, person=person, cursor=cursor)
         if isinstance(action, form.Other | form.AskExplain) and isinstance(step, form.Moved):
-            surface.requests.add(ask.id, typing)
+            surface.requests[ask.id] = typing
         return step
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
     async def command(
-        self, name: str, *, surface: ChatSurface, person: Person, cursor: ChannelState | None
+        self, name: str, *, surface: ChatSurface[Any], person: Person, cursor: ChannelState | None
     ) -> str | Document | Message | None:
         """What the bot says to a command, if anything."""
         match name:
@@ -173,12 +175,12 @@ class ChatInput:
         return None
 
     async def _ask_to_cancel(
-        self, ask: Ask, surface: ChatSurface, person: Person, cursor: ChannelState | None
+        self, ask: Ask, surface: ChatSurface[Any], person: Person, cursor: ChannelState | None
     ) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
         if ask.approval:
-            surface.requests.add(ask.id, CardRequest(anew=True))
+            surface.requests[ask.id] = CardRequest(anew=True)
             await self._inbox.redraw(ask.id)
             channels = self._inbox.only_on(ask, self._channel)
             return format_only_on(channels) if channels else NOT_CANCELLED
@@ -187,7 +189,7 @@ class ChatInput:
         )
         if isinstance(step, str):
             return step
-        surface.requests.add(ask.id, CardRequest(anew=True))
+        surface.requests[ask.id] = CardRequest(anew=True)
         if isinstance(step, form.Refused):  # it asks already
             await self._inbox.redraw(ask.id)
         return None

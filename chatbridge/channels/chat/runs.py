@@ -71,8 +71,8 @@ def block_runs(block: doc.Block, now: float) -> Text:
             return _numbered(block, now)
         case doc.Options(choices=choices, limit=limit):
             return cut(joined(map(_option, choices), apart="\n"), limit)
-        case doc.Markdown(source=source, limit=limit, whole=whole, left_out=left_out):
-            all_of_it = joined(blocks(source, whole=whole))
+        case doc.Markdown(source=source, limit=limit, left_out=left_out):
+            all_of_it = joined(blocks(source, whole=block.whole, asking=block.asking))
             shown = cut(all_of_it, limit)
             cut_off = left_out and shown != all_of_it
             return joined((shown, (Run(left_out),))) if cut_off else shown
@@ -84,8 +84,9 @@ def block_runs(block: doc.Block, now: float) -> Text:
             return code(text)
         case doc.Quote(text=text):
             return (Run(text, (QUOTE,)),)
-        case doc.Group(blocks=children, tight=tight):
-            return joined((block_runs(b, now) for b in children), apart="\n" if tight else "\n\n")
+        case doc.Group(blocks=children, tight=tight, inline=inline):
+            apart = " " if inline else "\n" if tight else "\n\n"
+            return joined((block_runs(b, now) for b in children), apart=apart)
         case _:
             assert_never(block)
 

@@ -83,7 +83,7 @@ class TelegramChannel(ChatChannel[Chat]):
 
             def migrated(chat: Chat, number: int) -> None:
                 if chat.id != number:
-                    chat.move(number)
+                    chat.id = number
                     self._beside.spawn(self._follow(chat, inbox))
 
             for chat in self._chats:
@@ -146,7 +146,7 @@ class TelegramChannel(ChatChannel[Chat]):
         """A group that became a supergroup has another id than the settings say."""
         note = await inbox.note(self.name, f"chat:{chat.name}")
         if note is not None and (moved := number(note.value)) is not None:
-            chat.move(moved)
+            chat.id = moved
 
     async def _follow(self, chat: Chat, inbox: AskActions) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
@@ -168,7 +168,7 @@ class TelegramChannel(ChatChannel[Chat]):
         for ask in await inbox.open_asks():
             for chat in self._chats:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
-                    chat.requests.add(ask.id, CardRequest(again=True))
+                    chat.requests[ask.id] = CardRequest(again=True)
             await inbox.redraw(ask.id)
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chatbridge.channels.chat.card_messages import CardMessages
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.replies import Replies, from_content, offer, person_of
 from chatbridge.channels.matrix.inbound.texts import text_of
-from chatbridge.channels.matrix.outbound.card_messages import CardMessages, from_text
+from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices

@@ -8,10 +8,11 @@ person wrote before our message was there, by that order, cannot have been meant
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from chatbridge.channels.chat.card_visibility import CardVisibility
+from chatbridge.channels.chat import card_visibility
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
 
@@ -60,31 +61,49 @@ class Sent:
     """How many were read since."""
 
 
-class Visibility:
+class Visibility(card_visibility.Visibility):
     """A message counts as written when what was there before it had been read: sooner than it was,
     and no clock of a server is needed. Approvals do not count: nothing that is written beside their
     cards is for them."""
 
     def __init__(self, *, own_events: OwnEvents, clock: Clock) -> None:
-        self.shown_cards = CardVisibility("matrix")
+        super().__init__("matrix", clock=clock)
         self._own_events = own_events
-        self._clock = clock
         self._read_at = clock.monotonic()
         self._sent: dict[str, Sent] = {}
         """The newest for each ask."""
         self._posted: dict[str, int] = {}
         """First messages that have not come back, and how many batches were read since."""
 
-    def posted(self, ask: Ask, *, by: str, viewer: str | None) -> None:
-        """Its first message. A server that knows the transaction names one that was there before,
-        which never comes back."""
+    @contextmanager
+    def posting(self, ask: Ask, *, new: bool) -> Iterator[None]:
+        if not new and not ask.approval:
+            self.shown_cards.showing(ask)
+        yield
+
+    def posted(
+        self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None, new: bool = True
+    ) -> float:
+        """Its first message, if it is `new`. A server that knows the transaction names one that was
+        there before, which never comes back."""
+        self._own_events.sent(by)
+        if not new:
+            self.shown(ask, by=by, viewer=viewer)
+            return self._read_at
         self._posted[by] = 0
         if not ask.approval:
             self.shown_cards.shown(ask, at=self._read_at, viewer=viewer, new=True)
+        return self._read_at
 
-    def showing(self, ask: Ask) -> None:
-        if not ask.approval:
-            self.shown_cards.showing(ask)
+    def editing(self, ask: Ask) -> None:
+        """Only its end changes what a card asks for: each step has a card of its own."""
+
+    def edited(
+        self, ask: Ask, *, by: str, at: float | None, viewer: str | None, ended: bool
+    ) -> float:
+        if ended:
+            self.shown(ask, by=by, viewer=viewer)
+        return self._read_at
 
     def shown(self, ask: Ask, *, by: str, viewer: str | None) -> None:
         """Until this message is in the timeline, nobody can have read it."""
@@ -116,7 +135,7 @@ class Visibility:
                 self._own_events.passed(event)
                 self.came_back(event)
 
-    def is_ambiguous(self, *, than: Ask) -> bool:
+    def is_ambiguous(self, written: float | None = None, *, than: Ask) -> bool:
         """Whether who wrote what is read now may have meant another question than this one."""
         if any(ask != than.id for ask in self._sent):
             return True

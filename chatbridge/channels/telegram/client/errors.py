@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.core.errors import ChatbridgeError, RetryLater
 
 CONFLICT_PAUSE = 5.0
 
 
-class Rejected(ChatbridgeError):
+class Rejected(MessageRejected):
     """Telegram does not take this request, however often it is made (400)."""
 
     def __init__(self, said: str) -> None:

@@ -17,11 +17,10 @@ from chatbridge.channels.chat.inbound import ChatInput, Result, is_over, reply_t
 from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
-from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.inbound.outputs import Outputs
 from chatbridge.channels.telegram.inbound.replies import Spawn, person_of
 from chatbridge.channels.telegram.inbound.texts import TAKEN
-from chatbridge.channels.telegram.outbound.card_messages import from_text
+from chatbridge.channels.telegram.outbound.card_messages import from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
@@ -105,7 +104,7 @@ class Taps:
         if isinstance(tap.action, Use):
             return await self._use(ask, tap.action, query, chat, cursor)
         if not isinstance(tap.action, Show):
-            chat.touched(ask.id, message.message_id)
+            chat.touched(ask.id, str(message.message_id))
         person = person_of(query.from_user, chat=chat.id)
         result = await self._input.tap(
             tap,
@@ -135,7 +134,7 @@ class Taps:
         Telegram has not even said that the card is there."""
         if chat.just_shown(ask):
             return True
-        if chat.has_posted(ask, message):
+        if chat.has_posted(ask, handle(chat.id, message)):
             return False
         return await self._inbox.post(ask.id, surface=chat.name) is None
 
@@ -165,10 +164,10 @@ class Taps:
         known goes as soon as somebody touches it."""
         await chat.found(ask.id, message)
         post = await self._inbox.post(ask.id, surface=chat.name)
-        if post is None or chat.has_posted(ask, message):
+        if post is None or chat.has_posted(ask, handle(chat.id, message)):
             return
         place = from_text(post.place)
-        if place is None or place.card == NO_NUMBER:
+        if place is None or not place.root.event:
             return
-        if message not in (place.card, place.reminder):
-            self._spawn(chat.remove(message))
+        if str(message) not in (place.root.event, place.reminder):
+            self._spawn(chat.remove(str(chat.id), str(message)))

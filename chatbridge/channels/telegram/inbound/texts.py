@@ -10,12 +10,12 @@ from telegram import Message
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, decode
+from chatbridge.channels.chat.card_messages import CardMessages
 from chatbridge.channels.chat.card_visibility import any_unseen, shown_on
 from chatbridge.channels.chat.inbound import ChatInput, reply_to
 from chatbridge.channels.telegram.client.api import Api
-from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.channels.telegram.inbound.replies import Replies, person_of, replied_to, thread_of
-from chatbridge.channels.telegram.outbound.card_messages import CardMessages, from_text, handle
+from chatbridge.channels.telegram.outbound.card_messages import from_text, handle
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
@@ -79,7 +79,7 @@ class Texts:
                     data = button.callback_data
                     tap = decode(data) if isinstance(data, str) else None
                     if isinstance(tap, Tap) and not isinstance(tap.action, Show | Use | Neither):
-                        chat.touched(tap.ask_id, replied.message_id)
+                        chat.touched(tap.ask_id, str(replied.message_id))
                         return await self._input.find(tap.ask_id)
         return None
 
@@ -99,18 +99,18 @@ class Texts:
         """Whether the message was written for a step that is over."""
         post = await self._inbox.post(ask.id, surface=chat.name)
         place = from_text(post.place) if post is not None else None
-        steps = _steps(replied)
-        if place is None or (place.card == NO_NUMBER and steps):
+        steps, meant = _steps(replied), str(replied.message_id)
+        if place is None or (not place.root.event and steps):
             return ask.draft.step not in steps  # what it was drawn for
-        if place.prompt is not None and replied.message_id == place.prompt.id:
+        if place.prompt is not None and meant == place.prompt.id:
             return place.prompt.step != ask.draft.step
-        if replied.message_id not in (place.card, place.reminder):
+        if meant not in (place.root.event, place.reminder):
             return ask.draft.step != 0  # a part of the question, or what is no longer there
-        if place.step != ask.draft.step:
+        if place.root.step != ask.draft.step:
             return True
         written = _written(message)
         # Dates are whole seconds: in the one in which a question came nobody can have read it.
-        unread = place.step > 0 and ask.draft.view is View.QUESTION
+        unread = place.root.step > 0 and ask.draft.view is View.QUESTION
         return written < place.since or (unread and written == int(place.since))
 
     async def _put(self, message: Message, ask: Ask, chat: Chat, cursor: ChannelState) -> None:
@@ -165,11 +165,11 @@ class Texts:
         places = [each.place for each in here if each.place is not None]
         if written < self._began or only.place is None or len(places) < len(here):
             return False
-        if thread_of(message) != only.place.thread:
+        if str(thread_of(message) or "") != (only.place.topic or ""):
             return False
         steps = [each.ask.draft.step for each in here]
         if any(
-            place.step != step or place.since >= written
+            place.root.step != step or place.since >= written
             for place, step in zip(places, steps, strict=True)
         ):
             return False
