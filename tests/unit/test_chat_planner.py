@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
@@ -22,8 +23,6 @@ from chatbridge.channels.chat.planner import (
     PlainStep,
     RemoveReaction,
     SendAttachment,
-    SendCard,
-    SendReminder,
     Step,
     Wanted,
     current_card,
@@ -52,10 +51,10 @@ class Chat:
 
     def _do(self, step: Step[str], wanted: Wanted[str]) -> None:
         there = self.posted
-        if isinstance(step, SendCard):
+        if step is PlainStep.SEND_CARD:
             assert wanted.step is not None or there is None
             new = Part(
-                event=f"new-{next(self._numbers)}", step=wanted.step or 0, shows=step.drawing
+                event=f"new-{next(self._numbers)}", step=wanted.step or 0, shows=wanted.card()
             )
             self.posted = some_posted(new) if there is None else there.having(new)
             return
@@ -75,7 +74,7 @@ class Chat:
             case SendAttachment(number=number):
                 assert number == len(there.pages)
                 self.posted = replace(there, pages=(*there.pages, "page"))
-            case SendReminder():
+            case PlainStep.SEND_REMINDER:
                 assert there.reminder is None
                 self.posted = replace(there, reminder="reminder")
             case PlainStep.REMOVE_REMINDER:
@@ -118,7 +117,6 @@ def some_wanted(*, step: int | None, threaded: bool, **others: object) -> Wanted
     return Wanted(
         step=step,
         card=lambda: f"card {step}",
-        reminder=lambda: "remember",
         digest=lambda drawing: drawing,
         root=(lambda: f"root {step}") if threaded else None,
         past=(lambda message: f"past {message.step}") if threaded else None,
@@ -219,7 +217,7 @@ def test_whatever_is_there_a_chat_comes_to_rest_as_wanted(
     chat = Chat(posted)
     chat.bring_up(wanted, at_most=bound(posted) + 1)
     assert len(chat.done) <= bound(posted)
-    assert sum(isinstance(step, SendCard) for step in chat.done) <= 1
+    assert chat.done.count(PlainStep.SEND_CARD) <= 1
     check_rest(chat, wanted)
 
 
@@ -249,24 +247,27 @@ def test_steps_can_be_carried_out_in_one_go_where_one_message_shows_every_step(
 
 
 def kinds(wanted: Wanted[str], posted: CardMessages) -> list[str]:
-    steps = plan(wanted, posted)
+    return names(plan(wanted, posted))
+
+
+def names(steps: Iterable[Step[str]]) -> list[str]:
     return [each.name if isinstance(each, PlainStep) else type(each).__name__ for each in steps]
 
 
 def test_in_a_thread_what_is_to_be_answered_comes_before_everything_else() -> None:
     posted = some_posted(Part(event="a", step=0, shows="card 0", seeds=seeds(*EMOJIS[:2])))
     wanted = some_wanted(step=1, threaded=True, reactions=EMOJIS[2:4])
-    assert kinds(wanted, posted) == ["SendCard", "EditCard", *["RemoveReaction"] * 2]
+    assert kinds(wanted, posted) == ["SEND_CARD", "EditCard", *["RemoveReaction"] * 2]
     chat = Chat(posted)
     chat.bring_up(wanted, at_most=20)
-    done = [type(step).__name__ for step in chat.done]
-    assert done == ["SendCard", *["AddReaction"] * 2, "EditCard", *["RemoveReaction"] * 2]
+    done = names(chat.done)
+    assert done == ["SEND_CARD", *["AddReaction"] * 2, "EditCard", *["RemoveReaction"] * 2]
 
 
 def test_in_a_thread_attachments_come_before_the_card_that_they_are_for() -> None:
     posted = some_posted(Part(event="a", step=0, shows="card 0"))
     wanted = some_wanted(step=1, threaded=True, attachments=2)
-    assert kinds(wanted, posted)[:3] == ["SendAttachment", "SendAttachment", "SendCard"]
+    assert kinds(wanted, posted)[:3] == ["SendAttachment", "SendAttachment", "SEND_CARD"]
 
 
 def test_where_cards_are_edited_attachments_come_last_and_messages_after_what_goes() -> None:
@@ -274,7 +275,7 @@ def test_where_cards_are_edited_attachments_come_last_and_messages_after_what_go
     posted = some_posted(card, prompt=0, replaced=True)
     wanted = some_wanted(step=1, threaded=False, attachments=1, prompt=True, remind=True)
     expected = ["EditCard", "REMOVE_REPLACED", "REMOVE_PROMPT"]
-    expected += ["SEND_PROMPT", "SendReminder", "SendAttachment"]
+    expected += ["SEND_PROMPT", "SEND_REMINDER", "SendAttachment"]
     assert kinds(wanted, posted) == expected
     assert [sends_message(step) for step in plan(wanted, posted)] == [False] * 3 + [True] * 3
 

@@ -137,7 +137,7 @@ class Visibility:
         return self._clock.time() if self._ahead is None else now + self._ahead
 
     @contextmanager
-    def posting(self, ask: Ask, *, new: bool) -> Iterator[None]:
+    def posting(self, ask: Ask) -> Iterator[None]:
         """While its card is on its way. Nobody may hear whether it arrived, and another is sent."""
         until = self._doubtful.get(ask.id, 0.0)
         if waits_for_text(ask):
@@ -153,25 +153,22 @@ class Visibility:
             self._forget_what_is_over()
 
     def posted(
-        self, ask: Ask, *, by: str, at: float | None, viewer: str | None, new: bool
+        self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None, new: bool = True
     ) -> float:
-        """Return since when its card shows it; `new` if there was none before."""
-        return self._shown(ask, at, viewer, new=new and ask.id not in self._doubtful)
-
-    def editing(self, ask: Ask) -> None:
-        self.shown_cards.showing(ask)
-
-    def edited(
-        self, ask: Ask, *, by: str, at: float | None, viewer: str | None, ended: bool
-    ) -> float:
-        """Return since when its card shows it."""
-        return self._shown(ask, at, viewer)
-
-    def _shown(self, ask: Ask, at: float | None, viewer: str | None, *, new: bool = False) -> float:
+        """Its card is out; `new` if there was none before. Return since when."""
         since = self.date(at)
+        new = new and ask.id not in self._doubtful
         # Its seconds are whole: what was written in this one may be older.
         self.shown_cards.shown(ask, at=int(since) + 1, viewer=viewer, new=new)
         return since
+
+    def showing(self, ask: Ask) -> None:
+        """A card that is there is about to show it as it is."""
+        self.shown_cards.showing(ask)
+
+    def shown(self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None) -> float:
+        """Its card shows it as it is, by this message or edit. Return since when."""
+        return self.posted(ask, by=by, viewer=viewer, at=at, new=False)
 
     def is_ambiguous(self, written: float, *, than: Ask) -> bool:
         """Whether who wrote then may have meant another question than the one that waits."""

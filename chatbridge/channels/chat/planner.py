@@ -27,7 +27,6 @@ class Wanted(Generic[D]):
     step: int | None
     """The step to be answered; None once the ask has ended."""
     card: Callable[[], D]
-    reminder: Callable[[], D]
     digest: Callable[[D], object]
     root: Callable[[], D] | None = None
     """The root while another message is answered. None: one message shows every step."""
@@ -42,11 +41,6 @@ class Wanted(Generic[D]):
 
 
 # ── steps ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendCard(Generic[D]):
-    drawing: D
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,34 +66,23 @@ class RemoveReaction:
     emoji: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendReminder(Generic[D]):
-    drawing: D
-
-
 class PlainStep(Enum):
-    """Steps that carry nothing."""
+    """Steps that carry nothing: what is sent is as wanted."""
 
+    SEND_CARD = auto()
+    SEND_REMINDER = auto()
     SEND_PROMPT = auto()
     REMOVE_PROMPT = auto()
     REMOVE_REMINDER = auto()
     REMOVE_REPLACED = auto()
 
 
-Step = (
-    SendCard[D]
-    | EditCard[D]
-    | SendAttachment
-    | AddReaction
-    | RemoveReaction
-    | SendReminder[D]
-    | PlainStep
-)
+Step = EditCard[D] | SendAttachment | AddReaction | RemoveReaction | PlainStep
 
 
-def sends_message(step: Step[D] | None) -> bool:
-    new = isinstance(step, SendCard | SendAttachment | SendReminder)
-    return new or step is PlainStep.SEND_PROMPT
+def sends_message(step: Step[D]) -> bool:
+    new = (PlainStep.SEND_CARD, PlainStep.SEND_REMINDER, PlainStep.SEND_PROMPT)
+    return step in new or isinstance(step, SendAttachment)
 
 
 def current_card(posted: CardMessages, *, step: int | None, threaded: bool) -> Part | None:
@@ -111,7 +94,7 @@ def current_card(posted: CardMessages, *, step: int | None, threaded: bool) -> P
 def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     """The steps in the order of what a person waits for most."""
     if posted is None:
-        yield SendCard(drawing=wanted.card())
+        yield PlainStep.SEND_CARD
         return
     threaded = wanted.root is not None
     current = current_card(posted, step=wanted.step, threaded=threaded)
@@ -120,13 +103,13 @@ def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     if threaded:  # above the buttons
         yield from (SendAttachment(number=number) for number in missing)
     if current is None and wanted.step is not None:
-        yield SendCard(drawing=wanted.card())
+        yield PlainStep.SEND_CARD
     yield from _edits(wanted, posted, current)
     yield from _cleanup(wanted, posted, current)
     if wanted.prompt and prompted != wanted.step:
         yield PlainStep.SEND_PROMPT
     if wanted.remind and wanted.untouched and posted.reminder is None:
-        yield SendReminder(drawing=wanted.reminder())
+        yield PlainStep.SEND_REMINDER
     if not threaded:  # last: one may be refused for ever
         yield from (SendAttachment(number=number) for number in missing)
 

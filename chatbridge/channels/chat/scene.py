@@ -11,7 +11,7 @@ from chatbridge.channels.chat import approvals, keyboard, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card_messages import CardMessages, Part
-from chatbridge.channels.chat.document import Document, File, Rows
+from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.planner import Wanted, is_reminder_due, is_untouched
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.cards.card import Card
@@ -31,25 +31,27 @@ class Scene(Generic[T]):
     """Attachments that have to be there before the card is."""
     attachments: Sequence[Drawing[T] | File]
 
-    def wanted(
-        self, place: CardMessages | None, *, digest: Callable[[Drawing[T]], object]
-    ) -> Wanted[Drawing[T]]:
+    def reminder(self) -> Drawing[T]:
+        text = self.can.write(cards.reminder(self.card, self.can), now=self.seen.now)
+        rows = keyboard.extend_row(self.card) if self.can.buttons else ()
+        return Drawing(text=text, rows=rows)
+
+    def wanted(self, digest: Callable[[Drawing[T]], object]) -> Wanted[Drawing[T]]:
         ask, card, seen, can = self.ask, self.card, self.seen, self.can
 
-        def written(document: Document, *, now: float = seen.now, rows: Rows = ()) -> Drawing[T]:
-            return Drawing(text=can.write(document, now=now), rows=rows)
+        def root() -> Drawing[T]:
+            return Drawing(text=can.write(cards.thread_root(card, seen, can), now=seen.now))
 
         def past(part: Part) -> Drawing[T]:
-            return written(cards.finished_step(ask, view=part.view, at=part.at), now=0.0)
+            step = cards.finished_step(ask, view=part.view, at=part.at)
+            return Drawing(text=can.write(step, now=0.0))
 
-        rows = keyboard.extend_row(card) if can.buttons else ()
         emojis = seen.reactions and not can.buttons
         return Wanted(
             step=card.step if card.view is not None else None,
             card=lambda: self.drawing,
-            root=(lambda: written(cards.thread_root(card, seen, can))) if can.threads else None,
+            root=root if can.threads else None,
             past=past if can.threads else None,
-            reminder=lambda: written(cards.reminder(card, can), rows=rows),
             digest=digest,
             reactions=tuple(each.emoji for each in keyboard.reactions(card)) if emojis else (),
             attachments=len(self.attachments),

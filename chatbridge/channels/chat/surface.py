@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -21,8 +21,6 @@ from chatbridge.channels.chat.planner import (
     PlainStep,
     RemoveReaction,
     SendAttachment,
-    SendCard,
-    SendReminder,
     Step,
     is_reminder_due,
     plan,
@@ -72,6 +70,9 @@ class ChatSurface(ChatWriter[T]):
     hears_removals = False
     """The service says when somebody removes a message of the bot's."""
     visibility: Visibility
+    to_text: Callable[[CardMessages], str]
+    """What is stored of a card's messages, and how it is read."""
+    from_text: Callable[[str], CardMessages | None]
 
     def __init__(self, name: str, can: Capabilities[T], *, service: str, clock: Clock) -> None:
         super().__init__(name, can, service=service, clock=clock)
@@ -93,12 +94,6 @@ class ChatSurface(ChatWriter[T]):
     @abstractmethod
     def viewer(self) -> str | None:
         """Whose chat it is, if it is one person's alone."""
-
-    @abstractmethod
-    def to_text(self, place: CardMessages) -> str: ...
-
-    @abstractmethod
-    def from_text(self, text: str) -> CardMessages | None: ...
 
     async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
         """Return the reaction; None if the bot may not react here."""
@@ -138,8 +133,9 @@ class ChatSurface(ChatWriter[T]):
 
     # ── what is known of a card ───────────────────────────────────────────────────────────────────
 
-    def has_posted(self, ask: Ask, handle: str) -> bool:
+    def has_posted(self, ask: Ask, message: str) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""
+        handle = self.handle(self.current_room(), message)
         return ask.id in self._drawn and self._drawn[ask.id][0] == handle
 
     def just_shown(self, ask: Ask) -> bool:
@@ -182,6 +178,14 @@ class ChatSurface(ChatWriter[T]):
     def _lost_key(self, ask: Ask) -> str:
         return f"lost:{self.name}:{ask.id}"
 
+    async def redraw_elsewhere(self) -> None:
+        """Cards in what this chat was before, and those of which cannot be read where they are."""
+        for ask in await self._inbox.open_asks():
+            if post := await self._inbox.post(ask.id, surface=self.name):
+                place = self.from_text(post.place)
+                if place is None or place.room != self.current_room():
+                    await self._inbox.redraw(ask.id)
+
     # ── showing it ────────────────────────────────────────────────────────────────────────────────
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
@@ -210,7 +214,7 @@ class ChatSurface(ChatWriter[T]):
         steps, sent = await self._steps(scene, place), list[str]()
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
-            if place is None or isinstance(step, SendCard):
+            if place is None or step is PlainStep.SEND_CARD:
                 posted, sent = await self._post(scene, place, room, wish, removed, new=not old)
                 place = replace(posted, parts=(*posted.parts, *replaced), old=old)
                 wish = self._granted(ask, wish, left=CardRequest(typing=wish.typing))
@@ -307,7 +311,7 @@ class ChatSurface(ChatWriter[T]):
         if place and root and not root.event and (not scene.ask.open or same):
             # It shows as much as can be shown without an edit.
             place = place.having(replace(root, shows=self.digest(scene.drawing)))
-        steps = plan(scene.wanted(place, digest=self.digest), place)
+        steps = plan(scene.wanted(self.digest), place)
         most = 1 if self._can.threads else None
         return await off_loop(lambda: [*islice(steps, most)], weight=weight_of(scene.ask))
 
@@ -325,6 +329,7 @@ class ChatSurface(ChatWriter[T]):
     ) -> tuple[CardMessages, list[str]]:
         """Return what is there then, and all that was sent."""
         ask, card = scene.ask, scene.card
+        outgoing = partial(Outgoing, room=room, project=ask.project)
         topic, out = None, list[str]()
         if place is None:
             self._touched.pop(ask.id, None)  # it was another card
@@ -332,29 +337,25 @@ class ChatSurface(ChatWriter[T]):
             out = self._before.setdefault((room, ask.id), [])
             for what in [*scene.before, *scene.first][len(out) :]:
                 key = ("before", self.name, ask.id, str(len(out)))
-                sent = await self.send(
-                    Outgoing(room=room, what=what, key=key, project=ask.project, topic=topic)
-                )
+                sent = await self.send(outgoing(what=what, key=key, topic=topic))
                 topic = sent.topic
                 out.append(sent.id)
-        with self.visibility.posting(ask, new=place is None):
+        else:
+            self.visibility.showing(ask)
+            outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
+        with self.visibility.posting(ask):
             sent = await self.send(
-                Outgoing(
-                    room=room,
+                outgoing(
                     what=scene.drawing,
                     key=("card", self.name, ask.id, str(card.step), *removed),
-                    project=ask.project,
                     topic=topic,
-                    root=place.root.event if place else None,
-                    after=place.newest.event if place else None,
                     # Who asked for it, or has just answered the step before, is looking.
                     silent=wish.anew or place is not None,
                     card=(ask.id, card.step),
                 )
             )
-        since = self.visibility.posted(
-            ask, by=sent.id, at=sent.at, viewer=self.viewer, new=new and place is None
-        )
+        note = self.visibility.shown if place else partial(self.visibility.posted, new=new)
+        since = note(ask, by=sent.id, at=sent.at, viewer=self.viewer)
         self._note(ask, self.handle(room, sent.id), scene.drawing)
         part = Part(
             event=sent.id,
@@ -382,23 +383,23 @@ class ChatSurface(ChatWriter[T]):
         self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages
     ) -> CardMessages:
         ask, step, part = scene.ask, scene.card.step, place[message]
-        key = ("edit", message, str(ask.revision), str(self.digest(drawing)))
-        self.visibility.editing(ask)
+        key = ("edit", message, str(ask.revision))
+        if not self._can.threads:
+            self.visibility.showing(ask)
         if message:
             silent = message != place.root.event
             sent = await self.edit(place.room, message, drawing, key=key, silent=silent)
         else:  # other buttons have to come in another message
-            sent = await self.send(
-                Outgoing(
-                    room=place.room, what=drawing, key=key, project=ask.project, topic=place.topic
-                )
-            )
+            new = Outgoing(room=place.room, what=drawing, key=key, project=ask.project)
+            sent = await self.send(replace(new, topic=place.topic))
             part, place = replace(part, event=sent.id), replace(place, topic=sent.topic)
         self._note(ask, self.handle(place.room, part.event), drawing)
+        # In a thread every step has a card of its own, and only its end changes what one asks for.
         ended = scene.card.view is None and message == place.newest.event
-        since = self.visibility.edited(ask, by=sent.id, at=sent.at, viewer=self.viewer, ended=ended)
-        if not self._can.threads and part.step != step:
-            part, place = replace(part, step=step), replace(place, since=since, again=False)
+        if ended or not self._can.threads:
+            since = self.visibility.shown(ask, by=sent.id, at=sent.at, viewer=self.viewer)
+            if part.step != step and not self._can.threads:
+                part, place = replace(part, step=step), replace(place, since=since, again=False)
         part = replace(part, shows=self.digest(drawing))
         parts = tuple(part if each.event == message else each for each in place.parts)
         return replace(place, parts=parts)
@@ -434,8 +435,9 @@ class ChatSurface(ChatWriter[T]):
                 key = ("page", root, str(number))
                 sent = await self.send(new(what=scene.attachments[number], key=key))
                 place = replace(place, pages=(*place.pages, sent.id))
-            case SendReminder(drawing=drawing):
-                sent = await self.send(new(what=drawing, key=("remind", root), silent=False))
+            case PlainStep.SEND_REMINDER:
+                what = await off_loop(scene.reminder, weight=weight_of(ask))
+                sent = await self.send(new(what=what, key=("remind", root), silent=False))
                 place = replace(place, reminder=sent.id)
             case PlainStep.SEND_PROMPT:
                 mention = None if self.private else typing
@@ -466,6 +468,6 @@ class ChatSurface(ChatWriter[T]):
                 for message in place.old:
                     await self.remove(room, message)
                 return replace(place, old=()), []
-            case SendCard():
+            case PlainStep.SEND_CARD:
                 raise AssertionError("it is posted")
         return replace(place, topic=sent.topic), [sent.id]

@@ -32,6 +32,8 @@ MAX_SURE = 1_000
 
 class Chat(ChatSurface[Words]):
     hears_removals = True
+    to_text = staticmethod(card_messages.to_text)
+    from_text = staticmethod(card_messages.from_text)
 
     def __init__(
         self,
@@ -80,12 +82,6 @@ class Chat(ChatSurface[Words]):
             )
         return self.room
 
-    def to_text(self, place: CardMessages) -> str:
-        return card_messages.to_text(place)
-
-    def from_text(self, text: str) -> CardMessages | None:
-        return card_messages.from_text(text)
-
     def digest(self, drawing: Drawing[Words]) -> str:
         return digest(drawing.text)
 
@@ -126,7 +122,8 @@ class Chat(ChatSurface[Words]):
         self, room: str, message: str, drawing: Drawing[Words], *, key: Key, silent: bool
     ) -> Sent:
         made = content.edit(drawing.text, message, notice=silent)
-        return Sent(id=await self._api.send(room, made, tx=transaction(*key)))
+        tx = transaction(*key, digest(drawing.text))
+        return Sent(id=await self._api.send(room, made, tx=tx))
 
     async def remove(self, room: str, message: str) -> None:
         try:

@@ -8,9 +8,7 @@ person wrote before our message was there, by that order, cannot have been meant
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from chatbridge.channels.chat import card_visibility
 from chatbridge.core.model import Ask
@@ -50,17 +48,6 @@ class OwnEvents:
         return event in self._ahead
 
 
-@dataclass(slots=True, kw_only=True)
-class Sent:
-    """A message that shows an ask as it is, and has not come back."""
-
-    event: str
-    ask: Ask
-    viewer: str | None
-    batches: int = 0
-    """How many were read since."""
-
-
 class Visibility(card_visibility.Visibility):
     """A message counts as written when what was there before it had been read: sooner than it was,
     and no clock of a server is needed. Approvals do not count: nothing that is written beside their
@@ -70,68 +57,51 @@ class Visibility(card_visibility.Visibility):
         super().__init__("matrix", clock=clock)
         self._own_events = own_events
         self._read_at = clock.monotonic()
-        self._sent: dict[str, Sent] = {}
-        """The newest for each ask."""
-        self._posted: dict[str, int] = {}
-        """First messages that have not come back, and how many batches were read since."""
-
-    @contextmanager
-    def posting(self, ask: Ask, *, new: bool) -> Iterator[None]:
-        if not new and not ask.approval:
-            self.shown_cards.showing(ask)
-        yield
+        self._sent: dict[str, tuple[str, Ask, str | None]] = {}
+        """For each ask the newest message that shows it as it is and has not come back, and to
+        whom."""
+        self._batches: dict[str, int] = {}
+        """How many were read since each message was sent that has not come back."""
 
     def posted(
         self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None, new: bool = True
     ) -> float:
-        """Its first message, if it is `new`. A server that knows the transaction names one that was
-        there before, which never comes back."""
+        """Its first message. A server that knows the transaction names one that was there before,
+        which never comes back."""
         self._own_events.sent(by)
-        if not new:
-            self.shown(ask, by=by, viewer=viewer)
-            return self._read_at
-        self._posted[by] = 0
+        self._batches[by] = 0
         if not ask.approval:
             self.shown_cards.shown(ask, at=self._read_at, viewer=viewer, new=True)
         return self._read_at
 
-    def editing(self, ask: Ask) -> None:
-        """Only its end changes what a card asks for: each step has a card of its own."""
+    def showing(self, ask: Ask) -> None:
+        if not ask.approval:
+            super().showing(ask)
 
-    def edited(
-        self, ask: Ask, *, by: str, at: float | None, viewer: str | None, ended: bool
-    ) -> float:
-        if ended:
-            self.shown(ask, by=by, viewer=viewer)
+    def shown(self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None) -> float:
+        """Until this message is in the timeline, nobody can have read it."""
+        self._own_events.sent(by)
+        if not ask.approval:
+            self._batches[by] = 0
+            self._sent[ask.id] = (by, ask, viewer)
+            if not self._own_events.is_ahead(by):
+                self.came_back(by)
         return self._read_at
 
-    def shown(self, ask: Ask, *, by: str, viewer: str | None) -> None:
-        """Until this message is in the timeline, nobody can have read it."""
-        if ask.approval:
-            return
-        self._own_events.sent(by)
-        self._sent[ask.id] = Sent(event=by, ask=ask, viewer=viewer)
-        if not self._own_events.is_ahead(by):
-            self.came_back(by)
-
     def came_back(self, event: str) -> None:
-        self._posted.pop(event, None)
-        for sent in [sent for sent in self._sent.values() if sent.event == event]:
-            del self._sent[sent.ask.id]
-            now = self._clock.monotonic()
-            self.shown_cards.shown(sent.ask, at=self._read_at, known_at=now, viewer=sent.viewer)
+        self._batches.pop(event, None)
+        for by, ask, viewer in list(self._sent.values()):
+            if by == event:
+                del self._sent[ask.id]
+                now = self._clock.monotonic()
+                self.shown_cards.shown(ask, at=self._read_at, known_at=now, viewer=viewer)
 
     def read_on(self) -> None:
         """A batch has been dealt with."""
         self._read_at = self._clock.monotonic()
-        for sent in list(self._sent.values()):
-            sent.batches += 1
-            if sent.batches >= BATCHES:
-                self._own_events.passed(sent.event)
-                self.came_back(sent.event)
-        for event, batches in list(self._posted.items()):
-            self._posted[event] = batches + 1
-            if batches + 1 >= BATCHES:
+        for event in list(self._batches):
+            self._batches[event] += 1
+            if self._batches[event] >= BATCHES:
                 self._own_events.passed(event)
                 self.came_back(event)
 

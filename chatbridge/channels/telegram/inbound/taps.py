@@ -20,7 +20,7 @@ from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.inbound.outputs import Outputs
 from chatbridge.channels.telegram.inbound.replies import Spawn, person_of
 from chatbridge.channels.telegram.inbound.texts import TAKEN
-from chatbridge.channels.telegram.outbound.card_messages import from_text, handle
+from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
@@ -134,7 +134,7 @@ class Taps:
         Telegram has not even said that the card is there."""
         if chat.just_shown(ask):
             return True
-        if chat.has_posted(ask, handle(chat.id, message)):
+        if chat.has_posted(ask, str(message)):
             return False
         return await self._inbox.post(ask.id, surface=chat.name) is None
 
@@ -164,7 +164,7 @@ class Taps:
         known goes as soon as somebody touches it."""
         await chat.found(ask.id, message)
         post = await self._inbox.post(ask.id, surface=chat.name)
-        if post is None or chat.has_posted(ask, handle(chat.id, message)):
+        if post is None or chat.has_posted(ask, str(message)):
             return
         place = from_text(post.place)
         if place is None or not place.root.event:

@@ -50,6 +50,8 @@ R = TypeVar("R")
 
 class Chat(ChatSurface[str]):
     prompts = True
+    to_text = staticmethod(card_messages.to_text)
+    from_text = staticmethod(card_messages.from_text)
 
     def __init__(
         self, api: Api, chat: int, *, clock: Clock, topics: bool, pace: RateLimit | None = None
@@ -81,12 +83,6 @@ class Chat(ChatSurface[str]):
     def current_room(self) -> str:
         return str(self.id)
 
-    def to_text(self, place: CardMessages) -> str:
-        return card_messages.to_text(place)
-
-    def from_text(self, text: str) -> CardMessages | None:
-        return card_messages.from_text(text)
-
     def handle(self, room: str, message: str) -> str:
         return f"{room}:{message}"
 
@@ -97,8 +93,8 @@ class Chat(ChatSurface[str]):
         """Somebody has touched a card of this ask. If the ask has ended, and nobody lived, or got
         an answer, to note where its card is, this one is noted, so that it says how: an ended ask
         is not posted again, and its buttons would stay for ever."""
-        ask, handle = await self._inbox.ask(ask_id), card_messages.handle(self.id, message)
-        if ask.open or self.has_posted(ask, handle):
+        ask = await self._inbox.ask(ask_id)
+        if ask.open or self.has_posted(ask, str(message)):
             return
         over = await self._inbox.post(ask_id, surface=self.name)
         noted = self.from_text(over.place) if over is not None else None
@@ -111,7 +107,7 @@ class Chat(ChatSurface[str]):
             reminder=NO_REMINDER,
         )
         post = Post(ask_id=ask_id, surface=self.name, place=self.to_text(place), revision=0)
-        await self._inbox.adopt(post, over=over, handles=(handle,))
+        await self._inbox.adopt(post, over=over, handles=(card_messages.handle(self.id, message),))
         await self._inbox.show_again(ask_id)
 
     # ── a group that becomes a supergroup ─────────────────────────────────────────────────────────
