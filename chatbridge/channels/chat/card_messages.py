@@ -98,6 +98,8 @@ class CardMessages:
 
     def without(self, removed: list[str]) -> tuple[CardMessages | None, tuple[Part, ...]]:
         """What is left of it; if the root is gone, only parts that others take the place of."""
+        if not removed:
+            return self, ()
         parts = tuple(part for part in self.parts if part.event not in removed)
         if self.root.event in removed:
             return None, tuple(replace(part, step=OVER) for part in parts)

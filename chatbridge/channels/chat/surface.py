@@ -262,7 +262,7 @@ class ChatSurface(ChatWriter[T]):
             root = replace(root, event=self._touched.get(ask.id, ""))
         if root.shows is None and known and known[0] == self.handle(place.room, root.event):
             root = replace(root, shows=self.digest(known[1]))
-        return replace(place, parts=(root, *place.parts[1:]))
+        return place if root is place.root else replace(place, parts=(root, *place.parts[1:]))
 
     async def card_of(self, ask: Ask) -> Card:
         build = partial(
@@ -312,8 +312,10 @@ class ChatSurface(ChatWriter[T]):
             # It shows as much as can be shown without an edit.
             place = place.having(replace(root, shows=self.digest(scene.drawing)))
         steps = plan(scene.wanted(self.digest), place)
-        most = 1 if self._can.threads else None
-        return await off_loop(lambda: [*islice(steps, most)], weight=weight_of(scene.ask))
+        if not self._can.threads:
+            return [*steps]
+        # What is drawn for other messages of the thread is drawn only now.
+        return await off_loop(lambda: [*islice(steps, 1)], weight=weight_of(scene.ask))
 
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────
 
