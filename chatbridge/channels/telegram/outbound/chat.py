@@ -64,7 +64,8 @@ class Chat(ChatSurface[str]):
         self.pace = pace or (PRIVATE if self.private else GROUP)
         self.visibility = Visibility("telegram", clock=clock)
         self._api = api
-        self._topics = topics
+        self._with_topics = topics
+        self._topics = False
         self._without_topics: str | None = None
         """The room that refuses them."""
 
@@ -74,7 +75,7 @@ class Chat(ChatSurface[str]):
         """Call it before anything is shown. `migrated` is told of this chat's new id."""
         self.attach(inbox)
         self._migrated = migrated
-        self._topics &= private_topics or not self.private
+        self._topics |= self._with_topics and (private_topics or not self.private)
 
     @property
     def viewer(self) -> str | None:
