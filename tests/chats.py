@@ -13,7 +13,7 @@ from chatbridge.channels.chat.document import Document
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render import card as telegram
-from chatbridge.channels.telegram.render.html import readable, write
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms.emoji_shortcuts import reactions
@@ -71,7 +71,7 @@ class Telegram(Chat):
         return write(document, now=now)
 
     def text(self, written: str) -> str:
-        return read_plainly(readable(written))
+        return read_plainly(written)
 
     def markup(self, written: str) -> str:
         return plain(written)

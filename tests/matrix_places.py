@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from chatbridge.channels.matrix.outbound.card_messages import BotReaction, CardMessages, Part
+from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.model import View
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.card_messages import Part
 from chatbridge.channels.chat.inbound import ONCE_MORE
-from chatbridge.channels.matrix.outbound.card_messages import Part
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import (

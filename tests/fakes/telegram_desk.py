@@ -61,7 +61,7 @@ class Telegram:
                 if post is not None and post.revision >= ask.revision:
                     place = from_text(post.place)
                     assert place is not None
-                    return next(card for card in phone.messages if card.id == place.card)
+                    return next(card for card in phone.messages if str(card.id) == place.root.event)
                 await asyncio.sleep(0.002)
 
     async def current(self, ask: Ask, *, surface: int = 0, phone: Phone | None = None) -> Card:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.chat.card_visibility import UNNOTICED
-from chatbridge.channels.telegram.outbound.visibility import DOUBTED
+from chatbridge.channels.chat.card_visibility import DOUBTED, UNNOTICED
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person, Question
 from chatbridge.core.policy import HOUR

@@ -17,6 +17,7 @@ from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_ro
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render import card as telegram
 from chatbridge.channels.telegram.render.card import Overflow, draw_prompt, overflow
+from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Role
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
@@ -280,7 +281,7 @@ def test_denying_with_a_reason_asks_for_it() -> None:
     assert "Reply with the reason." in TELEGRAM.read(WHY, TELEGRAM.group)
     assert TELEGRAM.offers(WHY) == [["Write it…"], ["‹ Back"]]
     assert TELEGRAM.offers(WHY, replace(TELEGRAM.private, prompted=True)) == [["‹ Back"]]
-    prompt = draw_prompt(TELEGRAM.card(WHY), mention=None)
+    prompt = to_html(draw_prompt(TELEGRAM.card(WHY), mention=None))
     assert read_plainly(prompt) == "Your reason for shop-api:"
     assert placeholder(TELEGRAM.card(WHY)) == "Your reason"
     asked = "Why should it be denied? Reply with the reason."

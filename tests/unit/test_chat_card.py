@@ -10,6 +10,7 @@ from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.matrix.render.card import draw_past, draw_root
 from chatbridge.channels.telegram.render.card import draw_prompt, draw_reminder
+from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status, View
@@ -360,14 +361,17 @@ def test_the_reminder_quotes_the_question_and_offers_more_time(chat: Chat) -> No
 
 def test_the_prompt_names_project_and_in_a_group_the_person() -> None:
     shown = TELEGRAM.card(ask(text("What?", placeholder="x" * 70)))
-    assert read_plainly(draw_prompt(shown, mention=None)) == "Your answer for shop-api:"
-    assert draw_prompt(shown, mention=(7, "A<da")).startswith(
+    assert read_plainly(to_html(draw_prompt(shown, mention=None))) == "Your answer for shop-api:"
+    assert to_html(draw_prompt(shown, mention=(7, "A<da"))).startswith(
         '<a href="tg://user?id=7">\u2068A&lt;da\u2069</a>, your answer for <b>'
     )
     assert placeholder(shown) == "x" * 63 + "…"
     assert placeholder(TELEGRAM.card(ask(text("What?")))) == "Your answer"
     explain = TELEGRAM.card(EXPLAIN)
-    assert read_plainly(draw_prompt(explain, mention=None)) == "What to explain, for shop-api:"
+    assert (
+        read_plainly(to_html(draw_prompt(explain, mention=None)))
+        == "What to explain, for shop-api:"
+    )
     assert placeholder(explain) == "What should be explained?"
 
 

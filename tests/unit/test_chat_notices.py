@@ -15,7 +15,6 @@ from chatbridge.channels.chat.inbound import REPLY_TO_ONE, format_ended
 from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render import notices as telegram
 from chatbridge.channels.telegram.render.card import Drawing, draw
 from chatbridge.core.cards.phrases import clock_time
@@ -39,6 +38,7 @@ from tests.telegram_asks import (
     read_plainly,
     text,
 )
+from tests.telegram_notices import draw_list, draw_notice, file_of
 
 OTHER_ID = ID.replace("0b", "1b")
 FIRST = ask(text("What should the commit message say?"), project="docs-site")

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.channels.chat.card_messages import (
+    OVER,
+    BotReaction,
+    CardMessages,
+    Part,
+    Prompt,
+)
 from chatbridge.channels.chat.planner import (
     NO_REMINDER,
     AddReaction,
-    CardMessage,
     EditCard,
     PlainStep,
-    Posted,
     RemoveReaction,
     SendAttachment,
-    SendCard,
-    SendReminder,
     Step,
     Wanted,
     current_card,
@@ -32,7 +36,7 @@ EMOJIS = ("1️⃣", "2️⃣", "✅", "❌", "↩️")
 class Chat:
     """What a service would have after each step."""
 
-    def __init__(self, posted: Posted | None = None) -> None:
+    def __init__(self, posted: CardMessages | None = None) -> None:
         self.posted = posted
         self.done: list[Step[str]] = []
         self._numbers = count()
@@ -47,32 +51,30 @@ class Chat:
 
     def _do(self, step: Step[str], wanted: Wanted[str]) -> None:
         there = self.posted
-        if isinstance(step, SendCard):
+        if step is PlainStep.SEND_CARD:
             assert wanted.step is not None or there is None
-            new = CardMessage(
-                id=f"new-{next(self._numbers)}", step=wanted.step or 0, shows=step.drawing
+            new = Part(
+                event=f"new-{next(self._numbers)}", step=wanted.step or 0, shows=wanted.card()
             )
-            self.posted = (
-                Posted(cards=(new,)) if there is None else replace(there, cards=(*there.cards, new))
-            )
+            self.posted = some_posted(new) if there is None else there.having(new)
             return
         assert there is not None
         match step:
             case EditCard(message=message, drawing=drawing):
-                self._change(message, shows=drawing)
+                self.posted = there.having(replace(there[message], shows=drawing))
             case AddReaction(message=message, emoji=emoji):
-                card = self._card(message)
-                assert emoji not in card.reactions
-                self._change(message, reactions=(*card.reactions, emoji))
+                card = there[message]
+                assert emoji not in card.emojis
+                self.posted = there.having(replace(card, seeds=(*card.seeds, *seeds(emoji))))
             case RemoveReaction(message=message, emoji=emoji):
-                card = self._card(message)
-                assert emoji in card.reactions
-                left = tuple(each for each in card.reactions if each != emoji)
-                self._change(message, reactions=left)
+                card = there[message]
+                assert emoji in card.emojis
+                left = (each for each in card.emojis if each != emoji)
+                self.posted = there.having(replace(card, seeds=seeds(*left)))
             case SendAttachment(number=number):
-                assert number == there.attachments
-                self.posted = replace(there, attachments=number + 1)
-            case SendReminder():
+                assert number == len(there.pages)
+                self.posted = replace(there, pages=(*there.pages, "page"))
+            case PlainStep.SEND_REMINDER:
                 assert there.reminder is None
                 self.posted = replace(there, reminder="reminder")
             case PlainStep.REMOVE_REMINDER:
@@ -80,30 +82,41 @@ class Chat:
                 self.posted = replace(there, reminder=NO_REMINDER)
             case PlainStep.SEND_PROMPT:
                 assert there.prompt is None
-                self.posted = replace(there, prompt=wanted.step)
+                assert wanted.step is not None
+                self.posted = replace(there, prompt=Prompt(id="prompt", step=wanted.step))
             case PlainStep.REMOVE_PROMPT:
                 assert there.prompt is not None
                 self.posted = replace(there, prompt=None)
             case PlainStep.REMOVE_REPLACED:
-                assert there.replaced
-                self.posted = replace(there, replaced=False)
+                assert there.old
+                self.posted = replace(there, old=())
 
-    def _card(self, message: str) -> CardMessage:
-        assert self.posted is not None
-        return next(card for card in self.posted.cards if card.id == message)
 
-    def _change(self, message: str, **changes: object) -> None:
-        assert self.posted is not None
-        changed = replace(self._card(message), **changes)  # type: ignore[arg-type]
-        cards = tuple(changed if card.id == message else card for card in self.posted.cards)
-        self.posted = replace(self.posted, cards=cards)
+def seeds(*emojis: str) -> tuple[BotReaction, ...]:
+    return tuple(BotReaction(emoji=emoji, event=f"on {emoji}") for emoji in emojis)
+
+
+def some_posted(
+    *cards: Part,
+    attachments: int = 0,
+    prompt: int | None = None,
+    reminder: str | None = None,
+    replaced: bool = False,
+) -> CardMessages:
+    return CardMessages(
+        room="room",
+        parts=cards,
+        pages=("page",) * attachments,
+        prompt=None if prompt is None else Prompt(id="prompt", step=prompt),
+        reminder=reminder,
+        old=("old",) if replaced else (),
+    )
 
 
 def some_wanted(*, step: int | None, threaded: bool, **others: object) -> Wanted[str]:
     return Wanted(
         step=step,
         card=lambda: f"card {step}",
-        reminder=lambda: "remember",
         digest=lambda drawing: drawing,
         root=(lambda: f"root {step}") if threaded else None,
         past=(lambda message: f"past {message.step}") if threaded else None,
@@ -128,23 +141,23 @@ def wanteds(draw: st.DrawFn, *, threaded: bool, first_step: int = 0) -> Wanted[s
 
 
 @st.composite
-def posteds(draw: st.DrawFn, *, threaded: bool) -> Posted:
+def posteds(draw: st.DrawFn, *, threaded: bool) -> CardMessages:
     """As hubs leave it: each message is for a later step than the one above it."""
     most = 4 if threaded else 1
     steps = draw(st.lists(st.integers(0, 5), min_size=1, max_size=most, unique=True).map(sorted))
     cards = [
-        CardMessage(
-            id=f"card-{step}",
+        Part(
+            event=f"card-{step}",
             step=step,
             shows=draw(st.sampled_from([f"card {step}", f"root {step}", "old"])),
-            reactions=tuple(draw(st.lists(st.sampled_from(EMOJIS), unique=True))),
+            seeds=seeds(*draw(st.lists(st.sampled_from(EMOJIS), unique=True))),
         )
         for step in steps
     ]
     if threaded and draw(st.booleans()):  # the root was removed, and a new one sent
-        cards.insert(1, CardMessage(id="replaced", step=None, shows="old"))
-    return Posted(
-        cards=tuple(cards),
+        cards.insert(1, Part(event="replaced", step=OVER, shows="old"))
+    return some_posted(
+        *cards,
         attachments=draw(st.integers(0, 3)),
         prompt=draw(st.none() | st.integers(0, 5)) if not threaded else None,
         reminder=draw(st.sampled_from([None, NO_REMINDER, "reminder"])),
@@ -153,10 +166,10 @@ def posteds(draw: st.DrawFn, *, threaded: bool) -> Posted:
 
 
 @st.composite
-def scenes(draw: st.DrawFn) -> tuple[Wanted[str], Posted | None]:
+def scenes(draw: st.DrawFn) -> tuple[Wanted[str], CardMessages | None]:
     threaded = draw(st.booleans())
     posted = draw(st.none() | posteds(threaded=threaded))
-    steps = [card.step or 0 for card in posted.cards] if posted is not None else [0]
+    steps = [card.step for card in posted.parts] if posted is not None else [0]
     return draw(wanteds(threaded=threaded, first_step=max(steps))), posted
 
 
@@ -167,45 +180,44 @@ def check_rest(chat: Chat, wanted: Wanted[str]) -> None:
     assert list(plan(wanted, posted)) == []
     current = current_card(posted, step=wanted.step, threaded=threaded)
     assert (current is not None) == (wanted.step is not None)
-    for card in posted.cards:
-        assert sorted(card.reactions) == sorted(wanted.reactions if card is current else ())
+    for card in posted.parts:
+        assert sorted(card.emojis) == sorted(wanted.reactions if card is current else ())
         assert card.shows == drawn_for(card, posted, current, wanted)
-    assert posted.attachments >= wanted.attachments
-    assert posted.prompt == (wanted.step if wanted.prompt else None)
-    assert not posted.replaced
+    assert len(posted.pages) >= wanted.attachments
+    prompted = posted.prompt.step if posted.prompt else None
+    assert prompted == (wanted.step if wanted.prompt else None)
+    assert not posted.old
     assert not posted.reminder or wanted.remind
     if wanted.remind and wanted.untouched:
         assert posted.reminder is not None
 
 
-def drawn_for(
-    card: CardMessage, posted: Posted, current: CardMessage | None, wanted: Wanted[str]
-) -> str:
-    if card is current or (card is posted.cards[0] and wanted.step is None):
+def drawn_for(card: Part, posted: CardMessages, current: Part | None, wanted: Wanted[str]) -> str:
+    if card is current or (card is posted.parts[0] and wanted.step is None):
         return wanted.card()
-    if card is posted.cards[0]:
+    if card is posted.parts[0]:
         assert wanted.root is not None
         return wanted.root()
     assert wanted.past is not None
     return wanted.past(card)
 
 
-def bound(posted: Posted | None) -> int:
+def bound(posted: CardMessages | None) -> int:
     """A card, its reactions, attachments, a prompt and a reminder; what is there changes once."""
-    cards = posted.cards if posted else ()
-    there = sum(1 + len(card.reactions) for card in cards)
+    cards = posted.parts if posted else ()
+    there = sum(1 + len(card.emojis) for card in cards)
     return 1 + len(EMOJIS) + 3 + 2 + 2 + 1 + there
 
 
 @given(scenes())
 def test_whatever_is_there_a_chat_comes_to_rest_as_wanted(
-    scene: tuple[Wanted[str], Posted | None],
+    scene: tuple[Wanted[str], CardMessages | None],
 ) -> None:
     wanted, posted = scene
     chat = Chat(posted)
     chat.bring_up(wanted, at_most=bound(posted) + 1)
     assert len(chat.done) <= bound(posted)
-    assert sum(isinstance(step, SendCard) for step in chat.done) <= 1
+    assert chat.done.count(PlainStep.SEND_CARD) <= 1
     check_rest(chat, wanted)
 
 
@@ -222,50 +234,53 @@ def test_a_newer_state_in_the_middle_is_no_problem(data: st.DataObject, threaded
 
 @given(scenes())
 def test_steps_can_be_carried_out_in_one_go_where_one_message_shows_every_step(
-    scene: tuple[Wanted[str], Posted | None],
+    scene: tuple[Wanted[str], CardMessages | None],
 ) -> None:
     wanted, posted = scene
     wanted = replace(wanted, root=None, past=None)
     if posted is None:
         return
-    chat = Chat(replace(posted, cards=posted.cards[:1]))
+    chat = Chat(replace(posted, parts=posted.parts[:1]))
     for step in [*plan(wanted, chat.posted)]:
         chat._do(step, wanted)
     check_rest(chat, wanted)
 
 
-def kinds(wanted: Wanted[str], posted: Posted) -> list[str]:
-    steps = plan(wanted, posted)
+def kinds(wanted: Wanted[str], posted: CardMessages) -> list[str]:
+    return names(plan(wanted, posted))
+
+
+def names(steps: Iterable[Step[str]]) -> list[str]:
     return [each.name if isinstance(each, PlainStep) else type(each).__name__ for each in steps]
 
 
 def test_in_a_thread_what_is_to_be_answered_comes_before_everything_else() -> None:
-    posted = Posted(cards=(CardMessage(id="a", step=0, shows="card 0", reactions=EMOJIS[:2]),))
+    posted = some_posted(Part(event="a", step=0, shows="card 0", seeds=seeds(*EMOJIS[:2])))
     wanted = some_wanted(step=1, threaded=True, reactions=EMOJIS[2:4])
-    assert kinds(wanted, posted) == ["SendCard", "EditCard", *["RemoveReaction"] * 2]
+    assert kinds(wanted, posted) == ["SEND_CARD", "EditCard", *["RemoveReaction"] * 2]
     chat = Chat(posted)
     chat.bring_up(wanted, at_most=20)
-    done = [type(step).__name__ for step in chat.done]
-    assert done == ["SendCard", *["AddReaction"] * 2, "EditCard", *["RemoveReaction"] * 2]
+    done = names(chat.done)
+    assert done == ["SEND_CARD", *["AddReaction"] * 2, "EditCard", *["RemoveReaction"] * 2]
 
 
 def test_in_a_thread_attachments_come_before_the_card_that_they_are_for() -> None:
-    posted = Posted(cards=(CardMessage(id="a", step=0, shows="card 0"),))
+    posted = some_posted(Part(event="a", step=0, shows="card 0"))
     wanted = some_wanted(step=1, threaded=True, attachments=2)
-    assert kinds(wanted, posted)[:3] == ["SendAttachment", "SendAttachment", "SendCard"]
+    assert kinds(wanted, posted)[:3] == ["SendAttachment", "SendAttachment", "SEND_CARD"]
 
 
 def test_where_cards_are_edited_attachments_come_last_and_messages_after_what_goes() -> None:
-    card = CardMessage(id="a", step=0, shows="card 0")
-    posted = Posted(cards=(card,), prompt=0, replaced=True)
+    card = Part(event="a", step=0, shows="card 0")
+    posted = some_posted(card, prompt=0, replaced=True)
     wanted = some_wanted(step=1, threaded=False, attachments=1, prompt=True, remind=True)
     expected = ["EditCard", "REMOVE_REPLACED", "REMOVE_PROMPT"]
-    expected += ["SEND_PROMPT", "SendReminder", "SendAttachment"]
+    expected += ["SEND_PROMPT", "SEND_REMINDER", "SendAttachment"]
     assert kinds(wanted, posted) == expected
     assert [sends_message(step) for step in plan(wanted, posted)] == [False] * 3 + [True] * 3
 
 
 def test_a_toggle_sends_nothing_and_leaves_all_buttons() -> None:
-    card = CardMessage(id="a", step=0, shows="before", reactions=EMOJIS[:3])
+    card = Part(event="a", step=0, shows="before", seeds=seeds(*EMOJIS[:3]))
     wanted = some_wanted(step=0, threaded=True, reactions=EMOJIS[:3])
-    assert kinds(wanted, Posted(cards=(card,))) == ["EditCard"]
+    assert kinds(wanted, some_posted(card)) == ["EditCard"]

@@ -17,7 +17,6 @@ from chatbridge.channels.chat.runs import units
 from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.outbound.announcer import draw_list, draw_notice, file_of
 from chatbridge.channels.telegram.render.card import (
     draw,
     draw_card,
@@ -25,7 +24,7 @@ from chatbridge.channels.telegram.render.card import (
     draw_reminder,
     overflow,
 )
-from chatbridge.channels.telegram.render.html import plain_text
+from chatbridge.channels.telegram.render.html import plain_text, to_html
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.cards.build import build_card
@@ -51,6 +50,7 @@ from tests.matrix_asks import check, html_text, plain
 from tests.matrix_asks import seens as matrix_seens
 from tests.rows import a_row, listed
 from tests.telegram_asks import NOW, ask, keys, read, read_plainly, select
+from tests.telegram_notices import draw_list, draw_notice, file_of
 from tests.telegram_strategies import approvals, asks, long_texts, questions_asked, seens
 from tests.telegram_strategies import notices as some_notices
 
@@ -93,8 +93,8 @@ def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen)
     reminder = draw_reminder(drawn, seen)
     read(reminder.html)
     check_rows(reminder.rows, shown)
-    read(draw_prompt(drawn, mention=None))
-    read(draw_prompt(drawn, mention=(7, shown.project.name)))
+    read(to_html(draw_prompt(drawn, mention=None)))
+    read(to_html(draw_prompt(drawn, mention=(7, shown.project.name))))
     assert 1 <= len(placeholder(drawn).encode("utf-16-le")) // 2 <= limits.PLACEHOLDER
 
 

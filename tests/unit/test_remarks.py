@@ -6,7 +6,6 @@ import pytest
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.matrix.render import notices as matrix_notices
-from chatbridge.channels.telegram.outbound import announcer
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.card import APPROVAL_GLYPH
 from chatbridge.core.cards.card import GLYPHS as CARDS
@@ -14,6 +13,7 @@ from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.model import GLYPHS as NOTICES
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
+from tests.telegram_notices import draw_list, draw_notice
 
 CALL = CallName(link="l", request="1")
 
@@ -48,9 +48,9 @@ def test_a_notice_of_an_agent_that_is_called_chatbridge_does_not_begin_like_a_re
         id="m", call=CALL, project=notice.project, agent=Agent(client="x", name="x"),
         message=text, level=level, at=0.0,
     )  # fmt: skip
-    listed = announcer.draw_list([notice, other])
+    listed = draw_list([notice, other])
     assert listed is not None
-    for drawn in (announcer.draw_notice(notice).html, listed.html):
+    for drawn in (draw_notice(notice).html, listed.html):
         assert drawn.startswith(NOTICES[level])
         assert not drawn.startswith(write(notices.remark(text), now=0.0)[0])
     in_matrix, remark = matrix_notices.draw_notice(notice), matrix_notices.remark(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.telegram.outbound.visibility import Visibility
+from chatbridge.channels.chat.card_visibility import Visibility
 from tests.fakes.clock import StillClock
 
 
@@ -13,7 +13,7 @@ from tests.fakes.clock import StillClock
 def test_a_date_is_the_one_that_telegram_says(told: int, passed: float) -> None:
     clock = StillClock()
     clock.advance(passed)
-    assert Visibility(viewer="7", clock=clock).date(float(told)) == told
+    assert Visibility("telegram", clock=clock).date(float(told)) == told
 
 
 @given(st.floats(-1e6, 1e6))
@@ -21,7 +21,7 @@ def test_where_telegram_says_none_it_is_reckoned_from_the_last_whatever_the_hubs
     step: float,
 ) -> None:
     clock = StillClock()
-    visibility = Visibility(viewer="7", clock=clock)
+    visibility = Visibility("telegram", clock=clock)
     assert visibility.date(None) == clock.time()
     visibility.date(5_000.0)
     clock.step(step)

@@ -1,9 +1,11 @@
 """The chat kit: what all chat channels do alike. A channel adds a writer and its `Capabilities`.
 
+announcer: notices, and lists of many
 approvals: what an approval is about, and all of what a card cannot hold
 callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks
 card: the form's screens, and the messages that go with a card
+card_messages: which messages an ask has in a chat
 card_visibility: which questions a text beside the cards may mean
 channel: what the channels of all chats do alike
 document: what a message says, before a channel writes it in its own markup
@@ -17,5 +19,7 @@ people: who may answer
 planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service
 runs: a document as flat text with tags, and where it is cut
+scene: an ask as it is to be shown in a chat now
 surface: one chat as a surface
+writer: writing into one chat, and what is wrong with it
 """

@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, Person, Post
+from chatbridge.core.ports import Clock
 
 UNNOTICED = 60.0
 """For so many seconds somebody may go on writing for a card that has changed without them."""
@@ -107,6 +111,75 @@ def _remember(known: OrderedDict[str, V], key: str, value: V) -> None:
     known.move_to_end(key)
     while len(known) > REMEMBERED:
         known.popitem(last=False)
+
+
+DOUBTED = 10 * 60.0
+"""So long a card counts of which nobody heard whether it arrived."""
+
+
+class Visibility:
+    """Of one chat, by the clock of its service, which dates every message."""
+
+    def __init__(self, channel: str, *, clock: Clock) -> None:
+        self.shown_cards = CardVisibility(channel)
+        self._clock = clock
+        self._ahead: float | None = None
+        """How far the service's clock is ahead of the monotonic one."""
+        self._doubtful: dict[str, float] = {}
+        """Until when a question may be there without anybody having heard so."""
+
+    def date(self, told: float | None) -> float:
+        """The service's time, as it says it, or as it must be by now."""
+        now = self._clock.monotonic()
+        if told is not None:
+            self._ahead = told - now
+            return told
+        return self._clock.time() if self._ahead is None else now + self._ahead
+
+    @contextmanager
+    def posting(self, ask: Ask) -> Iterator[None]:
+        """While its card is on its way. Nobody may hear whether it arrived, and another is sent."""
+        until = self._doubtful.get(ask.id, 0.0)
+        if waits_for_text(ask):
+            self._doubtful[ask.id] = math.inf
+        try:
+            yield
+        except RetryLater as error:
+            if error.after is None and waits_for_text(ask):
+                until = self._clock.monotonic() + DOUBTED
+            raise
+        finally:
+            self._doubtful[ask.id] = until
+            self._forget_what_is_over()
+
+    def posted(
+        self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None, new: bool = True
+    ) -> float:
+        """Its card is out; `new` if there was none before. Return since when."""
+        since = self.date(at)
+        new = new and ask.id not in self._doubtful
+        # Its seconds are whole: what was written in this one may be older.
+        self.shown_cards.shown(ask, at=int(since) + 1, viewer=viewer, new=new)
+        return since
+
+    def showing(self, ask: Ask) -> None:
+        """A card that is there is about to show it as it is."""
+        self.shown_cards.showing(ask)
+
+    def shown(self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None) -> float:
+        """Its card shows it as it is, by this message or edit. Return since when."""
+        return self.posted(ask, by=by, viewer=viewer, at=at, new=False)
+
+    def is_ambiguous(self, written: float, *, than: Ask) -> bool:
+        """Whether who wrote then may have meant another question than the one that waits."""
+        self._forget_what_is_over()
+        if any(ask != than.id for ask in self._doubtful):
+            return True
+        return self.shown_cards.is_ambiguous(written, than=than.id)
+
+    def _forget_what_is_over(self) -> None:
+        now = self._clock.monotonic()
+        self._doubtful = {ask: until for ask, until in self._doubtful.items() if now < until}
 
 
 LOOKED_BACK = 50

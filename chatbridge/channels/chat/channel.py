@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 Hold = Callable[[], AbstractContextManager[object]]
 """Keeps the account of a channel for this process."""
-S = TypeVar("S", bound=ChatSurface)
+S = TypeVar("S", bound=ChatSurface[Any])
 
 
 class ChatChannel(ABC, Generic[S]):

@@ -78,6 +78,8 @@ class Markdown:
     """Follows where it was cut."""
     whole: bool = False
     """Otherwise a writer may shorten long code in it."""
+    asking: bool = True
+    """A short first paragraph is the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +108,12 @@ class Quote:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Blocks that belong together; `tight` without blank lines between them."""
+    """Blocks that belong together; `tight` without blank lines between them, `inline` each behind
+    the one before."""
 
     blocks: tuple[Block, ...]
     tight: bool = False
+    inline: bool = False
 
 
 Block = Lines | Numbered | Options | Markdown | Code | Output | Quote | Group

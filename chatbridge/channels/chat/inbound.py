@@ -66,7 +66,7 @@ SEND_TRIES = 6
 class Origin:
     """Who did something, and where. The cursor is committed together with the effect."""
 
-    chat: ChatSurface
+    chat: ChatSurface[Any]
     person: Person
     cursor: ChannelState | None
     prompt: CardRequest = NO_WISH
@@ -127,7 +127,7 @@ class ChatInput:
         at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
         return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
-    async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface) -> bool:
+    async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface[Any]) -> bool:
         """Whether they would allow something that was not shown completely yet."""
         return ask.approval and any(map(allows, actions)) and await chat.lacks(ask)
 
@@ -239,11 +239,11 @@ class ChatInput:
                 return phrases.UNSENT
         result = await self.put(ask, action, by=by)
         if isinstance(action, form.Other | form.AskExplain) and isinstance(result, form.Moved):
-            by.chat.requests.add(ask.id, by.prompt)
+            by.chat.requests[ask.id] = by.prompt
         return result
 
-    async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface) -> str:
-        chat.requests.add(ask.id, wish)
+    async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface[Any]) -> str:
+        chat.requests[ask.id] = wish
         await self.inbox.redraw(ask.id)
         return ""
 
@@ -312,7 +312,7 @@ class ChatInput:
         step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
-        by.chat.requests.add(ask.id, anew)
+        by.chat.requests[ask.id] = anew
         if isinstance(step, form.Refused):  # it asks already
             await self.inbox.redraw(ask.id)
         return None
@@ -392,7 +392,7 @@ class Outputs:
     async def asked(
         self,
         operation_id: str,
-        chat: ChatSurface,
+        chat: ChatSurface[Any],
         *,
         send: Callable[[File], Awaitable[object]],
         say: Callable[[str], Awaitable[object]],

@@ -1,8 +1,7 @@
 """What has to be done next so that a chat shows an ask as it is. Pure.
 
-A channel describes what is posted and what is wanted, and carries out the steps. Each step is
-recorded before the next, so that after a crash, a rate limit or a newer state of the ask at most
-one request is repeated.
+The surface carries out the steps, and records what they lead to: after a crash, a rate limit or a
+newer state of the ask, little is repeated.
 """
 
 from __future__ import annotations
@@ -12,42 +11,13 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
+from chatbridge.channels.chat.card_messages import CardMessages, Part
 from chatbridge.core.asks.deadlines import remind_at
 from chatbridge.core.model import Ask, new_draft
 
 NO_REMINDER = ""
 """In the place of a reminder that is not to be sent."""
 D = TypeVar("D")
-
-
-# ── what is there, and what is wanted ─────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardMessage:
-    """A message that shows, or showed, one step of the form."""
-
-    id: str
-    step: int | None
-    """None if another message has replaced it."""
-    shows: object
-    """What it says now, in the form that `Wanted.digest` returns."""
-    reactions: tuple[str, ...] = ()
-    """Reactions of the bot's own, which serve as buttons."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Posted:
-    """The messages of one ask in one chat."""
-
-    cards: tuple[CardMessage, ...]
-    """The first is the root of the thread, where each step has a message of its own."""
-    attachments: int = 0
-    prompt: int | None = None
-    """The step that the prompt for typing is for."""
-    reminder: str | None = None
-    replaced: bool = False
-    """There are messages that this card has replaced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +27,10 @@ class Wanted(Generic[D]):
     step: int | None
     """The step to be answered; None once the ask has ended."""
     card: Callable[[], D]
-    reminder: Callable[[], D]
     digest: Callable[[D], object]
     root: Callable[[], D] | None = None
     """The root while another message is answered. None: one message shows every step."""
-    past: Callable[[CardMessage], D] | None = None
+    past: Callable[[Part], D] | None = None
     reactions: tuple[str, ...] = ()
     attachments: int = 0
     prompt: bool = False
@@ -72,11 +41,6 @@ class Wanted(Generic[D]):
 
 
 # ── steps ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendCard(Generic[D]):
-    drawing: D
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,73 +66,63 @@ class RemoveReaction:
     emoji: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendReminder(Generic[D]):
-    drawing: D
-
-
 class PlainStep(Enum):
-    """Steps that carry nothing."""
+    """Steps that carry nothing: what is sent is as wanted."""
 
+    SEND_CARD = auto()
+    SEND_REMINDER = auto()
     SEND_PROMPT = auto()
     REMOVE_PROMPT = auto()
     REMOVE_REMINDER = auto()
     REMOVE_REPLACED = auto()
 
 
-Step = (
-    SendCard[D]
-    | EditCard[D]
-    | SendAttachment
-    | AddReaction
-    | RemoveReaction
-    | SendReminder[D]
-    | PlainStep
-)
+Step = EditCard[D] | SendAttachment | AddReaction | RemoveReaction | PlainStep
 
 
-def sends_message(step: Step[D] | None) -> bool:
-    new = isinstance(step, SendCard | SendAttachment | SendReminder)
-    return new or step is PlainStep.SEND_PROMPT
+def sends_message(step: Step[D]) -> bool:
+    new = (PlainStep.SEND_CARD, PlainStep.SEND_REMINDER, PlainStep.SEND_PROMPT)
+    return step in new or isinstance(step, SendAttachment)
 
 
-def current_card(posted: Posted, *, step: int | None, threaded: bool) -> CardMessage | None:
+def current_card(posted: CardMessages, *, step: int | None, threaded: bool) -> Part | None:
     """The message that is answered now, if it is there."""
-    newest = next(card for card in reversed(posted.cards) if card.step is not None)
+    newest = posted.newest
     return newest if step is not None and (not threaded or newest.step == step) else None
 
 
-def plan(wanted: Wanted[D], posted: Posted | None) -> Iterator[Step[D]]:
+def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     """The steps in the order of what a person waits for most."""
     if posted is None:
-        yield SendCard(drawing=wanted.card())
+        yield PlainStep.SEND_CARD
         return
     threaded = wanted.root is not None
     current = current_card(posted, step=wanted.step, threaded=threaded)
-    missing = range(posted.attachments, wanted.attachments)
+    prompted = posted.prompt.step if posted.prompt else None
+    missing = range(len(posted.pages), wanted.attachments)
     if threaded:  # above the buttons
         yield from (SendAttachment(number=number) for number in missing)
     if current is None and wanted.step is not None:
-        yield SendCard(drawing=wanted.card())
+        yield PlainStep.SEND_CARD
     yield from _edits(wanted, posted, current)
     yield from _cleanup(wanted, posted, current)
-    if wanted.prompt and posted.prompt != wanted.step:
+    if wanted.prompt and prompted != wanted.step:
         yield PlainStep.SEND_PROMPT
     if wanted.remind and wanted.untouched and posted.reminder is None:
-        yield SendReminder(drawing=wanted.reminder())
+        yield PlainStep.SEND_REMINDER
     if not threaded:  # last: one may be refused for ever
         yield from (SendAttachment(number=number) for number in missing)
 
 
 def _edits(
-    wanted: Wanted[D], posted: Posted, current: CardMessage | None
+    wanted: Wanted[D], posted: CardMessages, current: Part | None
 ) -> Iterator[EditCard[D] | AddReaction]:
-    root, *later = posted.cards
+    root, *later = posted.parts
     if current is not None:
         yield from _edit(current, wanted.card(), wanted)
         for emoji in wanted.reactions:
-            if emoji not in current.reactions:
-                yield AddReaction(message=current.id, emoji=emoji)
+            if emoji not in current.emojis:
+                yield AddReaction(message=current.event, emoji=emoji)
     if current is not root:
         draw = wanted.card if wanted.step is None or wanted.root is None else wanted.root
         yield from _edit(root, draw(), wanted)
@@ -177,21 +131,21 @@ def _edits(
             yield from _edit(message, wanted.past(message), wanted)
 
 
-def _edit(message: CardMessage, drawing: D, wanted: Wanted[D]) -> Iterator[EditCard[D]]:
+def _edit(message: Part, drawing: D, wanted: Wanted[D]) -> Iterator[EditCard[D]]:
     if message.shows != wanted.digest(drawing):
-        yield EditCard(message=message.id, drawing=drawing)
+        yield EditCard(message=message.event, drawing=drawing)
 
 
 def _cleanup(
-    wanted: Wanted[D], posted: Posted, current: CardMessage | None
+    wanted: Wanted[D], posted: CardMessages, current: Part | None
 ) -> Iterator[RemoveReaction | PlainStep]:
-    for message in posted.cards:
-        for emoji in message.reactions:
+    for message in posted.parts:
+        for emoji in message.emojis:
             if message is not current or emoji not in wanted.reactions:
-                yield RemoveReaction(message=message.id, emoji=emoji)
-    if posted.replaced:
+                yield RemoveReaction(message=message.event, emoji=emoji)
+    if posted.old:
         yield PlainStep.REMOVE_REPLACED
-    if posted.prompt is not None and not (wanted.prompt and posted.prompt == wanted.step):
+    if posted.prompt and not (wanted.prompt and posted.prompt.step == wanted.step):
         yield PlainStep.REMOVE_PROMPT
     if posted.reminder and not wanted.remind:
         yield PlainStep.REMOVE_REMINDER

@@ -89,8 +89,9 @@ def block_runs(block: doc.Block, now: float) -> Text:
             return code(text)
         case doc.Quote(text=text):
             return (Run(text, (QUOTE,)),)
-        case doc.Group(blocks=children, tight=tight):
-            return joined((block_runs(b, now) for b in children), apart="\n" if tight else "\n\n")
+        case doc.Group(blocks=children, tight=tight, inline=inline):
+            apart = " " if inline else "\n" if tight else "\n\n"
+            return joined((block_runs(b, now) for b in children), apart=apart)
         case _:
             assert_never(block)
 
@@ -186,7 +187,7 @@ def _time(at: float, tags: Tags, now: float) -> Run:
 
 @lru_cache(maxsize=REMEMBERED)
 def _markdown(block: doc.Markdown) -> Text:
-    all_of_it = joined(blocks(block.source, whole=block.whole))
+    all_of_it = joined(blocks(block.source, whole=block.whole, asking=block.asking))
     shown = cut(all_of_it, block.limit)
     cut_off = block.left_out and shown != all_of_it
     return joined((shown, (Run(block.left_out),))) if cut_off else shown

@@ -1,25 +1,45 @@
-"""What the surfaces of all chats do alike: note what is wrong with the chat, explain a gap, and
-build the card of an ask."""
+"""One chat as a surface: carries out the planner's steps, and keeps which messages a card has."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
-from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.document import Document
-from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
+from chatbridge.channels.chat.announcer import Announcer
+from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
+from chatbridge.channels.chat.card import placeholder
+from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part, Prompt
+from chatbridge.channels.chat.card_visibility import Visibility
+from chatbridge.channels.chat.planner import (
+    NO_REMINDER,
+    AddReaction,
+    EditCard,
+    PlainStep,
+    RemoveReaction,
+    SendAttachment,
+    Step,
+    is_reminder_due,
+    plan,
+    sends_message,
+)
+from chatbridge.channels.chat.scene import Scene, draw_scene
+from chatbridge.channels.chat.writer import ChatWriter, Drawing, Outgoing
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
-from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.model import Ask
-from chatbridge.core.ports import Clock, Remark
+from chatbridge.core.delivery.queue import RateLimit
+from chatbridge.core.errors import PostGone
+from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
+from chatbridge.core.ports import Clock, Remark, Shown
 
-GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
+TOO_QUICK_SECONDS = 1.0
+"""Nobody can have read an approval so soon after its buttons appeared."""
+MAX_TOUCHED = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,80 +57,212 @@ class CardRequest:
 NO_WISH = CardRequest()
 
 
-class CardRequests:
-    """The last wish for each ask, until it is granted."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, CardRequest] = {}
-
-    def add(self, ask_id: str, wish: CardRequest) -> None:
-        self._open[ask_id] = wish
-
-    def of(self, ask_id: str) -> CardRequest:
-        return self._open.get(ask_id, NO_WISH)
-
-    def granted(self, ask_id: str, wish: CardRequest, *, left: CardRequest = NO_WISH) -> None:
-        """This one, and not one that came meanwhile."""
-        if self._open.get(ask_id) is wish:
-            del self._open[ask_id]
-            if left != NO_WISH:
-                self._open[ask_id] = left
-
-
-class ChatSurface(ABC):
+class ChatSurface(ChatWriter[T]):
     """One chat of a service that keeps messages."""
 
     persistent = True
+    pace = RateLimit()
+    private = True
+    prompts = False
+    """A message can open the person's keyboard."""
+    reactions = True
+    """People can react here."""
+    hears_removals = False
+    """The service says when somebody removes a message of the bot's."""
+    visibility: Visibility
+    to_text: Callable[[CardMessages], str]
+    """What is stored of a card's messages, and how it is read."""
+    from_text: Callable[[str], CardMessages | None]
 
-    def __init__(self, name: str, *, service: str, clock: Clock) -> None:
-        """`name` begins with the channel's; `service` is what people call it."""
-        self.name = name
-        self.channel = name.partition(":")[0]
-        self.trouble: str | None = None
-        self.requests = CardRequests()
-        self._service = service
-        self._clock = clock
-        self._down_since: float | None = None
+    def __init__(self, name: str, can: Capabilities[T], *, service: str, clock: Clock) -> None:
+        super().__init__(name, can, service=service, clock=clock)
+        self.requests: dict[str, CardRequest] = {}
+        """The last wish for each ask, until it is granted."""
+        self._announcer = Announcer(self, can, clock=clock)
+        self._before: dict[tuple[str, str], list[str]] = {}
+        """Messages before a card that are out, while the card is not; by room and ask."""
+        self._drawn: dict[str, tuple[str, Drawing[T]]] = {}
+        """What this process has shown, and where: the same again needs no edit."""
+        self._fresh: dict[str, float] = {}
+        """Since when an ask's card has had its present buttons, as far as this process knows."""
+        self._touched: dict[str, str] = {}
+        """The cards that somebody has used lately, by their asks."""
+
+    # ── what a channel implements ─────────────────────────────────────────────────────────────────
 
     @property
-    def is_there(self) -> bool:
-        """Whether messages can be sent."""
+    @abstractmethod
+    def viewer(self) -> str | None:
+        """Whose chat it is, if it is one person's alone."""
+
+    async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
+        """Return the reaction; None if the bot may not react here."""
+        raise NotImplementedError
+
+    async def reacted(self, ask: Ask, message: str) -> frozenset[int]:
+        """The options that people's reactions on this message show as picked."""
+        return frozenset()
+
+    def prompt(self, card: Card, *, mention: tuple[int, str] | None) -> T:
+        """`mention`: whose turn it is in a group, by id and name."""
+        raise NotImplementedError
+
+    def digest(self, drawing: Drawing[T]) -> object:
+        """What tells two drawings apart; what is stored of one, where that is stored."""
+        return drawing
+
+    def handle(self, room: str, message: str) -> str:
+        return message
+
+    async def finished(self, ask: Ask, place: CardMessages) -> None:
+        """It has ended, and nothing is left to do."""
+
+    # ── notices ───────────────────────────────────────────────────────────────────────────────────
+
+    async def announce(self, notice: Notice) -> bool:
+        room = self.current_room()
+        with self.watched():
+            await self._announcer.announce(notice, room)
         return True
 
-    @abstractmethod
     async def tell(self, remark: Remark) -> None:
         """Tell the owner something about chatbridge itself."""
+        said = Drawing(text=self._can.write(notices.remark(remark.text), now=self._clock.time()))
+        key = ("tell", remark.id, self.name)
+        await self.send(Outgoing(room=self.current_room(), what=said, key=key))
 
-    def attach(self, inbox: AskActions) -> None:
-        """Call it before anything is shown."""
-        self._inbox = inbox
+    # ── what is known of a card ───────────────────────────────────────────────────────────────────
 
-    @abstractmethod
+    def has_posted(self, ask: Ask, message: str) -> bool:
+        """Whether this is the ask's newest card, though that may not have been noted yet."""
+        handle = self.handle(self.current_room(), message)
+        return ask.id in self._drawn and self._drawn[ask.id][0] == handle
+
+    def just_shown(self, ask: Ask) -> bool:
+        """Whether the card has had its buttons for so short a time that nobody can have read it."""
+        since = self._fresh.get(ask.id)
+        return since is not None and self._clock.monotonic() - since < TOO_QUICK_SECONDS
+
+    def touched(self, ask_id: str, message: str) -> None:
+        """Somebody is using this card of an ask: it is the one, if nobody has said which."""
+        self._touched[ask_id] = message
+        while len(self._touched) > MAX_TOUCHED:
+            del self._touched[next(iter(self._touched))]
+
     async def lacks(self, ask: Ask) -> bool:
-        """Whether something that has to be read before this approval is allowed may be missing."""
+        """Whether something that has to be read before this approval is allowed is not known to be
+        out."""
 
-    @contextmanager
-    def watched(self) -> Iterator[None]:
-        """Note what is wrong with the chat, and that nothing is once something got there."""
-        try:
-            yield
-        except ChatRefused as error:
-            self.trouble = str(error)
-            raise
-        except RetryLater as error:
-            if error.after is None:  # a pause that the service asks for is no trouble
-                self.trouble = str(error)
-                self._down_since = self._down_since or self._clock.time()
-            raise
-        self.trouble = self._down_since = None
+        def attachments() -> int:
+            if self._can.continuations:
+                return len(long_questions.overflow(ask, self._can).after)
+            return len(approvals.pages(build_card(ask, channel=self.channel), self._can))
 
-    async def explain_gap(self, send: Callable[[Document, float], Awaitable[None]]) -> None:
-        """Say why the first messages after a long time without network come late. `send` is given
-        the notice and the time since when."""
-        since, now = self._down_since, self._clock.time()
-        if since is not None and now - since >= GAP_WORTH_EXPLAINING_SECONDS:
-            await send(notices.unreachable(self._service, since=since, now=now), since)
-            self._down_since = None
+        there = await off_loop(attachments, weight=weight_of(ask))
+        post = await self._inbox.post(ask.id, surface=self.name)
+        place = self.from_text(post.place) if post is not None else None
+        return there > (len(place.pages) if place is not None else 0)
+
+    async def lost(self, ask: Ask, message: str) -> None:
+        """Somebody has removed a message of this ask's."""
+        value = " ".join((*await self._removed(ask), message))
+        key, now = self._lost_key(ask), self._clock.time()
+        await self._inbox.remember(ChannelState(channel=self.channel, key=key, value=value, at=now))
+
+    async def _removed(self, ask: Ask) -> list[str]:
+        if not self.hears_removals:
+            return []
+        note = await self._inbox.note(self.channel, self._lost_key(ask))
+        return note.value.split() if note is not None else []
+
+    def _lost_key(self, ask: Ask) -> str:
+        return f"lost:{self.name}:{ask.id}"
+
+    async def redraw_elsewhere(self) -> None:
+        """Cards in what this chat was before, and those of which cannot be read where they are."""
+        for ask in await self._inbox.open_asks():
+            if post := await self._inbox.post(ask.id, surface=self.name):
+                place = self.from_text(post.place)
+                if place is None or place.room != self.current_room():
+                    await self._inbox.redraw(ask.id)
+
+    # ── showing it ────────────────────────────────────────────────────────────────────────────────
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        """One new message at a time, the card first: each is noted before the next is sent. In a
+        thread, one step at a time."""
+        room = self.current_room()
+        with self.watched():
+            try:
+                known = self.from_text(place) if place else None
+                if place and (known is None or known.room != room):
+                    raise PostGone  # wherever it is, or in what this chat was before
+                return await self._show(ask, known, room)
+            except PostGone:
+                self.visibility.shown_cards.gone(ask)
+                raise
+
+    async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
+        wish, removed = self.requests.get(ask.id, NO_WISH), await self._removed(ask)
+        old: tuple[str, ...] = ()
+        replaced: tuple[Part, ...] = ()
+        if place is not None:
+            place, replaced = self._recalled(ask, place).without(removed)
+        if place is not None and ask.open and (wish.anew or wish.again):
+            old, place = place.messages, None
+        scene = await self._scene(ask, place, wish)
+        steps, sent = await self._steps(scene, place), list[str]()
+        while steps and not (sends_message(steps[0]) and sent):
+            step = steps.pop(0)
+            if place is None or step is PlainStep.SEND_CARD:
+                posted, sent = await self._post(scene, place, room, wish, removed, new=not old)
+                place = replace(posted, parts=(*posted.parts, *replaced), old=old)
+                wish = self._granted(ask, wish, left=CardRequest(typing=wish.typing))
+            else:
+                place, new = await self._do(step, scene, place, typing=wish.typing)
+                sent += new
+        assert place is not None
+        if self._can.threads:
+            scene = await self._scene(ask, place, wish)
+        left = await self._steps(scene, place)
+        if not any(map(sends_message, left)):
+            self._granted(ask, wish)
+        if not ask.open:
+            self._drawn.pop(ask.id, None)
+            self._fresh.pop(ask.id, None)
+        if not left and scene.card.view is None:
+            await self.finished(ask, place)
+            if self.hears_removals:
+                await self._inbox.forget(self.channel, self._lost_key(ask))
+        parts = (part.event for part in place.parts)
+        named = dict.fromkeys((*parts, *(sent if not self._can.threads else ())))
+        return Shown(
+            place=self.to_text(place),
+            handles=tuple(self.handle(room, message) for message in named if message),
+            messages=len(sent),
+            complete=not (left or (scene.seen.unsent and ask.open)),
+            cleanup_only=any(
+                isinstance(step, RemoveReaction) or step is PlainStep.REMOVE_REMINDER
+                for step in left[:1]
+            ),
+        )
+
+    def _granted(self, ask: Ask, wish: CardRequest, *, left: CardRequest = NO_WISH) -> CardRequest:
+        """This one, and not one that came meanwhile. Return what is left of it."""
+        if self.requests.get(ask.id) is wish:
+            self.requests[ask.id] = left
+            if left == NO_WISH:
+                del self.requests[ask.id]
+        return left
+
+    def _recalled(self, ask: Ask, place: CardMessages) -> CardMessages:
+        """With what this process knows beyond what is stored."""
+        root, known = place.root, self._drawn.get(ask.id)
+        if not root.event and self._touched.get(ask.id, "") not in place.messages:
+            root = replace(root, event=self._touched.get(ask.id, ""))
+        if root.shows is None and known and known[0] == self.handle(place.room, root.event):
+            root = replace(root, shows=self.digest(known[1]))
+        return place if root is place.root else replace(place, parts=(root, *place.parts[1:]))
 
     async def card_of(self, ask: Ask) -> Card:
         build = partial(
@@ -121,3 +273,203 @@ class ChatSurface(ABC):
             only_on=self._inbox.only_on(ask, self.channel),
         )
         return await off_loop(build, weight=weight_of(ask))
+
+    async def _scene(self, ask: Ask, place: CardMessages | None, wish: CardRequest) -> Scene[T]:
+        card = await self.card_of(ask)
+        multi = place is not None and card.type is QuestionType.MULTI_SELECT
+        seen = Seen(
+            now=self._clock.time(),
+            viewer=self.viewer,
+            private=self.private,
+            reactions=self.reactions,
+            reacted=await self.reacted(ask, place.newest.event) if place and multi else frozenset(),
+            prompted=await self._prompts(ask, card, wish, place),
+            again=wish.again if place is None else place.again and place.root.step == card.step,
+        )
+        draw = partial(draw_scene, ask, card, seen, place, self._can)
+        return await off_loop(draw, weight=weight_of(ask))
+
+    async def _prompts(
+        self, ask: Ask, card: Card, wish: CardRequest, place: CardMessages | None
+    ) -> bool:
+        """Whether the person's keyboard should be open for this card. A prompt that comes by
+        itself takes over a reply that is being written to another card."""
+        if not self.prompts or not keyboard.takes_typing(card) or card.only_on:
+            return False
+        if place is not None and place.prompt is not None and place.prompt.step == card.step:
+            return True
+        if wish.typing is not None:
+            return True
+        if not self.private or card.view is not View.QUESTION:
+            return False  # it comes where Other… was tapped
+        others = await self._inbox.open_asks()
+        return not any(takes_text(other) for other in others if other.id != ask.id)
+
+    async def _steps(self, scene: Scene[T], place: CardMessages | None) -> list[Step[Drawing[T]]]:
+        root, known = place.root if place else None, self._drawn.get(scene.ask.id)
+        same = known is not None and known[1].rows == scene.drawing.rows
+        if place and root and not root.event and (not scene.ask.open or same):
+            # It shows as much as can be shown without an edit.
+            place = place.having(replace(root, shows=self.digest(scene.drawing)))
+        steps = plan(scene.wanted(self.digest), place)
+        if not self._can.threads:
+            return [*steps]
+        # What is drawn for other messages of the thread is drawn only now.
+        return await off_loop(lambda: [*islice(steps, 1)], weight=weight_of(scene.ask))
+
+    # ── steps ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _post(
+        self,
+        scene: Scene[T],
+        place: CardMessages | None,
+        room: str,
+        wish: CardRequest,
+        removed: Sequence[str],
+        *,
+        new: bool,
+    ) -> tuple[CardMessages, list[str]]:
+        """Return what is there then, and all that was sent."""
+        ask, card = scene.ask, scene.card
+        outgoing = partial(Outgoing, room=room, project=ask.project)
+        topic, out = None, list[str]()
+        if place is None:
+            self._touched.pop(ask.id, None)  # it was another card
+            topic = await self.open_topic(room, ask.project)
+            out = self._before.setdefault((room, ask.id), [])
+            for what in [*scene.before, *scene.first][len(out) :]:
+                key = ("before", self.name, ask.id, str(len(out)))
+                sent = await self.send(outgoing(what=what, key=key, topic=topic))
+                topic = sent.topic
+                out.append(sent.id)
+        else:
+            self.visibility.showing(ask)
+            outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
+        with self.visibility.posting(ask):
+            sent = await self.send(
+                outgoing(
+                    what=scene.drawing,
+                    key=("card", self.name, ask.id, str(card.step), *removed),
+                    topic=topic,
+                    # Who asked for it, or has just answered the step before, is looking.
+                    silent=wish.anew or place is not None,
+                    card=(ask.id, card.step),
+                )
+            )
+        note = self.visibility.shown if place else partial(self.visibility.posted, new=new)
+        since = note(ask, by=sent.id, at=sent.at, viewer=self.viewer)
+        self._note(ask, self.handle(room, sent.id), scene.drawing)
+        part = Part(
+            event=sent.id,
+            step=card.step,
+            view=ask.draft.view,
+            at=min(ask.draft.at, len(ask.questions) - 1),
+            shows=self.digest(scene.drawing),
+        )
+        if place is not None:
+            return place.having(part), [sent.id]
+        del self._before[room, ask.id]
+        late = is_reminder_due(ask, now=self._clock.time())
+        posted = CardMessages(
+            room=room,
+            parts=(part,),
+            since=since,
+            topic=sent.topic,
+            again=wish.again,
+            pages=tuple(out[len(scene.before) :]),
+            reminder=NO_REMINDER if late else None,
+        )
+        return posted, [*out, sent.id]
+
+    async def _edit(
+        self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages
+    ) -> CardMessages:
+        ask, step, part = scene.ask, scene.card.step, place[message]
+        key = ("edit", message, str(ask.revision))
+        if not self._can.threads:
+            self.visibility.showing(ask)
+        if message:
+            silent = message != place.root.event
+            sent = await self.edit(place.room, message, drawing, key=key, silent=silent)
+        else:  # other buttons have to come in another message
+            new = Outgoing(room=place.room, what=drawing, key=key, project=ask.project)
+            sent = await self.send(replace(new, topic=place.topic))
+            part, place = replace(part, event=sent.id), replace(place, topic=sent.topic)
+        self._note(ask, self.handle(place.room, part.event), drawing)
+        # In a thread every step has a card of its own, and only its end changes what one asks for.
+        ended = scene.card.view is None and message == place.newest.event
+        if ended or not self._can.threads:
+            since = self.visibility.shown(ask, by=sent.id, at=sent.at, viewer=self.viewer)
+            if part.step != step and not self._can.threads:
+                part, place = replace(part, step=step), replace(place, since=since, again=False)
+        part = replace(part, shows=self.digest(drawing))
+        parts = tuple(part if each.event == message else each for each in place.parts)
+        return replace(place, parts=parts)
+
+    def _note(self, ask: Ask, handle: str, drawing: Drawing[T]) -> None:
+        known = self._drawn.get(ask.id)
+        if known is None or known[0] != handle or known[1].rows != drawing.rows:
+            self._fresh[ask.id] = self._clock.monotonic()
+        self._drawn[ask.id] = handle, drawing
+
+    async def _do(
+        self,
+        step: Step[Drawing[T]],
+        scene: Scene[T],
+        place: CardMessages,
+        *,
+        typing: tuple[int, str] | None,
+    ) -> tuple[CardMessages, list[str]]:
+        """Return what is there then, and what was sent."""
+        ask, root, room = scene.ask, place.root.event, place.room
+        new = partial(
+            Outgoing,
+            room=room,
+            project=ask.project,
+            topic=place.topic,
+            root=root,
+            after=place.newest.event,
+        )
+        match step:
+            case EditCard(message=message, drawing=drawing):
+                return await self._edit(message, drawing, scene, place), []
+            case SendAttachment(number=number):
+                key = ("page", root, str(number))
+                sent = await self.send(new(what=scene.attachments[number], key=key))
+                place = replace(place, pages=(*place.pages, sent.id))
+            case PlainStep.SEND_REMINDER:
+                what = await off_loop(scene.reminder, weight=weight_of(ask))
+                sent = await self.send(new(what=what, key=("remind", root), silent=False))
+                place = replace(place, reminder=sent.id)
+            case PlainStep.SEND_PROMPT:
+                mention = None if self.private else typing
+                what = Drawing(text=self.prompt(scene.card, mention=mention))
+                key, shown = ("prompt", root, str(scene.card.step)), placeholder(scene.card)
+                sent = await self.send(new(what=what, key=key, placeholder=shown))
+                place = replace(place, prompt=Prompt(id=sent.id, step=scene.card.step))
+            case AddReaction(message=message, emoji=emoji):
+                reaction = await self.react(room, message, emoji, ask=ask)
+                if reaction is None:
+                    return place, []
+                seeds = (*place[message].seeds, BotReaction(emoji=emoji, event=reaction))
+                return place.having(replace(place[message], seeds=seeds)), []
+            case RemoveReaction(message=message, emoji=emoji):
+                part = place[message]
+                seeds = tuple(seed for seed in part.seeds if seed.emoji != emoji)
+                for seed in {*part.seeds} - {*seeds}:
+                    await self.remove(room, seed.event)
+                return place.having(replace(part, seeds=seeds)), []
+            case PlainStep.REMOVE_PROMPT:
+                assert place.prompt is not None
+                await self.remove(room, place.prompt.id)
+                return replace(place, prompt=None), []
+            case PlainStep.REMOVE_REMINDER:
+                await self.remove(room, place.reminder or NO_REMINDER)
+                return replace(place, reminder=NO_REMINDER), []
+            case PlainStep.REMOVE_REPLACED:
+                for message in place.old:
+                    await self.remove(room, message)
+                return replace(place, old=()), []
+            case PlainStep.SEND_CARD:
+                raise AssertionError("it is posted")
+        return replace(place, topic=sent.topic), [sent.id]

@@ -14,7 +14,6 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
 from chatbridge.channels.telegram.inbound.poll import Poll
-from chatbridge.channels.telegram.outbound.card_messages import from_text
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.html import write
@@ -80,7 +79,7 @@ class TelegramChannel(ChatChannel[Chat]):
 
             def migrated(chat: Chat, number: int) -> None:
                 if chat.id != number:
-                    chat.move(number)
+                    chat.id = number
                     self._beside.spawn(self._follow(chat, inbox))
 
             for chat in self._chats:
@@ -106,7 +105,8 @@ class TelegramChannel(ChatChannel[Chat]):
             )
             await poll.begin()
             self._beside.spawn(self._set_menu())
-            self._beside.spawn(self._redraw_unknown(inbox))
+            for chat in self._chats:
+                self._beside.spawn(chat.redraw_elsewhere())
             if self._pairing is not None:
                 bot = Bot(
                     address=lambda payload: f"https://t.me/{me.username}?start={payload}",
@@ -143,7 +143,7 @@ class TelegramChannel(ChatChannel[Chat]):
         """A group that became a supergroup has another id than the settings say."""
         note = await inbox.note(self.name, f"chat:{chat.name}")
         if note is not None and (moved := number(note.value)) is not None:
-            chat.move(moved)
+            chat.id = moved
 
     async def _follow(self, chat: Chat, inbox: AskActions) -> None:
         log.warning("%s is a supergroup now: put %d into telegram.chat_id", chat.name, chat.id)
@@ -152,20 +152,12 @@ class TelegramChannel(ChatChannel[Chat]):
         for ask in await inbox.open_asks():
             await inbox.redraw(ask.id)
 
-    async def _redraw_unknown(self, inbox: AskActions) -> None:
-        """Cards of which it cannot be read where they are: another version has noted it."""
-        for ask in await inbox.open_asks():
-            for chat in self._chats:
-                post = await inbox.post(ask.id, surface=chat.name)
-                if post is not None and from_text(post.place) is None:
-                    await inbox.redraw(ask.id)
-
     async def _post_again(self, inbox: AskActions) -> None:
         """Telegram keeps what people tapped for a day; what came before that is lost."""
         for ask in await inbox.open_asks():
             for chat in self._chats:
                 if await inbox.post(ask.id, surface=chat.name) is not None:
-                    chat.requests.add(ask.id, CardRequest(again=True))
+                    chat.requests[ask.id] = CardRequest(again=True)
             await inbox.redraw(ask.id)
 
 

@@ -1,80 +1,27 @@
-"""Where a post is in its room, as text for the store: the root, the steps in its thread, and the
-reactions under each that the bot put there."""
+"""What is stored of an ask in a room: where its messages are, and which reactions of people stand
+for which options."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
+from chatbridge.channels.chat.card_messages import OVER, CardMessages
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.model import Ask, ChannelState, View
+from chatbridge.core.model import Ask, ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 
-OVER = -1
+STORED = ("room", "parts", "reminder", "pages")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BotReaction:
-    """A reaction of the bot's own: a button."""
-
-    emoji: str
-    event: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """A message that showed, or shows, one step of the form."""
-
-    event: str
-    step: int
-    """`OVER` if another message has taken its place."""
-    view: View
-    at: int
-    """The question that it was drawn for."""
-    shows: str
-    """A digest of what it says now."""
-    seeds: tuple[BotReaction, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardMessages:
-    room: str
-    parts: tuple[Part, ...]
-    """The root of the thread first."""
-    reminder: str | None = None
-    """Its event; empty if none is to be sent."""
-    pages: tuple[str, ...] = ()
-    """The events that show all of what an approval is about, where no card has room for it."""
-
-    @property
-    def root(self) -> Part:
-        return self.parts[0]
-
-    @property
-    def newest(self) -> Part:
-        return next(part for part in reversed(self.parts) if part.step != OVER)
-
-    def part(self, event: str) -> Part | None:
-        return next((part for part in self.parts if part.event == event), None)
-
-    def __getitem__(self, event: str) -> Part:
-        return next(part for part in self.parts if part.event == event)
-
-    def having(self, part: Part) -> CardMessages:
-        """With this part in place of the one of the same event, or added to the others."""
-        if self.part(part.event) is None:
-            return replace(self, parts=(*self.parts, part))
-        parts = tuple(part if each.event == part.event else each for each in self.parts)
-        return replace(self, parts=parts)
+_read = reader(CardMessages)
 
 
 def to_text(place: CardMessages) -> str:
-    return json.dumps(asdict(place), separators=(",", ":"), ensure_ascii=False)
-
-
-_read = reader(CardMessages)
+    found = asdict(place)
+    stored = {name: found[name] for name in STORED}
+    return json.dumps(stored, separators=(",", ":"), ensure_ascii=False)
 
 
 def from_text(text: str) -> CardMessages | None:
@@ -83,9 +30,6 @@ def from_text(text: str) -> CardMessages | None:
     if place is None or all(part.step == OVER for part in place.parts):
         return None
     return place
-
-
-# ── reactions of people ───────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import Invite, RoomEvent
-from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
@@ -58,7 +57,7 @@ class Rooms:
                 if len(own) == 1:
                     await self._move(chat, own[0])
             elif self._api.is_in(chat.room):
-                await self._redraw_elsewhere(chat)
+                await chat.redraw_elsewhere()
             else:
                 try:
                     await self._join(chat.room)
@@ -111,14 +110,6 @@ class Rooms:
                 for ask in await self._inbox.open_asks():
                     await self._inbox.redraw(ask.id)
         self._entered -= arrived
-
-    async def _redraw_elsewhere(self, chat: Chat) -> None:
-        """Cards that a crashed hub left in the room before, and those whose place is unreadable."""
-        for ask in await self._inbox.open_asks():
-            if post := await self._inbox.post(ask.id, surface=chat.name):
-                place = from_text(post.place)
-                if place is None or place.room != chat.room:
-                    await self._inbox.redraw(ask.id)
 
     # ── one room ──────────────────────────────────────────────────────────────────────────────────
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from chatbridge.channels.chat.card_visibility import CardVisibility
+from chatbridge.channels.chat import card_visibility
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
 
@@ -49,74 +48,64 @@ class OwnEvents:
         return event in self._ahead
 
 
-@dataclass(slots=True, kw_only=True)
-class Sent:
-    """A message that shows an ask as it is, and has not come back."""
-
-    event: str
-    ask: Ask
-    viewer: str | None
-    batches: int = 0
-    """How many were read since."""
-
-
-class Visibility:
+class Visibility(card_visibility.Visibility):
     """A message counts as written when what was there before it had been read: sooner than it was,
     and no clock of a server is needed. Approvals do not count: nothing that is written beside their
     cards is for them."""
 
     def __init__(self, *, own_events: OwnEvents, clock: Clock) -> None:
-        self.shown_cards = CardVisibility("matrix")
+        super().__init__("matrix", clock=clock)
         self._own_events = own_events
-        self._clock = clock
         self._read_at = clock.monotonic()
-        self._sent: dict[str, Sent] = {}
-        """The newest for each ask."""
-        self._posted: dict[str, int] = {}
-        """First messages that have not come back, and how many batches were read since."""
+        self._sent: dict[str, tuple[str, Ask, str | None]] = {}
+        """For each ask the newest message that shows it as it is and has not come back, and to
+        whom."""
+        self._batches: dict[str, int] = {}
+        """How many were read since each message was sent that has not come back."""
 
-    def posted(self, ask: Ask, *, by: str, viewer: str | None) -> None:
+    def posted(
+        self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None, new: bool = True
+    ) -> float:
         """Its first message. A server that knows the transaction names one that was there before,
         which never comes back."""
-        self._posted[by] = 0
+        self._own_events.sent(by)
+        self._batches[by] = 0
         if not ask.approval:
             self.shown_cards.shown(ask, at=self._read_at, viewer=viewer, new=True)
+        return self._read_at
 
     def showing(self, ask: Ask) -> None:
         if not ask.approval:
-            self.shown_cards.showing(ask)
+            super().showing(ask)
 
-    def shown(self, ask: Ask, *, by: str, viewer: str | None) -> None:
+    def shown(self, ask: Ask, *, by: str, viewer: str | None, at: float | None = None) -> float:
         """Until this message is in the timeline, nobody can have read it."""
-        if ask.approval:
-            return
         self._own_events.sent(by)
-        self._sent[ask.id] = Sent(event=by, ask=ask, viewer=viewer)
-        if not self._own_events.is_ahead(by):
-            self.came_back(by)
+        if not ask.approval:
+            self._batches[by] = 0
+            self._sent[ask.id] = (by, ask, viewer)
+            if not self._own_events.is_ahead(by):
+                self.came_back(by)
+        return self._read_at
 
     def came_back(self, event: str) -> None:
-        self._posted.pop(event, None)
-        for sent in [sent for sent in self._sent.values() if sent.event == event]:
-            del self._sent[sent.ask.id]
-            now = self._clock.monotonic()
-            self.shown_cards.shown(sent.ask, at=self._read_at, known_at=now, viewer=sent.viewer)
+        self._batches.pop(event, None)
+        for by, ask, viewer in list(self._sent.values()):
+            if by == event:
+                del self._sent[ask.id]
+                now = self._clock.monotonic()
+                self.shown_cards.shown(ask, at=self._read_at, known_at=now, viewer=viewer)
 
     def read_on(self) -> None:
         """A batch has been dealt with."""
         self._read_at = self._clock.monotonic()
-        for sent in list(self._sent.values()):
-            sent.batches += 1
-            if sent.batches >= BATCHES:
-                self._own_events.passed(sent.event)
-                self.came_back(sent.event)
-        for event, batches in list(self._posted.items()):
-            self._posted[event] = batches + 1
-            if batches + 1 >= BATCHES:
+        for event in list(self._batches):
+            self._batches[event] += 1
+            if self._batches[event] >= BATCHES:
                 self._own_events.passed(event)
                 self.came_back(event)
 
-    def is_ambiguous(self, *, than: Ask) -> bool:
+    def is_ambiguous(self, written: float | None = None, *, than: Ask) -> bool:
         """Whether who wrote what is read now may have meant another question than this one."""
         if any(ask != than.id for ask in self._sent):
             return True

@@ -19,6 +19,7 @@ from telegram.error import (
     TimedOut,
 )
 
+from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.telegram.client.response_checks import UNREADABLE, SaidOk
 from chatbridge.core.cards.phrases import format_certificate_advice
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
@@ -31,7 +32,7 @@ NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
 
 
-class Rejected(ChatbridgeError):
+class Rejected(MessageRejected):
     """Telegram does not take this request, however often it is made (400)."""
 
     def __init__(self, said: str) -> None:

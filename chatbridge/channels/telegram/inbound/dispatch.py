@@ -126,7 +126,7 @@ class Receiver:
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
         number = message.message_id
         if tap.is_on_card:
-            chat.touched(tap.ask_id, number)
+            chat.touched(tap.ask_id, str(number))
         written = message.reply_to_message if isinstance(message, Message) else None
         told, then = await self._input.tap(
             tap,
@@ -141,7 +141,7 @@ class Receiver:
         elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
             await chat.found(ask.id, number)
             if await self._cards.is_stray(ask, number, chat):
-                self.spawn(chat.remove(number))
+                self.spawn(chat.remove(str(chat.id), str(number)))
         if written and then is Tapped.HAS_ITS_TEXT:
             self.spawn(self.api.react(chat.id, written.message_id, TAKEN))
         return told

@@ -1,8 +1,5 @@
 """From cards and notices to Telegram's messages.
 
-chat: one chat as a surface
-card_messages: which messages an ask has in a chat
-announcer: notices, and lists of many
-writer: sends into a chat, each project into its topic
-visibility: what a chat has shown, by Telegram's clock
+chat: sends, edits and removes messages in one chat, each project's in its topic
+card_messages: what is stored of an ask's messages in a chat
 """

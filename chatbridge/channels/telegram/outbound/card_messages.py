@@ -5,35 +5,42 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
+from chatbridge.channels.chat.card_messages import CardMessages, Part, Prompt
+from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.core.stored_json import reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """A message that opens the person's keyboard for one step of the form."""
-
+class StoredPrompt:
     id: int
     step: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CardMessages:
+class Stored:
+    """With Telegram's numbers; 0 for a message of which it has not said the number."""
+
     chat: int
     card: int
-    """`wire.NO_NUMBER` until somebody touches it, if Telegram has not said its number."""
     step: int = -1
-    """The step that the card shows, and since when, by Telegram's clock."""
     since: float = 0.0
     thread: int | None = None
     again: bool = False
-    """The card was posted again because taps may have been lost, and nobody has moved on since."""
     files: int = 0
-    """How many of the files behind the card are out."""
-    prompt: Prompt | None = None
+    prompt: StoredPrompt | None = None
     old: tuple[int, ...] = ()
-    """Messages that this card has taken the place of, while they are still there."""
     reminder: int | None = None
-    """The reminder's message; 0 if none is to be sent."""
+
+
+_read = reader(Stored)
+
+
+def message_id(number: int) -> str:
+    return "" if number == NO_NUMBER else str(number)
+
+
+def number_of(message: str) -> int:
+    return int(message or NO_NUMBER)
 
 
 def handle(chat: int, message: int) -> str:
@@ -41,7 +48,35 @@ def handle(chat: int, message: int) -> str:
 
 
 def to_text(place: CardMessages) -> str:
-    return json.dumps(asdict(place), separators=(",", ":"))
+    card, prompt = place.root, place.prompt
+    stored = Stored(
+        chat=int(place.room),
+        card=number_of(card.event),
+        step=card.step,
+        since=place.since,
+        thread=int(place.topic) if place.topic else None,
+        again=place.again,
+        files=len(place.pages),
+        prompt=StoredPrompt(id=number_of(prompt.id), step=prompt.step) if prompt else None,
+        old=tuple(map(number_of, place.old)),
+        reminder=None if place.reminder is None else number_of(place.reminder),
+    )
+    return json.dumps(asdict(stored), separators=(",", ":"))
 
 
-from_text = reader(CardMessages)
+def from_text(text: str) -> CardMessages | None:
+    found = _read(text)
+    if found is None:
+        return None
+    prompt = found.prompt
+    return CardMessages(
+        room=str(found.chat),
+        parts=(Part(event=message_id(found.card), step=found.step),),
+        since=found.since,
+        topic=str(found.thread) if found.thread else None,
+        again=found.again,
+        pages=("",) * found.files,
+        prompt=Prompt(id=message_id(prompt.id), step=prompt.step) if prompt else None,
+        old=tuple(map(message_id, found.old)),
+        reminder=None if found.reminder is None else message_id(found.reminder),
+    )

@@ -16,8 +16,8 @@ from chatbridge.channels.chat.capabilities import (
 )
 from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
-from chatbridge.channels.chat.runs import Text, split, width, write
-from chatbridge.channels.telegram.render.html import LIMIT, escape, readable, to_html
+from chatbridge.channels.chat.runs import Run, Text, split, width, write
+from chatbridge.channels.telegram.render.html import LIMIT, to_html
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
 from chatbridge.core.model import Ask, Notice, OperationEnd
@@ -55,12 +55,12 @@ class Drawing:
 
 
 def draw(message: Message, *, now: float) -> Drawing:
-    return Drawing(html=readable(to_html(write(message.document, now=now))), rows=message.rows)
+    return Drawing(html=to_html(write(message.document, now=now)), rows=message.rows)
 
 
 def draw_card(card: Card, seen: Seen) -> Drawing:
     text, rows = cards.draw_card(card, seen, TELEGRAM)
-    return Drawing(html=readable(to_html(text)), rows=rows)
+    return Drawing(html=to_html(text), rows=rows)
 
 
 def draw_reminder(card: Card, seen: Seen) -> Drawing:
@@ -79,16 +79,17 @@ def draw_ends(ends: Sequence[tuple[Notice, OperationEnd]]) -> Drawing | None:
 
 def overflow(ask: Ask) -> Overflow:
     found = long_questions.overflow(ask, TELEGRAM)
-    leaflets = [readable(to_html(text)) for text in found.leaflets]
+    leaflets = [to_html(text) for text in found.leaflets]
     return Overflow(leaflets, found.before, found.after, found.questions)
 
 
-def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> str:
+def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> Text:
     """The message that is replied to. `mention`: whose turn it is in a group, by id and name."""
-    project = f"<b>{escape(isolated(shortened(card.project, PROJECT_LENGTH)))}</b>"
+    project = Run(isolated(shortened(card.project, PROJECT_LENGTH)), ("b",))
     what = cards.prompt_subject(card)
     if mention is None:
-        return f"{what.capitalize()} for {project}:"
+        return (Run(f"{what.capitalize()} for "), project, Run(":"))
     person, name = mention
-    called = escape(isolated(shortened(one_line(name), MAX_NAME_CHARACTERS) or "You"))
-    return f'<a href="tg://user?id={person}">{called}</a>, {what} for {project}:'
+    called = isolated(shortened(one_line(name), MAX_NAME_CHARACTERS) or "You")
+    link = f'a href="tg://user?id={person}"'
+    return (Run(called, (link,)), Run(f", {what} for "), project, Run(":"))

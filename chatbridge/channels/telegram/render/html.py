@@ -24,6 +24,7 @@ def write(document: doc.Document, *, now: float) -> str:
 
 
 def to_html(text: runs.Text) -> str:
+    """The text with its tags; without them if there are more than Telegram takes."""
     found: list[str] = []
     opened: runs.Tags = ()
     for run in text:
@@ -31,7 +32,10 @@ def to_html(text: runs.Text) -> str:
             found.append(_between(opened, run.tags))
             opened = run.tags
         found.append(escape(run.text))
-    return "".join([*found, _between(opened, ())])
+    source = "".join([*found, _between(opened, ())])
+    if len(source.encode()) > SOURCE_LIMIT:
+        return escape("".join(run.text for run in text))
+    return source
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -52,11 +56,6 @@ def _tag(tag: str) -> str:
 
 
 escape = partial(html.escape, quote=False)
-
-
-def readable(source: str) -> str:
-    """HTML that a server reads: with more tags than it takes, it goes without them."""
-    return source if len(source.encode()) <= SOURCE_LIMIT else escape(plain_text(source))
 
 
 def plain_text(source: str) -> str:

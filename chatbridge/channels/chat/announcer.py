@@ -1,0 +1,194 @@
+"""Notices in one chat: what an agent tells its owner, how operations ended, and lists of many that
+come at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic
+
+from chatbridge.channels.chat import document as doc
+from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.capabilities import Capabilities, T
+from chatbridge.channels.chat.outcome import agent, project
+from chatbridge.channels.chat.writer import ChatWriter, Drawing, MessageRejected, Outgoing, Sent
+from chatbridge.core.errors import PostGone
+from chatbridge.core.model import GLYPHS, Level, Notice
+from chatbridge.core.ports import Clock
+from chatbridge.core.text import clipped, one_line, prose, visible
+
+log = logging.getLogger(__name__)
+
+ROOM = 3_800
+"""For titles and messages; the rest of a message is for the first line."""
+SHOWN = 1_000
+"""How much is shown of a message that does not fit."""
+TITLE = 200
+TOGETHER, WITHIN = 5, 60.0
+"""So many infos of a project in so many seconds become one list, which grows while more come."""
+
+
+# ── what they say ─────────────────────────────────────────────────────────────────────────────────
+
+
+def draw_notice(notice: Notice, chat: Capabilities[T]) -> doc.Message:
+    if notice.operation is not None:
+        return notices.operation_end(notice, notice.operation, chat)
+    heading = doc.Lines((notices.notice_heading(notice),))
+    return doc.Message(document=(doc.Group((heading, *_entry(notice, chat)), tight=True),))
+
+
+def draw_list(listed: Sequence[Notice], chat: Capabilities[T]) -> doc.Message | None:
+    """Several of one kind in one message; None if they do not fit into it whole."""
+    if ends := [(notice, notice.operation) for notice in listed if notice.operation]:
+        return notices.operation_ends(ends)
+    items = tuple(
+        doc.Group((doc.line("•"), doc.Group(_entry(each, chat), tight=True)), inline=True)
+        for each in listed
+    )
+    if chat.size_of(*items) > ROOM:
+        return None
+    first, agents = listed[0], {agent(each.agent.name) for each in listed}
+    heading: doc.Line = notices.notice_heading(first)
+    if len(agents) > 1:
+        heading = (f"{GLYPHS[first.level]} ", doc.strong(project(first.project.name)))
+    return doc.Message(document=(doc.line(*heading), *items))
+
+
+def file_of(notice: Notice, chat: Capabilities[T]) -> doc.File | None:
+    """The whole message, if a chat does not show all of it. An operation's output is sent when
+    somebody asks for it."""
+    whole = _message(notice, whole=True)
+    if notice.operation is not None or not chat.is_cut(_entry(notice, chat)[-1], whole):
+        return None
+    return doc.File(name=f"notice-{notice.id[:8]}.txt", content=visible(notice.message).encode())
+
+
+def _entry(notice: Notice, chat: Capabilities[T]) -> tuple[doc.Block, ...]:
+    title, message = clipped(one_line(notice.title), TITLE), _message(notice)
+    if chat.size_of(message) > ROOM - TITLE:
+        message = replace(message, limit=SHOWN)
+    return (doc.line(doc.strong(doc.Name(title))), message) if title else (message,)
+
+
+def _message(notice: Notice, *, whole: bool = False) -> doc.Markdown:
+    return doc.Markdown(source=prose(notice.message), asking=False, whole=whole)
+
+
+# ── sending them ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Out:
+    """A notice that is out: in which message, and since when."""
+
+    notice: Notice
+    message: str
+    at: float
+
+
+@dataclass(slots=True)
+class Recent:
+    """The infos of one project and kind that may still become a list, or the list that may still
+    grow."""
+
+    out: list[Out] = field(default_factory=list)
+    list: str | None = None
+    """The message that is the list."""
+
+
+Kind = tuple[str, str, bool]
+
+
+class Announcer(Generic[T]):
+    def __init__(self, chat: ChatWriter[T], can: Capabilities[T], *, clock: Clock) -> None:
+        self._chat = chat
+        self._can = can
+        self._clock = clock
+        self._recent: dict[Kind, Recent] = {}
+        self._sent: dict[tuple[str, str], Sent] = {}
+        """By room and notice, if its file is not out yet."""
+
+    async def announce(self, notice: Notice, room: str) -> None:
+        """:raises RetryLater: not done. What is out does not come again."""
+        file, now = file_of(notice, self._can), self._clock.monotonic()
+        # What can share a list: an agent's words stay apart from what chatbridge itself says.
+        kind = (room, notice.project.key, notice.operation is not None)
+        gathers = notice.level is Level.INFO and file is None
+        if gathers and await self._joins(notice, kind, now):
+            return
+        place = (room, notice.id)
+        if place not in self._sent:
+            topic = await self._chat.open_topic(room, notice.project)
+            self._sent[place] = await self._chat.send(
+                Outgoing(
+                    room=room,
+                    what=self._drawn(draw_notice(notice, self._can)),
+                    key=("notice", self._chat.name, notice.id),
+                    project=notice.project,
+                    topic=topic,
+                    silent=notice.level is Level.INFO,
+                )
+            )
+        if file is not None:
+            await self._attach(file, notice, room, self._sent[place])
+        message = self._sent.pop(place).id
+        if gathers and message:
+            self._recent.setdefault(kind, Recent()).out.append(
+                Out(notice=notice, message=message, at=now)
+            )
+
+    async def _attach(self, file: doc.File, notice: Notice, room: str, to: Sent) -> None:
+        try:
+            await self._chat.send(
+                Outgoing(
+                    room=room,
+                    what=file,
+                    key=("file", self._chat.name, notice.id),
+                    project=notice.project,
+                    topic=to.topic,
+                    root=to.id,
+                )
+            )
+        except MessageRejected as error:
+            name = self._chat.name
+            log.warning("%s does not take the whole of notice %s: %s", name, notice.id, error)
+
+    async def _joins(self, notice: Notice, kind: Kind, now: float) -> bool:
+        """Whether it is in a list now, and the messages that the list stands for are gone."""
+        recent, room = self._recent.get(kind), kind[0]
+        if recent is None or all(each.notice.id != notice.id for each in recent.out):
+            self._forget(before=now - WITHIN)
+            recent = self._recent.get(kind)
+            if recent is None or (recent.list is None and len(recent.out) + 1 < TOGETHER):
+                return False
+            message = recent.list or recent.out[-1].message
+            listed = draw_list([*(each.notice for each in recent.out), notice], self._can)
+            if listed is None or not await self._turned_into(room, message, listed):
+                del self._recent[kind]
+                return False
+            recent.list = message
+            recent.out.append(Out(notice=notice, message=message, at=now))
+        for i, each in enumerate(recent.out):  # which may be all that is left to do
+            if recent.list is not None and each.message != recent.list:
+                await self._chat.remove(room, each.message)
+                recent.out[i] = replace(each, message=recent.list)
+        return True
+
+    async def _turned_into(self, room: str, message: str, listed: doc.Message) -> bool:
+        try:
+            await self._chat.edit(room, message, self._drawn(listed), key=(), silent=True)
+        except (MessageRejected, PostGone):
+            return False  # somebody has deleted it
+        return True
+
+    def _drawn(self, message: doc.Message) -> Drawing[T]:
+        return Drawing(text=self._can.write(message.document, now=0.0), rows=message.rows)
+
+    def _forget(self, *, before: float) -> None:
+        for key, recent in list(self._recent.items()):
+            if recent.list is None:
+                recent.out = [each for each in recent.out if each.at >= before]
+            if not recent.out or recent.out[-1].at < before:
+                del self._recent[key]

@@ -1,0 +1,106 @@
+"""Which messages an ask has in a chat. A channel stores it as text, as the place of a post.
+
+Where a channel has threads each step of the form is a part of its own, in the thread of the first;
+elsewhere there is one part, which shows every step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chatbridge.core.model import View
+
+OVER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BotReaction:
+    """A reaction of the bot's own: a button."""
+
+    emoji: str
+    event: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A message that showed, or shows, one step of the form."""
+
+    event: str
+    """Its id; empty if the service has not said it."""
+    step: int
+    """`OVER` if another message has taken its place."""
+    view: View = View.QUESTION
+    at: int = 0
+    """The question that it was drawn for."""
+    shows: object = None
+    """What it says now, as `ChatSurface.digest` returns it; None if that is not known."""
+    seeds: tuple[BotReaction, ...] = ()
+
+    @property
+    def emojis(self) -> tuple[str, ...]:
+        return tuple(seed.emoji for seed in self.seeds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A message that opens the person's keyboard for one step of the form."""
+
+    id: str
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardMessages:
+    room: str
+    parts: tuple[Part, ...]
+    """The root of the thread first."""
+    reminder: str | None = None
+    """Its message; empty if none is to be sent."""
+    pages: tuple[str, ...] = ()
+    """What goes with the card and is out: pages or files."""
+    topic: str | None = None
+    """Where in the chat it is, if the chat is divided."""
+    since: float = 0.0
+    """Since when the card shows its step, by the service's clock."""
+    again: bool = False
+    """The card was posted again because taps may have been lost, and nobody has moved on since."""
+    prompt: Prompt | None = None
+    old: tuple[str, ...] = ()
+    """Messages that this card has taken the place of, while they are still there."""
+
+    @property
+    def root(self) -> Part:
+        return self.parts[0]
+
+    @property
+    def newest(self) -> Part:
+        """The one that is answered."""
+        return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """All that go once another card takes the place of this one."""
+        prompt = self.prompt.id if self.prompt else ""
+        return (*filter(None, (self.root.event, prompt, self.reminder)), *self.old)
+
+    def part(self, event: str) -> Part | None:
+        return next((part for part in self.parts if part.event == event), None)
+
+    def __getitem__(self, event: str) -> Part:
+        return next(part for part in self.parts if part.event == event)
+
+    def having(self, part: Part) -> CardMessages:
+        """With this part in place of the one of the same event, or added to the others."""
+        if self.part(part.event) is None:
+            return replace(self, parts=(*self.parts, part))
+        parts = tuple(part if each.event == part.event else each for each in self.parts)
+        return replace(self, parts=parts)
+
+    def without(self, removed: list[str]) -> tuple[CardMessages | None, tuple[Part, ...]]:
+        """What is left of it; if the root is gone, only parts that others take the place of."""
+        if not removed:
+            return self, ()
+        parts = tuple(part for part in self.parts if part.event not in removed)
+        if self.root.event in removed:
+            return None, tuple(replace(part, step=OVER) for part in parts)
+        return replace(self, parts=parts), ()

@@ -1,0 +1,100 @@
+"""An ask as it is to be shown in a chat now: its drawings, and what the planner is to bring about.
+Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from chatbridge.channels.chat import approvals, keyboard, long_questions
+from chatbridge.channels.chat import card as cards
+from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
+from chatbridge.channels.chat.card_messages import CardMessages, Part
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.planner import Wanted, is_reminder_due, is_untouched
+from chatbridge.channels.chat.writer import Drawing
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms.emoji_shortcuts import reactions
+from chatbridge.core.model import Ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene(Generic[T]):
+    ask: Ask
+    card: Card
+    seen: Seen
+    can: Capabilities[T]
+    drawing: Drawing[T]
+    before: Sequence[Drawing[T] | File]
+    """What comes before the card."""
+    first: Sequence[Drawing[T] | File]
+    """Attachments that have to be there before the card is."""
+    attachments: Sequence[Drawing[T] | File]
+
+    def reminder(self) -> Drawing[T]:
+        text = self.can.write(cards.reminder(self.card, self.can), now=self.seen.now)
+        rows = keyboard.extend_row(self.card) if self.can.buttons else ()
+        return Drawing(text=text, rows=rows)
+
+    def wanted(self, digest: Callable[[Drawing[T]], object]) -> Wanted[Drawing[T]]:
+        ask, card, seen, can = self.ask, self.card, self.seen, self.can
+
+        def root() -> Drawing[T]:
+            return Drawing(text=can.write(cards.thread_root(card, seen, can), now=seen.now))
+
+        def past(part: Part) -> Drawing[T]:
+            step = cards.finished_step(ask, view=part.view, at=part.at)
+            return Drawing(text=can.write(step, now=0.0))
+
+        emojis = seen.reactions and not can.buttons
+        return Wanted(
+            step=card.step if card.view is not None else None,
+            card=lambda: self.drawing,
+            root=root if can.threads else None,
+            past=past if can.threads else None,
+            digest=digest,
+            reactions=tuple(each.emoji for each in reactions(card)) if emojis else (),
+            attachments=len(self.attachments),
+            prompt=seen.prompted,
+            remind=is_reminder_due(ask, now=seen.now),
+            untouched=is_untouched(ask),
+        )
+
+
+def draw_scene(
+    ask: Ask, card: Card, seen: Seen, place: CardMessages | None, can: Capabilities[T]
+) -> Scene[T]:
+    """`seen` as far as it does not depend on what goes with the card."""
+    more = long_questions.Overflow[T]()
+    if card.view is not None:
+        more = long_questions.overflow(ask, can)
+    after = attachments(card, can, more) if ask.open else []
+    # Who has asked to see all of it may allow it only with all of it in sight.
+    first = after if place is None and ask.draft.whole and not can.threads else []
+    out = len(first) if place is None else len(place.pages)
+    seen = replace(
+        seen,
+        overflowed=ask.draft.at in more.questions,
+        unsent=ask.approval and out < len(after),
+    )
+    text, rows = cards.draw_card(card, seen, can)
+    return Scene(
+        ask=ask,
+        card=card,
+        seen=seen,
+        can=can,
+        drawing=Drawing(text=text, rows=rows),
+        before=[*(Drawing(text=each) for each in more.leaflets), *more.before],
+        first=first,
+        attachments=after,
+    )
+
+
+def attachments(
+    card: Card, can: Capabilities[T], more: long_questions.Overflow[T]
+) -> Sequence[Drawing[T] | File]:
+    """What goes with a card and has to be read before it is allowed: files, or pages."""
+    if can.continuations:
+        return more.after
+    return [Drawing(text=can.write(page, now=0.0)) for page in approvals.pages(card, can)]
