@@ -10,14 +10,16 @@ import pytest
 
 from chatbridge.channels.chat.capabilities import Capabilities, Seen
 from chatbridge.channels.chat.document import Document
-from chatbridge.channels.matrix.render import card as matrix
+from chatbridge.channels.matrix.render.card import MATRIX as MATRIX_CAN
 from chatbridge.channels.matrix.render.html import INDENT, Words
-from chatbridge.channels.telegram.render import card as telegram
+from chatbridge.channels.telegram.render.card import TELEGRAM as TELEGRAM_CAN
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms.emoji_shortcuts import reactions
 from chatbridge.core.model import Ask, Person
+from tests import matrix_drawings as matrix
+from tests import telegram_drawings as telegram
 from tests.matrix_asks import check, plain
 from tests.telegram_asks import HOUR, NOW, labels, read_plainly
 
@@ -65,7 +67,7 @@ class Chat(ABC):
 
 
 class Telegram(Chat):
-    capabilities = telegram.TELEGRAM
+    capabilities = TELEGRAM_CAN
 
     def write(self, document: Document, now: float = NOW) -> str:
         return write(document, now=now)
@@ -84,7 +86,7 @@ class Telegram(Chat):
 
 
 class Matrix(Chat):
-    capabilities = matrix.MATRIX
+    capabilities = MATRIX_CAN
 
     def text(self, written: Words) -> str:
         check(written)

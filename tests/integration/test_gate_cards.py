@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render.html import INDENT
-from chatbridge.channels.telegram.render import card as telegram
 from chatbridge.channels.telegram.render.html import escape
 from chatbridge.commands.operations.gate import Gate
 from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from tests import matrix_asks, telegram_asks
+from tests import matrix_drawings as matrix
+from tests import telegram_drawings as telegram
 from tests.fakes.core_env import World, world
 from tests.fakes.gated import gate_before, operation
 from tests.fakes.web import MARK, Web, running_web

@@ -14,14 +14,15 @@ from chatbridge.channels.matrix.inbound.dispatch import Receiver
 from chatbridge.channels.matrix.outbound.card_messages import to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
-from chatbridge.channels.matrix.render.card import MATRIX, pages_of
-from chatbridge.channels.telegram.render.card import overflow
+from chatbridge.channels.matrix.render.card import MATRIX
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.forms.typed_input import interpret, interpret_beside_buttons
 from chatbridge.core.model import Post, Status, View
 from tests.fakes.inbox import COMMAND, SELECT
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.telegram_desk import Telegram
+from tests.matrix_drawings import pages_of
+from tests.telegram_drawings import overflow
 
 LONG = "x" * (MATRIX.code + 1)
 assert COMMAND.subject

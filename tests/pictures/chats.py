@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 from html import escape
 
-from chatbridge.channels.matrix.render import card as matrix
-from chatbridge.channels.telegram.render import card as telegram
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reactions
 from chatbridge.core.model import Answer, Ask, Outcome, Status
 from tests import matrix_asks, telegram_asks
+from tests import matrix_drawings as matrix
+from tests import telegram_drawings as telegram
 from tests.telegram_asks import ADA, NOW, PRIVATE, approval, ask, select, stepped
 
 DATABASE = select(

@@ -13,10 +13,8 @@ from chatbridge.channels.chat.approvals import pages
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.chat.document import Code
-from chatbridge.channels.matrix.render.card import draw_card, draw_past, draw_root, pages_of
 from chatbridge.channels.matrix.render.html import INDENT, Words
-from chatbridge.channels.telegram.render import card as telegram
-from chatbridge.channels.telegram.render.card import Overflow, draw_prompt, overflow
+from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Role
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
@@ -35,9 +33,12 @@ from chatbridge.core.model import (
     Subject,
     View,
 )
+from tests import telegram_drawings as telegram
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
 from tests.matrix_asks import html_text, seens
+from tests.matrix_drawings import draw_card, draw_past, draw_root, pages_of
 from tests.telegram_asks import HOUR, NOW, approval, ask, read_plainly, stepped, time_tag
+from tests.telegram_drawings import Overflow, overflow
 from tests.telegram_strategies import approvals, codes
 
 APPLY = "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out"

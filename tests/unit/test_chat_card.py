@@ -8,13 +8,13 @@ import pytest
 
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.card import placeholder, toast
-from chatbridge.channels.matrix.render.card import draw_past, draw_root
-from chatbridge.channels.telegram.render.card import draw_prompt, draw_reminder
+from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Outcome, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
+from tests.matrix_drawings import draw_past, draw_root
 from tests.telegram_asks import (
     HOUR,
     NOW,
@@ -27,6 +27,7 @@ from tests.telegram_asks import (
     text,
     time_tag,
 )
+from tests.telegram_drawings import draw_reminder
 
 DATABASE = select(
     "Which database should the integration tests use?",

@@ -20,11 +20,11 @@ from chatbridge.channels.chat.card import draw_card
 from chatbridge.channels.chat.keyboard import columns
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.telegram.render.card import TELEGRAM as ON_TELEGRAM
-from chatbridge.channels.telegram.render.card import Overflow, overflow
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.model import Answer, Ask, Draft, Option, Question, QuestionType, View
 from tests.chats import MATRIX, TELEGRAM
 from tests.telegram_asks import ask, keys, read_plainly, select, text
+from tests.telegram_drawings import Overflow, overflow
 from tests.telegram_strategies import asks, seens
 
 PARAGRAPH = "Lorem ipsum dolor sit amet. " * 30

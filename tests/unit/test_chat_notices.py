@@ -38,7 +38,7 @@ from tests.telegram_asks import (
     read_plainly,
     text,
 )
-from tests.telegram_notices import draw_list, draw_notice, file_of
+from tests.telegram_drawings import draw_list, draw_notice, file_of
 
 OTHER_ID = ID.replace("0b", "1b")
 FIRST = ask(text("What should the commit message say?"), project="docs-site")

@@ -14,15 +14,11 @@ from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.chat.runs import units
-from chatbridge.channels.matrix.render import card as matrix
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.telegram.render.card import (
     draw,
-    draw_card,
     draw_prompt,
-    draw_reminder,
-    overflow,
 )
 from chatbridge.channels.telegram.render.html import plain_text, to_html
 from chatbridge.core.asks import transitions as steps
@@ -44,13 +40,21 @@ from chatbridge.core.model import (
     Status,
     View,
 )
+from tests import matrix_drawings as matrix
 from tests.chats import MATRIX
 from tests.fakes.telegram import limits
 from tests.matrix_asks import check, html_text, plain
 from tests.matrix_asks import seens as matrix_seens
 from tests.rows import a_row, listed
 from tests.telegram_asks import NOW, ask, keys, read, read_plainly, select
-from tests.telegram_notices import draw_list, draw_notice, file_of
+from tests.telegram_drawings import (
+    draw_card,
+    draw_list,
+    draw_notice,
+    draw_reminder,
+    file_of,
+    overflow,
+)
 from tests.telegram_strategies import approvals, asks, long_texts, questions_asked, seens
 from tests.telegram_strategies import notices as some_notices
 
@@ -220,7 +224,7 @@ def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: Vie
 @given(st.lists(asks(), max_size=4), long_texts)
 def test_every_list_fits(shown: list[Ask], text: str) -> None:
     check(matrix_notices.which_one(shown * 8, now=300.0, reactions=True))
-    check(matrix_notices.remark(text))
+    check(matrix.draw_remark(text))
 
 
 @given(some_notices)

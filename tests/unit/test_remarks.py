@@ -13,7 +13,8 @@ from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.model import GLYPHS as NOTICES
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
-from tests.telegram_notices import draw_list, draw_notice
+from tests.matrix_drawings import draw_remark
+from tests.telegram_drawings import draw_list, draw_notice
 
 CALL = CallName(link="l", request="1")
 
@@ -53,7 +54,7 @@ def test_a_notice_of_an_agent_that_is_called_chatbridge_does_not_begin_like_a_re
     for drawn in (draw_notice(notice).html, listed.html):
         assert drawn.startswith(NOTICES[level])
         assert not drawn.startswith(write(notices.remark(text), now=0.0)[0])
-    in_matrix, remark = matrix_notices.draw_notice(notice), matrix_notices.remark(text)
+    in_matrix, remark = matrix_notices.draw_notice(notice), draw_remark(text)
     assert in_matrix.body.startswith(NOTICES[level])
     assert not in_matrix.body.startswith(remark.body[0])
     assert not in_matrix.html.startswith(remark.html[:4])

@@ -1,15 +1,9 @@
-"""What a Matrix room can do, and cards as it shows them."""
+"""What a Matrix room can do, and how much a message of it takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from chatbridge.channels.chat import approvals
-from chatbridge.channels.chat import card as cards
-from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen
+from chatbridge.channels.chat.capabilities import Capabilities, Room
 from chatbridge.channels.matrix.render.html import LIMIT, Words, size, write
-from chatbridge.core.cards.card import Card
-from chatbridge.core.model import Ask, View
 
 MATRIX: Capabilities[Words] = Capabilities(
     channel="matrix",
@@ -36,23 +30,3 @@ MATRIX: Capabilities[Words] = Capabilities(
     output=20_000,
     threads=True,
 )
-
-
-def draw_card(card: Card, seen: Seen) -> Words:
-    return cards.draw_card(card, seen, MATRIX)[0]
-
-
-def draw_root(card: Card, seen: Seen) -> Words:
-    return write(cards.thread_root(card, seen, MATRIX), now=seen.now)
-
-
-def draw_reminder(card: Card, seen: Seen) -> Words:
-    return write(cards.reminder(card, MATRIX), now=seen.now)
-
-
-def draw_past(ask: Ask, *, view: View, at: int) -> Words:
-    return write(cards.finished_step(ask, view=view, at=at), now=0.0)
-
-
-def pages_of(card: Card) -> Sequence[Words]:
-    return [write(page, now=0.0) for page in approvals.pages(card, MATRIX)]

@@ -80,11 +80,6 @@ def help_text(*, reactions: bool = True) -> Words:
     )
 
 
-def remark(text: str) -> Words:
-    """What the owner should know about the set-up."""
-    return write(notices.remark(text), now=0.0)
-
-
 # ── what agents tell ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -1,26 +1,17 @@
-"""What Telegram can do, and cards as it shows them: one HTML message and its rows of buttons."""
+"""What Telegram can do, and messages as it takes them: HTML, and rows of buttons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chatbridge.channels.chat import card as cards
-from chatbridge.channels.chat import keyboard, long_questions, notices
-from chatbridge.channels.chat.capabilities import (
-    Buttons,
-    Capabilities,
-    Continuations,
-    Room,
-    Seen,
-)
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Room
 from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.chat.runs import Run, Text, split, width, write
 from chatbridge.channels.telegram.render.html import LIMIT, to_html
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
-from chatbridge.core.model import Ask, Notice, OperationEnd
 from chatbridge.core.text import isolated, one_line, shortened
 
 TELEGRAM: Capabilities[Text] = Capabilities(
@@ -45,8 +36,6 @@ TELEGRAM: Capabilities[Text] = Capabilities(
     continuations=Continuations(split=split, room=LIMIT - 100, most=4, options=2_000),
 )
 
-Overflow = long_questions.Overflow[str]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
@@ -56,31 +45,6 @@ class Drawing:
 
 def draw(message: Message, *, now: float) -> Drawing:
     return Drawing(html=to_html(write(message.document, now=now)), rows=message.rows)
-
-
-def draw_card(card: Card, seen: Seen) -> Drawing:
-    text, rows = cards.draw_card(card, seen, TELEGRAM)
-    return Drawing(html=to_html(text), rows=rows)
-
-
-def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    document = cards.reminder(card, TELEGRAM)
-    return draw(Message(document=document, rows=keyboard.extend_row(card)), now=seen.now)
-
-
-def draw_end(notice: Notice, end: OperationEnd) -> Drawing:
-    return draw(notices.operation_end(notice, end, TELEGRAM), now=0.0)
-
-
-def draw_ends(ends: Sequence[tuple[Notice, OperationEnd]]) -> Drawing | None:
-    message = notices.operation_ends(ends)
-    return draw(message, now=0.0) if message else None
-
-
-def overflow(ask: Ask) -> Overflow:
-    found = long_questions.overflow(ask, TELEGRAM)
-    leaflets = [to_html(text) for text in found.leaflets]
-    return Overflow(leaflets, found.before, found.after, found.questions)
 
 
 def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> Text:
