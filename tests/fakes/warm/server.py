@@ -36,9 +36,9 @@ HEAVY = (
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",
     "chatbridge.cli.commands",
-    "chatbridge.cli.doctor.command",
+    "chatbridge.cli.doctor.run",
     "chatbridge.cli.people",
-    "chatbridge.cli.setup.command",
+    "chatbridge.cli.setup.wizard",
     "questionary",
 )
 LARGEST = 128 * 1024
