@@ -154,8 +154,8 @@ async def test_a_card_whose_ask_ends_while_its_echo_is_noted_says_so(
         adopt = inbox.adopt
         noted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-        async def post(store: SqliteStore, *, ask_id: str, surface: str) -> Post | None:
-            found = await look(store, ask_id=ask_id, surface=surface)
+        async def post(store: SqliteStore, ask_id: str, *, surface: str) -> Post | None:
+            found = await look(store, ask_id, surface=surface)
             looked.set()
             return found
 

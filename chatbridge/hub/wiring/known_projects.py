@@ -41,8 +41,9 @@ class KnownProjects:
 
     def add(self, project: Project) -> None:
         """An agent works there now. One without a root has no project that others could have."""
-        folder = os.path.realpath(project.key)
-        if not os.path.isabs(project.key) or folder in self.folders:
+        if not os.path.isabs(project.key):
+            return
+        if (folder := os.path.realpath(project.key)) in self.folders:
             return
         newest = [*self.folders, folder][-MOST:]
         self.folders = dict.fromkeys(newest)  # another object: threads look at the old one

@@ -12,7 +12,7 @@ import termios
 
 sys.path.append(os.path.abspath(f"{__file__}/../../../.."))
 
-from tests.fakes.warm.handing import plain, request
+from tests.fakes.warm.handing import descriptors, plain, request
 
 PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -24,7 +24,7 @@ def main() -> int:
     about = request(words, kind="command", terminal=_gave_up_its_terminal())
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.connect("\0" + address)
-        socket.send_fds(sock, [about], [0, 1, 2])
+        socket.send_fds(sock, [about], descriptors(0, 1, 2))
         command = int(sock.recv(20))
         for number in PASSED_ON:
             signal.signal(number, lambda number, _: os.kill(command, number))

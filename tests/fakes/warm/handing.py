@@ -21,8 +21,13 @@ def request(words: list[str], **about: object) -> bytes:
 
     umask = os.umask(0o077)
     os.umask(umask)
-    place = {"environment": dict(os.environ), "folder": os.getcwd(), "umask": umask}
+    place = {"environment": dict(os.environ), "umask": umask}
     return json.dumps({"words": words, **place, **about}).encode()
+
+
+def descriptors(*numbers: int) -> list[int]:
+    """These, and the folder as one: it may be removed while the request is on its way."""
+    return [*numbers, os.open(".", os.O_PATH | os.O_CLOEXEC)]
 
 
 def _go_on_there(address: str) -> None:
@@ -32,7 +37,8 @@ def _go_on_there(address: str) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         try:
             sock.connect("\0" + address)
-            socket.send_fds(sock, [request(sys.orig_argv[3:], kind="hub")], [0, 1, 2, 3])
+            about = request(sys.orig_argv[3:], kind="hub")
+            socket.send_fds(sock, [about], descriptors(0, 1, 2, 3))
             taken = sock.recv(100)
         except ConnectionError:
             return

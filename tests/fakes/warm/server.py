@@ -169,6 +169,9 @@ def _fork_for_init() -> int:
 
 
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:
+    folder = descriptors.pop()
+    os.fchdir(folder)
+    os.close(folder)
     waiting = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, ABOVE) for descriptor in descriptors]
     for descriptor in descriptors:
         os.close(descriptor)
@@ -190,7 +193,6 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     os.environ.update(request["environment"])
     time.tzset()
     os.umask(request["umask"])
-    os.chdir(request["folder"])
     sys.argv = [import_module("chatbridge.__main__").__file__ or "", *request["words"]]
 
 
