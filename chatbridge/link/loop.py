@@ -62,8 +62,8 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         sys.stderr.write(f"--limit: {error}.\n\n{HELP}")
         return 2
-    first = build_preface(given["--label"] or None, limit=limit)
-    return Link(Relay(first), wake_on(signal.SIGTERM, signal.SIGINT)).run()
+    wake = wake_on(signal.SIGTERM, signal.SIGINT)
+    return Link(Relay(build_preface(given["--label"] or None, limit=limit)), wake).run()
 
 
 def wake_on(*signals: int) -> int:

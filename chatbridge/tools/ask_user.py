@@ -361,9 +361,9 @@ def _default(question: Question, given: str | list[str], path: str) -> Answer:
 def _timeout(milliseconds: int | None, limits: Limits) -> float:
     if milliseconds is None:
         return limits.default
-    shortest, longest = SHORTEST_TIMEOUT * 1000, limits.longest * 1000
+    shortest, longest = round(SHORTEST_TIMEOUT * 1000), round(limits.longest * 1000)
     if not shortest <= milliseconds <= longest:
-        accepted = f"milliseconds from {shortest:.0f} to {longest:.0f}"
+        accepted = f"milliseconds from {shortest} to {longest}"
         raise refused("timeout is out of range", "timeout", milliseconds, accepted)
     return milliseconds / 1000
 

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import json
 import logging
+import os
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,7 +25,6 @@ from mcp import MCPError
 from mcp_types import ElicitResult
 from pydantic import ValidationError
 
-from chatbridge import bounded_read
 from chatbridge.atomic_write import write_atomically
 from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.asks.ask_actions import AskActions
@@ -254,7 +254,8 @@ def about(project: str, question: str) -> str:
 def key_in(path: Path) -> bytes:
     """The key, made on first use."""
     try:
-        key = bounded_read.read(path, most=4096)
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            key = file.read(KEY_SIZE + 1)
     except FileNotFoundError:
         key = b""
     if len(key) != KEY_SIZE:

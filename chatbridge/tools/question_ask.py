@@ -196,6 +196,7 @@ class QuestionAsk(ToolHandler):
         reply = call.replies.get(FORM)
         if state.ask is None:
             return await self._without_ask(question, call, state, reply)
+        instant = state.is_instant(call.clock.time())  # before the store takes its time
         try:
             wait = await self.waiting.follow(state.ask, call)
         except UnknownAsk:
@@ -204,7 +205,7 @@ class QuestionAsk(ToolHandler):
             await wait.ticket()
             return self._form(question, state)
         if wait.ask.open and reply is not None:
-            instant, window = state.is_instant(call.clock.time()), _window(question)
+            window = _window(question)
             await self.elicitation.put(wait.ask, reply, window, instant=instant, clock=call.clock)
         return await self._ended(wait)
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from chatbridge.commands.arguments.argv import argv_of
-from chatbridge.commands.arguments.executable import Programs
+from chatbridge.commands.arguments.executable import Programs, refusal
 from chatbridge.core.errors import CommandUnusable
 from tests.fakes.made_commands import made
 
@@ -255,3 +255,19 @@ def test_no_first_line_leads_into_a_project(tmp_path: Path, first: str) -> None:
 
 def test_what_env_takes_away_is_no_program(tmp_path: Path) -> None:
     assert programs().find(program(tmp_path / "bin", first="/usr/bin/env -S -u FOO A=1 sh"))
+
+
+def test_a_link_that_cannot_be_read_is_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path / "tool"
+    link.symlink_to(program(tmp_path / "elsewhere"))
+
+    monkeypatch.setattr(os.path, "realpath", lambda path: path)
+
+    def gone(path: str) -> str:
+        raise OSError(f"{path} has just been replaced")
+
+    monkeypatch.setattr(os, "readlink", gone)
+    with pytest.raises(OSError, match="replaced"):
+        refusal(str(link))

@@ -76,6 +76,9 @@ def test_a_folder_of_the_owners_choice_counts_for_every_agent(
     gone = made(workingDirectory="/nowhere/at/all")
     with pytest.raises(CommandUnusable, match="/nowhere/at/all is not there"):
         folder_of(gone, {}, project)
+    monkeypatch.setenv("HOME", "relative")
+    with pytest.raises(CommandUnusable, match="no whole path"):
+        folder_of(command, {}, project)
 
 
 def test_a_project_that_is_gone_runs_nothing(project: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,20 @@ def test_a_key_file_that_a_crash_left_empty_is_made_anew(tmp_path: Path) -> None
     key = key_in(path)
     assert len(key) == 32
     assert path.read_bytes() == key
+
+
+def test_a_key_file_that_is_too_long_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "form-key"
+    path.write_bytes(b"k" * 5_000)
+    assert len(key_in(path)) == 32
+
+
+def test_no_link_leads_to_another_key(tmp_path: Path) -> None:
+    path = tmp_path / "form-key"
+    (tmp_path / "known").write_bytes(b"k" * 32)
+    path.symlink_to(tmp_path / "known")
+    with pytest.raises(OSError, match="symbolic links"):
+        key_in(path)
 
 
 def test_the_key_is_read_once_and_only_when_it_is_needed() -> None:

@@ -9,6 +9,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
@@ -53,10 +54,15 @@ def service(_context: DoctorContext) -> list[Finding]:
 def _is_old(used: str) -> bool:
     """Only of files that `chatbridge service install` has written: a package has its own."""
     folder = unit_files.folder()
-    wanted = unit_files.contents().items()
-    return os.path.dirname(used) == folder and not all(
-        unit_files.has(os.path.join(folder, name), content) for name, content in wanted
-    )
+    if os.path.dirname(used) != folder:
+        return False
+    wanted = unit_files.contents()
+    try:
+        return any(Path(folder, it).read_text(encoding="utf-8") != wanted[it] for it in wanted)
+    except FileNotFoundError:
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 async def clock(context: DoctorContext) -> Sequence[Finding]:

@@ -7,7 +7,7 @@ import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from chatbridge import lock_file
@@ -121,7 +121,9 @@ def _socket(context: DoctorContext) -> Iterator[Finding]:
 
 def _open_inside(folder: Path) -> Iterator[Path]:
     """What others could get at. A symbolic link has no mode of its own."""
-    for path in sorted(islice(folder.rglob("*"), LOOKED_AT)):
+    tree = os.walk(folder)  # which passes over what has just gone
+    inside = (Path(above, name) for above, *names in tree for name in chain(*names))
+    for path in sorted(islice(inside, LOOKED_AT)):
         with suppress(OSError):  # it has just gone, or is closed to us as well
             mode = path.lstat().st_mode
             if mode & OTHERS and not stat.S_ISLNK(mode):

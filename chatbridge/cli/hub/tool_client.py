@@ -170,9 +170,10 @@ def own_link(
                 os.close(descriptor)
             with suppress(OSError):
                 os.chdir(folder)
+            wake = wake_on(signal.SIGTERM, signal.SIGINT)
             label = os.environ.get("CHATBRIDGE_LABEL") or None
             preface = build_preface(label) | ({"link": name} if name else {})
-            Link(relay(preface), wake_on(signal.SIGTERM, signal.SIGINT)).run()
+            Link(relay(preface), wake).run()
         except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
             os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))
         finally:

@@ -183,8 +183,7 @@ class Command:
             parser.error(f"unrecognized arguments: {' '.join(rest)}")
         given.argv, given.rest = argv, rest
         module, _, name = self._work.partition(":")
-        work = getattr(import_module(module), name)
         try:
-            return run(lambda: int(work(given)))
+            return run(lambda: int(getattr(import_module(module), name)(given)))
         except WrongUsage as error:
             parser.error(str(error))

@@ -368,19 +368,15 @@ def _real(path: str) -> Path | None:
         for folder, name in walk(path):
             with suppress(FileNotFoundError, NotADirectoryError):
                 os.lstat(os.path.join(folder, name))
-    except OSError:
+        return Path(os.path.realpath(path))
+    except (OSError, RuntimeError):
         return None
-    return Path(os.path.realpath(path))
-
-
-class TooManyLinks(OSError):
-    """The system would not follow so many."""
 
 
 def walk(path: str) -> Iterator[tuple[str, str]]:
     """Every name on the system's way along a whole path, and the folder that it is in, through all
-    links. A name is looked up after it was yielded. Ends early where there is nothing to follow.
-    :raises TooManyLinks:"""
+    links. A name is looked up after it was yielded.
+    :raises OSError: a link cannot be read, or there are too many."""
     here, names, links = "/", path.split("/")[::-1], 0
     while names:
         name = names.pop()
@@ -391,16 +387,13 @@ def walk(path: str) -> Iterator[tuple[str, str]]:
             continue
         yield here, name
         place = os.path.join(here, name)
-        try:
-            target = os.readlink(place) if os.path.islink(place) else None
-        except OSError:
-            return
-        if target is None:
+        if not os.path.islink(place):
             here = place
             continue
+        target = os.readlink(place)
         links += 1
         if links > _MOST_LINKS:
-            raise TooManyLinks(f"too many links on the way to {path}")
+            raise OSError(f"too many links on the way to {path}")
         here = "/" if target.startswith("/") else here
         names += target.split("/")[::-1]
 
@@ -421,7 +414,13 @@ def folder_of(command: Command, given: Mapping[str, object], project: Path) -> P
     that cannot be. :raises CommandUnusable:"""
     rule = command.working_directory
     if rule not in (PROJECT, ARGUMENT):
-        return _existing(Path(os.path.expanduser(rule)), "this command's working directory")
+        chosen = owners(rule)
+        if chosen is None:
+            raise CommandUnusable(
+                f"the working directory {rule} of this command is no whole path. Nothing was "
+                "started. Mend workingDirectory in its definition"
+            )
+        return _existing(chosen, "this command's working directory")
     if rule == PROJECT or WORKING_DIRECTORY not in given:
         return project
     text = plain_text(given[WORKING_DIRECTORY], WORKING_DIRECTORY)

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from chatbridge.commands.arguments.argv import TooManyLinks, walk
+from chatbridge.commands.arguments.argv import walk
 from chatbridge.commands.definitions.library import is_definition
 from chatbridge.core.ports import Clock
 
@@ -127,7 +127,7 @@ class _Sight:
             for folder, name in walk(path):
                 if (watch := self._add(folder, _NAMES)) is not None:
                     self._names.setdefault(watch, set()).add(name)
-        except TooManyLinks:
+        except OSError:
             return None
         real = os.path.realpath(path)
         return real if os.path.exists(real) else None
