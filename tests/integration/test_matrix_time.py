@@ -11,7 +11,7 @@ from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, CallName
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, MULTI, SELECT
+from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse
@@ -140,3 +140,16 @@ async def test_a_question_that_timed_out_can_be_answered_anyway_and_the_answer_d
     await matrix.say(ask, "discard")
     await matrix.told(f"Timed out at {ends(ask)}.")
     assert [text for text in matrix.said() if text == how] == [how, how]
+
+
+async def test_a_text_that_was_typed_before_the_end_opens_no_late_answer(matrix: Matrix) -> None:
+    asks = [await matrix.desk.ask(question) for question in (TEXT, OPTIONAL)]
+    for ask in asks:
+        await matrix.card(ask)
+    await matrix.dealt_with()
+    await matrix.ada.say(matrix.room, "anyway")
+    offer = await matrix.told("Which question is this for?")
+    over = await matrix.desk.time_out(asks[0])
+    await matrix.ada.react(matrix.room, offer.event_id, "1️⃣")
+    await matrix.told(f"This question ended at {ends(asks[0])}.")
+    assert await matrix.now(asks[0]) == over

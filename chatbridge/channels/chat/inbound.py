@@ -157,12 +157,11 @@ class ChatInput:
     async def use(self, ask: Ask, step: int, text: str | None, by: Origin) -> Result:
         """Apply a text that was typed before; only now it is known which question it is for, and
         that was at this step."""
-        if not is_over(ask, may_reopen=not self.typed):
-            if step != ask.draft.step:
-                return form.STALE
-            if not text:
-                return MESSAGE_GONE
-        return await self.text(ask, text, by)
+        if is_over(ask, may_reopen=not self.typed):
+            return self._ended(ask)
+        if step != ask.draft.step:
+            return form.STALE
+        return await self.text(ask, text, by) if text else MESSAGE_GONE
 
     async def clearly_meant(
         self, surface: str, shown: CardVisibility, *, is_current: Callable[[Ask, str], bool]

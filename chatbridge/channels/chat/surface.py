@@ -179,7 +179,7 @@ class ChatSurface(ChatWriter[T]):
         return f"lost:{self.name}:{ask.id}"
 
     async def redraw_elsewhere(self) -> None:
-        """Cards in what this chat was before, and those of which cannot be read where they are."""
+        """Show cards again that are in this chat's former room, or whose place cannot be read."""
         for ask in await self._inbox.open_asks():
             if post := await self._inbox.post(ask.id, surface=self.name):
                 place = self.from_text(post.place)
@@ -200,6 +200,8 @@ class ChatSurface(ChatWriter[T]):
                 return await self._show(ask, known, room)
             except PostGone:
                 self.visibility.shown_cards.gone(ask)
+                if not ask.open:
+                    self._forget(ask)
                 raise
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
@@ -228,8 +230,7 @@ class ChatSurface(ChatWriter[T]):
         if not any(map(sends_message, left)):
             self._granted(ask, wish)
         if not ask.open:
-            self._drawn.pop(ask.id, None)
-            self._fresh.pop(ask.id, None)
+            self._forget(ask)
         if not left and scene.card.view is None:
             await self.finished(ask, place)
             if self.hears_removals:
@@ -246,6 +247,10 @@ class ChatSurface(ChatWriter[T]):
                 for step in left[:1]
             ),
         )
+
+    def _forget(self, ask: Ask) -> None:
+        self._drawn.pop(ask.id, None)
+        self._fresh.pop(ask.id, None)
 
     def _granted(self, ask: Ask, wish: CardRequest, *, left: CardRequest = NO_WISH) -> CardRequest:
         """This one, and not one that came meanwhile. Return what is left of it."""
@@ -336,12 +341,12 @@ class ChatSurface(ChatWriter[T]):
         if place is None:
             self._touched.pop(ask.id, None)  # it was another card
             topic = await self.open_topic(room, ask.project)
-            out = self._before.setdefault((room, ask.id), [])
+            out = self._before.get((room, ask.id), [])
             for what in [*scene.before, *scene.first][len(out) :]:
                 key = ("before", self.name, ask.id, str(len(out)))
                 sent = await self.send(outgoing(what=what, key=key, topic=topic))
                 topic = sent.topic
-                out.append(sent.id)
+                out = self._before[room, ask.id] = [*out, sent.id]
         else:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
@@ -368,7 +373,8 @@ class ChatSurface(ChatWriter[T]):
         )
         if place is not None:
             return place.having(part), [sent.id]
-        del self._before[room, ask.id]
+        self._fresh[ask.id] = self._clock.monotonic()  # also one whose number is not known
+        self._before.pop((room, ask.id), None)
         late = is_reminder_due(ask, now=self._clock.time())
         posted = CardMessages(
             room=room,

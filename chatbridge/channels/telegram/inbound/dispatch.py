@@ -40,6 +40,7 @@ from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.card import draw
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
+from chatbridge.core.forms.form import STALE, Refused
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.core.ports import Clock
@@ -246,11 +247,13 @@ class Receiver:
         return only
 
     async def _put(self, message: Message, ask: Ask, by: Origin, *, stale: bool = False) -> None:
-        told = reply_to(await self._input.text(ask, message.text or None, by, stale=stale))
-        if told is not None:
+        result = await self._input.text(ask, message.text or None, by, stale=stale)
+        # Whether these arrive or not, the message has been dealt with.
+        if isinstance(result, Refused) and result != STALE:
+            self.spawn(self._say(result.why, to=message))
+        elif (told := reply_to(result)) is not None:
             await self._say(told, to=message)
         else:
-            # Whether this arrives or not, the message has been dealt with.
             self.spawn(self.api.react(message.chat.id, message.message_id, TAKEN))
 
     async def _send_file(self, file: File, *, to: MaybeInaccessibleMessage) -> None:
