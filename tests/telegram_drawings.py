@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from chatbridge.channels.chat import announcer, keyboard, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Seen
-from chatbridge.channels.chat.document import File, Message
-from chatbridge.channels.telegram.render.card import TELEGRAM, Drawing, draw
-from chatbridge.channels.telegram.render.html import to_html
+from chatbridge.channels.chat.document import File, Message, Rows
+from chatbridge.channels.telegram.render.card import TELEGRAM
+from chatbridge.channels.telegram.render.html import to_html, write
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, Notice
 
 Overflow = long_questions.Overflow[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    html: str
+    rows: Rows = ()
+
+
+def draw(message: Message, *, now: float) -> Drawing:
+    return Drawing(html=write(message.document, now=now), rows=message.rows)
 
 
 def draw_card(card: Card, seen: Seen) -> Drawing:

@@ -198,6 +198,15 @@ async def test_unit_files_of_an_older_chatbridge_are_a_remark(
     assert found.what == "its unit files are not those that this chatbridge would write"
 
 
+async def test_unit_files_that_cannot_be_read_are_not_called_old(
+    machine: Machine, systemd: Path
+) -> None:
+    folder = installed()
+    say(systemd, **ENABLED | {"FragmentPath": str(folder / "chatbridge.service")})
+    (folder / "chatbridge.service").write_bytes(b"\xff")
+    assert [found.mark for found in await machine.look(SERVICE)] == [Mark.FINE]
+
+
 async def test_details_are_json(machine: Machine, systemd: Path) -> None:
     found = await machine.look(SERVICE, CLIENTS)
     assert json.loads(json.dumps([finding.json() for finding in found]))

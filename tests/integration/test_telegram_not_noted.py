@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from chatbridge.channels.chat.inbound import EARLY
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.inbox import COMMAND, MULTI, OPTIONAL, SELECT, TEXT
@@ -69,6 +70,18 @@ async def test_a_second_reply_to_a_card_that_was_never_noted_is_for_the_step_tha
     await telegram.dealt_with()
     entries = (await telegram.now(ask)).draft.entries
     assert (entries[0].text, entries[1].text) == ("the first", None)
+
+
+async def test_a_refusal_that_may_have_arrived_is_not_said_again(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(COMMAND)
+    card = await telegram.card(ask)
+    telegram.api.cut("sendMessage", after_effect=True)
+    await telegram.say("yes, do", reply_to=card)
+    await telegram.sees(form.TAP_IT.why)
+    telegram.api.heal()
+    await telegram.say("/pending")
+    await telegram.sees("1 question is open")
+    assert telegram.said().count(form.TAP_IT.why) == 1
 
 
 # ── Telegram says ok, and not which message it is ─────────────────────────────────────────────────
@@ -182,6 +195,23 @@ async def test_an_approval_without_numbers_can_be_allowed_once_all_of_it_is_out(
     await telegram.until(card, lambda card: not card.rows)
     assert sent(telegram) == 2
     assert len(telegram.api.calls("sendDocument")) == 1
+
+
+async def test_an_approval_that_comes_again_without_a_number_cannot_be_allowed_at_once(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(COMMAND)
+    first = await telegram.card(ask)
+    telegram.clock.advance(2)
+    await telegram.say("/pending")
+    listed = await telegram.sees("1 question is open")
+    numbers_are_unknown(telegram)
+    await telegram.tap(listed, "1")
+    await telegram.gone(first)
+    again = await telegram.sees(lambda card: "Allow once" in str(card.rows))
+    assert await telegram.tap(again, "Allow once") == EARLY
+    telegram.clock.advance(2)
+    assert await telegram.tap(again, "Allow once") == "Allowed once."
 
 
 async def test_notices_without_numbers_come_once_each(telegram: Telegram) -> None:

@@ -13,7 +13,7 @@ from chatbridge.channels.chat.capabilities import (
     Buttons,
     Capabilities,
     Continuations,
-    Room,
+    Lengths,
     Seen,
 )
 from chatbridge.channels.chat.card import draw_card
@@ -137,14 +137,14 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[Text]:
         options=draw_value(st.integers(200, 2_000)),
     )
     continued = draw_value(st.booleans())
-    rooms = (Room(question=300, label=100, description=100), Room(question=200, label=12))
-    last = Room(question=200, label=12, description=0, options=20, scale=4)
+    lengths = (Lengths(question=300, label=100, description=100), Lengths(question=200, label=12))
+    last = Lengths(question=200, label=12, description=0, options=20, scale=4)
     return Capabilities(
         channel="any",
         write=runs.write,
         size=runs.width,
         card=size if continued else size + 8_000,
-        rooms=(*rooms, last),
+        lengths=(*lengths, last),
         approval_question=200,
         path=160,
         code=size // 2,

@@ -16,7 +16,6 @@ from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bo
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.telegram.render import notices as telegram
-from chatbridge.channels.telegram.render.card import Drawing, draw
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Level, Notice, Outcome, Status
 from tests.chats import MATRIX, TELEGRAM, Chat, each_chat
@@ -38,7 +37,7 @@ from tests.telegram_asks import (
     read_plainly,
     text,
 )
-from tests.telegram_drawings import draw_list, draw_notice, file_of
+from tests.telegram_drawings import Drawing, draw, draw_list, draw_notice, file_of
 
 OTHER_ID = ID.replace("0b", "1b")
 FIRST = ask(text("What should the commit message say?"), project="docs-site")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.telegram.render.card import Drawing
 from chatbridge.core.model import Level
 from tests.telegram_asks import notice, read_plainly
-from tests.telegram_drawings import draw_list, draw_notice, file_of
+from tests.telegram_drawings import Drawing, draw_list, draw_notice, file_of
 
 
 def html(drawing: Drawing) -> str:

@@ -20,7 +20,7 @@ from chatbridge.core.text import clipped, one_line, prose, visible
 
 log = logging.getLogger(__name__)
 
-ROOM = 3_800
+MAX_SIZE = 3_800
 """For titles and messages; the rest of a message is for the first line."""
 SHOWN = 1_000
 """How much is shown of a message that does not fit."""
@@ -47,7 +47,7 @@ def draw_list(listed: Sequence[Notice], chat: Capabilities[T]) -> doc.Message | 
         doc.Group((doc.line("•"), doc.Group(_entry(each, chat), tight=True)), inline=True)
         for each in listed
     )
-    if chat.size_of(*items) > ROOM:
+    if chat.size_of(*items) > MAX_SIZE:
         return None
     first, agents = listed[0], {agent(each.agent.name) for each in listed}
     heading: doc.Line = notices.notice_heading(first)
@@ -67,7 +67,7 @@ def file_of(notice: Notice, chat: Capabilities[T]) -> doc.File | None:
 
 def _entry(notice: Notice, chat: Capabilities[T]) -> tuple[doc.Block, ...]:
     title, message = clipped(one_line(notice.title), TITLE), _message(notice)
-    if chat.size_of(message) > ROOM - TITLE:
+    if chat.size_of(message) > MAX_SIZE - TITLE:
         message = replace(message, limit=SHOWN)
     return (doc.line(doc.strong(doc.Name(title))), message) if title else (message,)
 

@@ -38,7 +38,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class Lengths:
     """How much of each part of a card is shown; None: all of it."""
 
     question: int | None = None
@@ -65,8 +65,8 @@ class Continuations(Generic[T]):
     """Messages and files that go with a card and hold what it cannot."""
 
     split: Callable[[Document, int, Callable[[int, int], Line]], Sequence[T]]
-    """Write a document as messages of so much room, below a title for a number of so many."""
-    room: int
+    """Write a document as messages of this size, below a title for a number of so many."""
+    size: int
     most: int
     """What takes more messages is sent as a file."""
     options: int
@@ -88,7 +88,7 @@ class Capabilities(Generic[T]):
     size: Callable[[T], int]
     card: int
     """The largest card; for a channel with continuations, its question with the options."""
-    rooms: tuple[Room, ...]
+    lengths: tuple[Lengths, ...]
     """What is shown of a card that is too large, from much to little."""
     approval_question: int
     path: int

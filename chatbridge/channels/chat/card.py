@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
 from chatbridge.channels.chat import document as doc
-from chatbridge.channels.chat.capabilities import Capabilities, Room, Seen, T
+from chatbridge.channels.chat.capabilities import Capabilities, Lengths, Seen, T
 from chatbridge.channels.chat.hints import hints, more_time, sentences, side_hint, time_left
 from chatbridge.channels.chat.outcome import (
     ONE_ANSWER,
@@ -45,12 +45,12 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Row
     overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
-    def document(room: Room) -> doc.Document:
+    def document(lengths: Lengths) -> doc.Document:
         if card.view is None:
-            return _ended(card, seen, chat, room)
+            return _ended(card, seen, chat, lengths)
         if chat.threads and (side := side_hint(card, seen)):
             return doc.paragraph(*side)
-        shown = _screen(card, seen, chat, room, listed=listed, overflowed=overflowed)
+        shown = _screen(card, seen, chat, lengths, listed=listed, overflowed=overflowed)
         return (heading(card), shown, doc.Lines(hints(card, seen, chat)))
 
     rows = keyboard.rows(card, seen, chat.buttons, listed=listed) if chat.buttons else ()
@@ -58,22 +58,28 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Row
 
 
 def _screen(
-    card: Card, seen: Seen, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
+    card: Card,
+    seen: Seen,
+    chat: Capabilities[T],
+    lengths: Lengths,
+    *,
+    listed: bool,
+    overflowed: bool,
 ) -> doc.Block:
     if card.view is View.REVIEW:
-        return doc.Numbered(items=tuple(pairs(card.lines, scale=room.scale)), spaced=True)
+        return doc.Numbered(items=tuple(pairs(card.lines, scale=lengths.scale)), spaced=True)
     if card.view in (View.CANCEL, View.EXPLAIN):
         return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
         return approvals.screen(card, seen, chat)
-    return long_questions.question(card, chat, room, listed=listed, overflowed=overflowed)
+    return long_questions.question(card, chat, lengths, listed=listed, overflowed=overflowed)
 
 
-def _ended(card: Card, seen: Seen, chat: Capabilities[T], room: Room) -> doc.Document:
+def _ended(card: Card, seen: Seen, chat: Capabilities[T], lengths: Lengths) -> doc.Document:
     viewer = seen.viewer if seen.private else None
     how, where = doc.strong(outcome_text.heading(card)), project(card.project)
     first = doc.line(f"{card.glyph} ", how, " · ", where)
-    asked = asked_block(card, room.scale)
+    asked = asked_block(card, lengths.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
     remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))

@@ -18,7 +18,7 @@ from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Writ
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
-from chatbridge.channels.chat.surface import NO_WISH, CardRequest, ChatSurface
+from chatbridge.channels.chat.surface import NO_REQUEST, CardRequest, ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -69,7 +69,7 @@ class Origin:
     chat: ChatSurface[Any]
     person: Person
     cursor: ChannelState | None
-    prompt: CardRequest = NO_WISH
+    prompt: CardRequest = NO_REQUEST
     """What a button asks for that opens the keyboard."""
 
 
@@ -241,8 +241,8 @@ class ChatInput:
             by.chat.requests[ask.id] = by.prompt
         return result
 
-    async def _request(self, ask: Ask, wish: CardRequest, chat: ChatSurface[Any]) -> str:
-        chat.requests[ask.id] = wish
+    async def _request(self, ask: Ask, request: CardRequest, chat: ChatSurface[Any]) -> str:
+        chat.requests[ask.id] = request
         await self.inbox.redraw(ask.id)
         return ""
 

@@ -9,7 +9,7 @@ from typing import Generic
 
 from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat import document as doc
-from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Room, T
+from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Lengths, T
 from chatbridge.channels.chat.hints import DECLARED_LENGTH
 from chatbridge.channels.chat.keyboard import label_of, needs_list
 from chatbridge.channels.chat.outcome import project
@@ -19,7 +19,7 @@ from chatbridge.core.model import Ask, Status, View
 from chatbridge.core.text import clipped, one_line, visible
 
 IN_THE_INBOX = "The whole question is in the web inbox."
-ALL = Room()
+ALL = Lengths()
 
 
 @dataclass
@@ -35,48 +35,48 @@ class Overflow(Generic[T]):
 # ── in the card ───────────────────────────────────────────────────────────────────────────────────
 
 
-def fitted(make: Callable[[Room], doc.Document], chat: Capabilities[T], *, now: float) -> T:
+def fitted(make: Callable[[Lengths], doc.Document], chat: Capabilities[T], *, now: float) -> T:
     """A card, cut so that it fits; where there are continuations, they hold what does not."""
-    *larger, smallest = (ALL,) if chat.continuations else chat.rooms
-    for room in larger:
-        written = chat.write(make(room), now=now)
+    *larger, smallest = (ALL,) if chat.continuations else chat.lengths
+    for lengths in larger:
+        written = chat.write(make(lengths), now=now)
         if chat.size(written) < chat.card:
             return written
     return chat.write(make(smallest), now=now)
 
 
 def question(
-    card: Card, chat: Capabilities[T], room: Room, *, listed: bool, overflowed: bool
+    card: Card, chat: Capabilities[T], lengths: Lengths, *, listed: bool, overflowed: bool
 ) -> doc.Group:
     """A question, with its options where they are `listed`. `overflowed`: it was sent whole before
     the card."""
     if chat.continuations is None:
-        return doc.Group(tuple(_cut_question(card, room, listed=listed)))
+        return doc.Group(tuple(_cut_question(card, lengths, listed=listed)))
     if overflowed:
         return _short_question(card, chat, chat.continuations)
     return _whole_question(card, listed=listed)
 
 
-def _cut_question(card: Card, room: Room, *, listed: bool) -> Iterator[doc.Block]:
+def _cut_question(card: Card, lengths: Lengths, *, listed: bool) -> Iterator[doc.Block]:
     left_out = f"… {IN_THE_INBOX}"
-    yield doc.Markdown(source=card.question, limit=room.question, left_out=left_out, whole=True)
-    shown = card.choices[: room.options] if listed else ()
-    yield doc.Options(tuple(_cut(choice, room) for choice in shown))
+    yield doc.Markdown(source=card.question, limit=lengths.question, left_out=left_out, whole=True)
+    shown = card.choices[: lengths.options] if listed else ()
+    yield doc.Options(tuple(_cut(choice, lengths) for choice in shown))
     if listed and len(shown) < len(card.choices):
         yield doc.line(f"… and {len(card.choices) - len(shown)} more. {IN_THE_INBOX}")
 
 
 def _short_question(card: Card, chat: Capabilities[T], more: Continuations[T]) -> doc.Group:
     choices = [replace(_named(c), description=one_line(c.description or "")) for c in card.choices]
-    for room in chat.rooms:
-        options = doc.Options(tuple(_cut(choice, room) for choice in choices))
+    for lengths in chat.lengths:
+        options = doc.Options(tuple(_cut(choice, lengths) for choice in choices))
         if chat.size_of(options) <= more.options:
             break
     else:
         options = replace(options, limit=more.options)
     above = doc.line(doc.Faint(("The whole question is above.",)))
     return doc.Group(
-        (doc.Markdown(source=card.question, limit=chat.rooms[0].question), above, options)
+        (doc.Markdown(source=card.question, limit=chat.lengths[0].question), above, options)
     )
 
 
@@ -100,11 +100,11 @@ def _declares_much(card: Card) -> bool:
     return card.number == 1 and clipped(declared, DECLARED_LENGTH) != declared
 
 
-def _cut(choice: Choice, room: Room) -> Choice:
+def _cut(choice: Choice, lengths: Lengths) -> Choice:
     description = choice.description or ""
-    if room.description is not None:
-        description = clipped(description, room.description) if room.description else ""
-    label = choice.label if room.label is None else clipped(choice.label, room.label)
+    if lengths.description is not None:
+        description = clipped(description, lengths.description) if lengths.description else ""
+    label = choice.label if lengths.label is None else clipped(choice.label, lengths.label)
     return replace(choice, label=label, description=description)
 
 
@@ -169,7 +169,7 @@ def _parts(
         )
     listed = needs_list(card, chat, private=False)
     whole = doc.Group((_whole_question(card, listed=listed, whole=True), *declared))
-    if chat.size_of(whole) > more.most * more.room:
+    if chat.size_of(whole) > more.most * more.size:
         return ()  # without cutting it: there may be much of it
     named = project(ask.project.name)
     what = f"question {question + 1}" if len(ask.questions) > 1 else "the question"
@@ -178,7 +178,7 @@ def _parts(
         first = f"{number}/{count} of {what}" if count > 1 else what.capitalize()
         return (doc.Faint((f"{first} for ", named)),)
 
-    parts = more.split((whole,), more.room, title)
+    parts = more.split((whole,), more.size, title)
     return parts if len(parts) <= more.most else ()
 
 

@@ -63,10 +63,10 @@ def write(document: doc.Document, *, now: float) -> Text:
 
 
 def split(
-    document: doc.Document, room: int, title: Callable[[int, int], doc.Line]
+    document: doc.Document, size: int, title: Callable[[int, int], doc.Line]
 ) -> Sequence[Text]:
-    """The document in parts of at most `room` units, each below its title."""
-    parts = pieces(joined(block_runs(block, 0.0) for block in document), room)
+    """The document in parts of at most `size` units, each below its title."""
+    parts = pieces(joined(block_runs(block, 0.0) for block in document), size)
     titles = (tuple(_inlines(title(i, len(parts)), (), 0.0)) for i in range(1, len(parts) + 1))
     return [joined(both) for both in zip(titles, parts, strict=True)]
 

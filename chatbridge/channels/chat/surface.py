@@ -54,7 +54,7 @@ class CardRequest:
     """The same, because taps on the old card may have been lost."""
 
 
-NO_WISH = CardRequest()
+NO_REQUEST = CardRequest()
 
 
 class ChatSurface(ChatWriter[T]):
@@ -77,7 +77,7 @@ class ChatSurface(ChatWriter[T]):
     def __init__(self, name: str, can: Capabilities[T], *, service: str, clock: Clock) -> None:
         super().__init__(name, can, service=service, clock=clock)
         self.requests: dict[str, CardRequest] = {}
-        """The last wish for each ask, until it is granted."""
+        """The last request for each ask, until it is granted."""
         self._announcer = Announcer(self, can, clock=clock)
         self._before: dict[tuple[str, str], list[str]] = {}
         """Messages before a card that are out, while the card is not; by room and ask."""
@@ -205,30 +205,30 @@ class ChatSurface(ChatWriter[T]):
                 raise
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
-        wish, removed = self.requests.get(ask.id, NO_WISH), await self._removed(ask)
+        request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)
         old: tuple[str, ...] = ()
         replaced: tuple[Part, ...] = ()
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
-        if place is not None and ask.open and (wish.anew or wish.again):
+        if place is not None and ask.open and (request.anew or request.again):
             old, place = place.messages, None
-        scene = await self._scene(ask, place, wish)
+        scene = await self._scene(ask, place, request)
         steps, sent = await self._steps(scene, place), list[str]()
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
             if place is None or step is PlainStep.SEND_CARD:
-                posted, sent = await self._post(scene, place, room, wish, removed, new=not old)
+                posted, sent = await self._post(scene, place, room, request, removed, new=not old)
                 place = replace(posted, parts=(*posted.parts, *replaced), old=old)
-                wish = self._granted(ask, wish, left=CardRequest(typing=wish.typing))
+                request = self._granted(ask, request, left=CardRequest(typing=request.typing))
             else:
-                place, new = await self._do(step, scene, place, typing=wish.typing)
+                place, new = await self._do(step, scene, place, typing=request.typing)
                 sent += new
         assert place is not None
         if self._can.threads:
-            scene = await self._scene(ask, place, wish)
+            scene = await self._scene(ask, place, request)
         left = await self._steps(scene, place)
         if not any(map(sends_message, left)):
-            self._granted(ask, wish)
+            self._granted(ask, request)
         if not ask.open:
             self._forget(ask)
         if not left and scene.card.view is None:
@@ -252,11 +252,13 @@ class ChatSurface(ChatWriter[T]):
         self._drawn.pop(ask.id, None)
         self._fresh.pop(ask.id, None)
 
-    def _granted(self, ask: Ask, wish: CardRequest, *, left: CardRequest = NO_WISH) -> CardRequest:
+    def _granted(
+        self, ask: Ask, request: CardRequest, *, left: CardRequest = NO_REQUEST
+    ) -> CardRequest:
         """This one, and not one that came meanwhile. Return what is left of it."""
-        if self.requests.get(ask.id) is wish:
+        if self.requests.get(ask.id) is request:
             self.requests[ask.id] = left
-            if left == NO_WISH:
+            if left == NO_REQUEST:
                 del self.requests[ask.id]
         return left
 
@@ -279,7 +281,7 @@ class ChatSurface(ChatWriter[T]):
         )
         return await off_loop(build, weight=weight_of(ask))
 
-    async def _scene(self, ask: Ask, place: CardMessages | None, wish: CardRequest) -> Scene[T]:
+    async def _scene(self, ask: Ask, place: CardMessages | None, request: CardRequest) -> Scene[T]:
         card = await self.card_of(ask)
         multi = place is not None and card.type is QuestionType.MULTI_SELECT
         seen = Seen(
@@ -288,14 +290,14 @@ class ChatSurface(ChatWriter[T]):
             private=self.private,
             reactions=self.reactions,
             reacted=await self.reacted(ask, place.newest.event) if place and multi else frozenset(),
-            prompted=await self._prompts(ask, card, wish, place),
-            again=wish.again if place is None else place.again and place.root.step == card.step,
+            prompted=await self._prompts(ask, card, request, place),
+            again=request.again if place is None else place.again and place.root.step == card.step,
         )
         draw = partial(draw_scene, ask, card, seen, place, self._can)
         return await off_loop(draw, weight=weight_of(ask))
 
     async def _prompts(
-        self, ask: Ask, card: Card, wish: CardRequest, place: CardMessages | None
+        self, ask: Ask, card: Card, request: CardRequest, place: CardMessages | None
     ) -> bool:
         """Whether the person's keyboard should be open for this card. A prompt that comes by
         itself takes over a reply that is being written to another card."""
@@ -303,7 +305,7 @@ class ChatSurface(ChatWriter[T]):
             return False
         if place is not None and place.prompt is not None and place.prompt.step == card.step:
             return True
-        if wish.typing is not None:
+        if request.typing is not None:
             return True
         if not self.private or card.view is not View.QUESTION:
             return False  # it comes where Other… was tapped
@@ -329,7 +331,7 @@ class ChatSurface(ChatWriter[T]):
         scene: Scene[T],
         place: CardMessages | None,
         room: str,
-        wish: CardRequest,
+        request: CardRequest,
         removed: Sequence[str],
         *,
         new: bool,
@@ -357,7 +359,7 @@ class ChatSurface(ChatWriter[T]):
                     key=("card", self.name, ask.id, str(card.step), *removed),
                     topic=topic,
                     # Who asked for it, or has just answered the step before, is looking.
-                    silent=wish.anew or place is not None,
+                    silent=request.anew or place is not None,
                     card=(ask.id, card.step),
                 )
             )
@@ -381,7 +383,7 @@ class ChatSurface(ChatWriter[T]):
             parts=(part,),
             since=since,
             topic=sent.topic,
-            again=wish.again,
+            again=request.again,
             pages=tuple(out[len(scene.before) :]),
             reminder=NO_REMINDER if late else None,
         )

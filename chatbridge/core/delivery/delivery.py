@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
-from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, RateLimiter, Urgency
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, AskQueue, RateLimiter, Urgency
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -95,7 +95,7 @@ class SurfaceQueue:
     _unrecorded: Unrecorded
     _on_notice_tried: Callable[[], None]
     _rate_limiter: RateLimiter
-    _pending: FairQueue = field(default_factory=FairQueue)
+    _pending: AskQueue = field(default_factory=AskQueue)
     _shown_drafts: dict[str, Draft] = field(default_factory=dict)
     """Open asks that are shown, with the draft that the card shows: a person who has tapped on it
     waits for the effect."""

@@ -18,7 +18,7 @@ MINUTE_SECONDS = 60.0
 MAX_NOTICES_PER_MINUTE = 20
 
 
-class Announcer(Protocol):
+class NoticeDelivery(Protocol):
     """The part of delivery that shows notices."""
 
     def announce(self, notice: Notice) -> None: ...
@@ -30,7 +30,7 @@ class Announcer(Protocol):
 @dataclass(frozen=True, slots=True)
 class Notices:
     store: Store
-    delivery: Announcer
+    delivery: NoticeDelivery
     clock: Clock
 
     async def send(

@@ -23,7 +23,7 @@ class Urgency(IntEnum):
     ANYTHING = 2
 
 
-class FairQueue:
+class AskQueue:
     """Asks by urgency. Parties (`Project.party`) take turns, one ask each; the asks of one party
     keep their order."""
 

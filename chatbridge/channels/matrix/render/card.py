@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.chat.capabilities import Capabilities, Room
+from chatbridge.channels.chat.capabilities import Capabilities, Lengths
 from chatbridge.channels.matrix.render.html import LIMIT, Words, size, write
 
 MATRIX: Capabilities[Words] = Capabilities(
@@ -10,16 +10,16 @@ MATRIX: Capabilities[Words] = Capabilities(
     write=write,
     size=size,
     card=LIMIT,
-    rooms=(
-        Room(question=22_000, description=10_000),
-        Room(question=12_000, description=2_000),
-        Room(question=8_000, label=200, description=300),
-        Room(question=4_000, label=100, description=120, scale=2),
-        Room(question=4_000, label=100, description=0, scale=2),
-        Room(question=4_000, label=40, description=0, scale=4),
-        Room(question=4_000, label=12, description=0, scale=4),
-        Room(question=2_000, label=40, description=0, options=40, scale=4),
-        Room(question=2_000, label=20, description=0, options=20, scale=4),
+    lengths=(
+        Lengths(question=22_000, description=10_000),
+        Lengths(question=12_000, description=2_000),
+        Lengths(question=8_000, label=200, description=300),
+        Lengths(question=4_000, label=100, description=120, scale=2),
+        Lengths(question=4_000, label=100, description=0, scale=2),
+        Lengths(question=4_000, label=40, description=0, scale=4),
+        Lengths(question=4_000, label=12, description=0, scale=4),
+        Lengths(question=2_000, label=40, description=0, options=40, scale=4),
+        Lengths(question=2_000, label=20, description=0, options=20, scale=4),
     ),
     approval_question=2_000,
     path=1_500,

@@ -59,7 +59,7 @@ class Me:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentMessage:
     """A message of ours, and when Telegram says that it was written."""
 
     id: int
@@ -127,8 +127,8 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
         prompt: ForceReply | None = None,
-    ) -> Sent:
-        async def send(text: str, mode: str | None) -> Sent:
+    ) -> SentMessage:
+        async def send(text: str, mode: str | None) -> SentMessage:
             sending = self._bot.send_message(
                 chat,
                 text,
@@ -185,7 +185,7 @@ class Api:
         *,
         thread: int | None = None,
         reply_to: int | None = None,
-    ) -> Sent:
+    ) -> SentMessage:
         sending = self._bot.send_document(
             chat,
             content,
@@ -249,9 +249,9 @@ class Api:
             return kind, f"the bot may not write to the {kind} {chat}"
         return kind, "" if may_edit else f"the bot may not edit what it wrote in the {kind} {chat}"
 
-    def _sent(self, message: Message) -> Sent:
+    def _sent(self, message: Message) -> SentMessage:
         at = message.date.timestamp() or None
-        return Sent(id=self._number(message.message_id), at=at)
+        return SentMessage(id=self._number(message.message_id), at=at)
 
     def _number(self, number: int) -> int:
         if number == NO_NUMBER:

@@ -109,17 +109,12 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
             return Rejected(said)
         case TimedOut():
             return RetryLater("telegram did not answer in time")
-        case (
-            SaidOk()
-            | ArithmeticError()
-            | AttributeError()
-            | LookupError()
-            | TypeError()
-            | ValueError()
-        ):
-            # A success in another form than the library expects.
-            log.debug("telegram's answer has another form: %r", type(error))
+        case SaidOk():
             return RetryLater(f"telegram said ok, but {UNREADABLE}")
+        case ArithmeticError() | AttributeError() | LookupError() | TypeError() | ValueError():
+            # An answer in another form than the library expects.
+            log.debug("telegram's answer has another form: %r", type(error))
+            return RetryLater(f"telegram cannot be reached ({UNREADABLE})")
         case TelegramError(message=said):
             # What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway".
             kind = said.partition(":")[0].partition("(")[0].strip()[:60]

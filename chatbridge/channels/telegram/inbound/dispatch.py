@@ -37,7 +37,7 @@ from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.inbound.cards import Cards, is_current
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.card import draw
+from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.form import STALE, Refused
@@ -267,12 +267,11 @@ class Receiver:
             said = paragraph(said)
         if isinstance(said, tuple):
             said = Note(document=said)
-        drawing = draw(said, now=self.clock.time())
         send = partial(
             self.api.send,
             to.chat.id,
-            drawing.html,
-            drawing.rows,
+            write(said.document, now=self.clock.time()),
+            said.rows,
             silent=True,
             thread=_thread_of(to),
             reply_to=to.message_id if reply else None,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from chatbridge.channels.chat import card as cards
-from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Room
-from chatbridge.channels.chat.document import Message, Rows
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.chat.runs import Run, Text, split, width, write
-from chatbridge.channels.telegram.render.html import LIMIT, to_html
+from chatbridge.channels.telegram.render.html import LIMIT
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
 from chatbridge.core.text import isolated, one_line, shortened
@@ -19,9 +16,9 @@ TELEGRAM: Capabilities[Text] = Capabilities(
     write=write,
     size=width,
     card=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
-    rooms=(
-        Room(question=300, label=200, description=120),
-        *(Room(question=300, label=label, description=0) for label in (100, 40, 12)),
+    lengths=(
+        Lengths(question=300, label=200, description=120),
+        *(Lengths(question=300, label=label, description=0) for label in (100, 40, 12)),
     ),
     approval_question=200,
     path=160,
@@ -33,18 +30,8 @@ TELEGRAM: Capabilities[Text] = Capabilities(
         private=(30, 14),
         group=(27, 12),  # avatars take room
     ),
-    continuations=Continuations(split=split, room=LIMIT - 100, most=4, options=2_000),
+    continuations=Continuations(split=split, size=LIMIT - 100, most=4, options=2_000),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawing:
-    html: str
-    rows: Rows = ()
-
-
-def draw(message: Message, *, now: float) -> Drawing:
-    return Drawing(html=to_html(write(message.document, now=now)), rows=message.rows)
 
 
 def draw_prompt(card: Card, *, mention: tuple[int, str] | None) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.core.delivery.queue import MAX_PASSED_OVER, FairQueue, Urgency
+from chatbridge.core.delivery.queue import MAX_PASSED_OVER, AskQueue, Urgency
 from chatbridge.core.model import Ask, Project
 from tests.contract.asks import an_ask
 
@@ -16,7 +16,7 @@ def ask_of(project: int | str) -> Ask:
     return an_ask(project=Project(key=f"/src/{project}", name=str(project)))
 
 
-def all_of(queue: FairQueue) -> list[Ask]:
+def all_of(queue: AskQueue) -> list[Ask]:
     found = []
     while (ask := queue.take(lambda _: True)) is not None:
         found.append(ask)
@@ -27,7 +27,7 @@ def all_of(queue: FairQueue) -> list[Ask]:
 def test_everything_comes_once_and_the_asks_of_a_party_in_their_order(
     waiting: list[tuple[int, Urgency]],
 ) -> None:
-    queue = FairQueue()
+    queue = AskQueue()
     asks = [(ask_of(project), urgency) for project, urgency in waiting]
     for ask, urgency in asks:
         queue.put(ask, urgency)
@@ -46,7 +46,7 @@ def test_everything_comes_once_and_the_asks_of_a_party_in_their_order(
 def test_an_ask_waits_for_one_of_each_other_party_and_never_longer_than_its_turn(
     waiting: list[tuple[int, Urgency]], urgency: Urgency
 ) -> None:
-    queue = FairQueue()
+    queue = AskQueue()
     for project, other in waiting:
         queue.put(ask_of(project), other)
     mine = ask_of("mine")
@@ -57,7 +57,7 @@ def test_an_ask_waits_for_one_of_each_other_party_and_never_longer_than_its_turn
 
 
 def test_what_is_not_ready_is_passed_over_and_stays() -> None:
-    queue = FairQueue()
+    queue = AskQueue()
     first, second = ask_of("a"), ask_of("a")
     queue.put(first, Urgency.ANYTHING)
     queue.put(second, Urgency.ANYTHING)
@@ -67,7 +67,7 @@ def test_what_is_not_ready_is_passed_over_and_stays() -> None:
 
 
 def test_the_newest_state_of_an_ask_takes_its_place_and_may_be_more_urgent() -> None:
-    queue = FairQueue()
+    queue = AskQueue()
     first, second = ask_of("a"), ask_of("a")
     queue.put(first, Urgency.ANYTHING)
     queue.put(second, Urgency.ANYTHING)
