@@ -24,6 +24,7 @@ from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
+from tests.contract.board_driver import drive_board
 from tests.contract.matrix_driver import drive_matrix
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
@@ -186,6 +187,7 @@ DRIVERS: dict[str, Drives] = {
     "web": drive_web,
     "telegram": drive_telegram,
     "matrix": drive_matrix,
+    "board": drive_board,
 }
-CHANNELS = ("web", "telegram", pytest.param("matrix", marks=pytest.mark.process))
+CHANNELS = ("web", "telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
 """Their names. The homeserver is a program of its own."""

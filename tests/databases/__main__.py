@@ -16,7 +16,7 @@ from pathlib import Path
 
 from chatbridge.channels.chat.card_messages import BotReaction, Part
 from chatbridge.channels.chat.card_messages import CardMessages as MatrixPlace
-from chatbridge.channels.matrix.outbound.card_messages import to_text as matrix_text
+from chatbridge.channels.chat.card_messages import to_text as matrix_text
 from chatbridge.core.model import Ask, CallName, OperationEnd, Post, View
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.core.store_port import Transaction

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat.card_messages import CardMessages
+from chatbridge.channels.chat.card_messages import CardMessages, from_text
 from chatbridge.channels.matrix.channel import MatrixChannel
-from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.settings import Matrix as MatrixTable
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy

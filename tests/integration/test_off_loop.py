@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.chat.card_messages import CardMessages, Part
+from chatbridge.channels.chat.card_messages import CardMessages, Part, to_text
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent
 from chatbridge.channels.matrix.inbound.dispatch import Receiver
-from chatbridge.channels.matrix.outbound.card_messages import to_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render.card import MATRIX

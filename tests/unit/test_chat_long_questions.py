@@ -132,7 +132,7 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[Text]:
     )
     more = Continuations(
         split=runs.split,
-        room=size,
+        size=size,
         most=draw_value(st.integers(1, 6)),
         options=draw_value(st.integers(200, 2_000)),
     )
@@ -175,7 +175,7 @@ def test_every_card_keeps_to_what_its_chat_takes(
         assert all(columns(key.text) <= alone for key in row)
     for part in long_questions.overflow(shown, chat).leaflets:
         assert chat.continuations
-        assert chat.size(part) <= chat.continuations.room + 100
+        assert chat.size(part) <= chat.continuations.size + 100
 
 
 @st.composite

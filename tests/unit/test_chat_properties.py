@@ -16,10 +16,7 @@ from chatbridge.channels.chat.document import Message, Rows
 from chatbridge.channels.chat.runs import units
 from chatbridge.channels.matrix.render import notices as matrix_notices
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.render.card import (
-    draw,
-    draw_prompt,
-)
+from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import plain_text, to_html
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.bounds import MAX_CHARACTERS
@@ -48,6 +45,7 @@ from tests.matrix_asks import seens as matrix_seens
 from tests.rows import a_row, listed
 from tests.telegram_asks import NOW, ask, keys, read, read_plainly, select
 from tests.telegram_drawings import (
+    draw,
     draw_card,
     draw_list,
     draw_notice,

@@ -5,6 +5,7 @@ approvals: what an approval is about, and all of what a card cannot hold
 callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks
 card: the form's screens, and the messages that go with a card
+card_lookup: which ask a message with buttons shows, and which step of it
 card_messages: which messages an ask has in a chat
 card_visibility: which questions a text beside the cards may mean
 channel: what the channels of all chats do alike

@@ -1,4 +1,4 @@
-"""Which messages an ask has in a chat. A channel stores it as text, as the place of a post.
+"""Which messages an ask has in a chat. It is stored as text, as the place of a post.
 
 Where a channel has threads each step of the form is a part of its own, in the thread of the first;
 elsewhere there is one part, which shows every step.
@@ -6,9 +6,11 @@ elsewhere there is one part, which shows every step.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import asdict, dataclass, replace
 
 from chatbridge.core.model import View
+from chatbridge.core.stored_json import reader
 
 OVER = -1
 
@@ -33,7 +35,8 @@ class Part:
     at: int = 0
     """The question that it was drawn for."""
     shows: object = None
-    """What it says now, as `ChatSurface.digest` returns it; None if that is not known."""
+    """What it says now, as `ChatSurface.digest` returns it; None if that is not known. Stored if
+    it is text."""
     seeds: tuple[BotReaction, ...] = ()
 
     @property
@@ -104,3 +107,22 @@ class CardMessages:
         if self.root.event in removed:
             return None, tuple(replace(part, step=OVER) for part in parts)
         return replace(self, parts=parts), ()
+
+
+_read = reader(CardMessages)
+
+
+def to_text(place: CardMessages) -> str:
+    parts = (
+        part if isinstance(part.shows, str) else replace(part, shows=None) for part in place.parts
+    )
+    stored = asdict(replace(place, parts=tuple(parts)))
+    return json.dumps(stored, separators=(",", ":"), ensure_ascii=False)
+
+
+def from_text(text: str) -> CardMessages | None:
+    """None also for a place without a message that shows something."""
+    place = _read(text)
+    if place is None or all(part.step == OVER for part in place.parts):
+        return None
+    return place

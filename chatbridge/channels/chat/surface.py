@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
+from chatbridge.channels.chat import approvals, card_messages, keyboard, long_questions, notices
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import placeholder
@@ -70,9 +70,9 @@ class ChatSurface(ChatWriter[T]):
     hears_removals = False
     """The service says when somebody removes a message of the bot's."""
     visibility: Visibility
-    to_text: Callable[[CardMessages], str]
+    to_text: Callable[[CardMessages], str] = staticmethod(card_messages.to_text)
     """What is stored of a card's messages, and how it is read."""
-    from_text: Callable[[str], CardMessages | None]
+    from_text: Callable[[str], CardMessages | None] = staticmethod(card_messages.from_text)
 
     def __init__(self, name: str, can: Capabilities[T], *, service: str, clock: Clock) -> None:
         super().__init__(name, can, service=service, clock=clock)

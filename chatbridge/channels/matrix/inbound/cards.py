@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chatbridge.channels.chat.card_messages import CardMessages, Part
+from chatbridge.channels.chat.card_messages import CardMessages, Part, from_text, to_text
 from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
-from chatbridge.channels.matrix.outbound.card_messages import from_text, to_text
 from chatbridge.channels.matrix.outbound.chat import Chat, digest
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.asks.ask_actions import AskActions

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
+from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
 from chatbridge.channels.chat.inbound import ChatInput, Origin, Spawn, reply_to
 from chatbridge.channels.chat.people import Allowlist, display_name
@@ -18,7 +19,6 @@ from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
 from chatbridge.channels.matrix.inbound.replies import Replies, from_content
 from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
-from chatbridge.channels.matrix.outbound.card_messages import from_text
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices

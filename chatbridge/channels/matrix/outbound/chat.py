@@ -14,8 +14,7 @@ from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.content import transaction
 from chatbridge.channels.matrix.client.errors import MayNot, Rejected
 from chatbridge.channels.matrix.client.events import Mark, marked
-from chatbridge.channels.matrix.outbound import card_messages
-from chatbridge.channels.matrix.outbound.card_messages import MultiSelectReactions
+from chatbridge.channels.matrix.outbound.multi_select_reactions import MultiSelectReactions
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents, Visibility
 from chatbridge.channels.matrix.render.card import MATRIX
 from chatbridge.channels.matrix.render.html import Words
@@ -32,8 +31,6 @@ MAX_SURE = 1_000
 
 class Chat(ChatSurface[Words]):
     hears_removals = True
-    to_text = staticmethod(card_messages.to_text)
-    from_text = staticmethod(card_messages.from_text)
 
     def __init__(
         self,

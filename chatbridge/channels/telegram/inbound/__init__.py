@@ -2,5 +2,4 @@
 
 poll: reads updates, each exactly once
 dispatch: turns an update into a tap, a command or a text, and says what there is to say
-cards: which ask and which step a message shows
 """

@@ -15,7 +15,8 @@ from functools import partial
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
-from chatbridge.channels.chat.callback_data import Output, decode
+from chatbridge.channels.chat.callback_data import Output, Tap, decode
+from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, paragraph
 from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.chat.inbound import (
@@ -34,7 +35,6 @@ from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
-from chatbridge.channels.telegram.inbound.cards import Cards, is_current
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.html import write
@@ -69,7 +69,7 @@ class Receiver:
     def __post_init__(self) -> None:
         self._input = ChatInput(self.inbox, channel="telegram", clock=self.clock, typed=False)
         self._outputs = Outputs(self.inbox, self.spawn)
-        self._cards = Cards(self.inbox)
+        self._cards = CardLookup(self.inbox)
         self._began = self.clock.time()
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
@@ -126,13 +126,14 @@ class Receiver:
             send, say = partial(self._send_file, to=message), partial(self._say, to=message)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
         number = message.message_id
+        name = str(number)
         if tap.is_on_card:
-            chat.touched(tap.ask_id, str(number))
+            chat.touched(tap.ask_id, name)
         written = message.reply_to_message if isinstance(message, Message) else None
         told, then = await self._input.tap(
             tap,
             by,
-            is_early=partial(self._cards.is_early, message=number, chat=chat),
+            is_early=partial(self._cards.is_early, message=name, chat=chat),
             written=written.text if written else None,
         )
         if then is Tapped.LOSES_BUTTONS:
@@ -140,9 +141,9 @@ class Receiver:
         elif then is not Tapped.STAYS:
             self.spawn(self.api.delete(chat.id, number))
         elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
-            await chat.found(ask.id, number)
-            if await self._cards.is_stray(ask, number, chat):
-                self.spawn(chat.remove(str(chat.id), str(number)))
+            await self._cards.found(ask.id, name, chat)
+            if await self._cards.is_stray(ask, name, chat):
+                self.spawn(chat.remove(str(chat.id), name))
         if written and then is Tapped.HAS_ITS_TEXT:
             self.spawn(self.api.react(chat.id, written.message_id, TAKEN))
         return told
@@ -217,12 +218,16 @@ class Receiver:
         sender = replied.from_user if replied is not None else None
         # A prompt, for instance, whose number was never noted because a connection was cut.
         ours = sender is not None and str(sender.id) == self.api.bot_id
-        ask_id = await cards.ask_at(replied, chat, ours=ours) if replied else None
+        name, buttons = (str(replied.message_id), _buttons(replied)) if replied else ("", [])
+        ask_id = (
+            await cards.ask_at(name, chat, buttons=buttons if ours else ()) if replied else None
+        )
         ask = await self._input.find(ask_id) if ask_id else None
-        if replied is not None and ask is not None:
-            stale = await cards.is_stale(message, replied, ask, chat)
+        if ask is not None:
+            written = message.date.timestamp()
+            stale = await cards.is_stale(ask, chat, message=name, buttons=buttons, written=written)
             await self._put(message, ask, by, stale=stale)
-            await chat.found(ask.id, replied.message_id)
+            await cards.found(ask.id, name, chat)
         elif not chat.private and not ours:
             pass  # people talk to each other
         elif not message.text:
@@ -239,7 +244,9 @@ class Receiver:
         foreign = message.forward_origin or message.via_bot or _replied_to(message)
         if not chat.private or foreign or written < self._began:
             return None
-        current = partial(is_current, written=written, thread=_thread_of(message))
+        thread = _thread_of(message)
+        topic = str(thread) if thread else None
+        current = partial(is_current, chat=chat, written=written, topic=topic)
         shown_cards = chat.visibility.shown_cards
         only = await self._input.clearly_meant(chat.name, shown_cards, is_current=current)
         if only is None or chat.visibility.is_ambiguous(written, than=only):
@@ -297,6 +304,13 @@ def _replied_to(message: Message) -> Message | None:
     one that opened the topic."""
     replied = message.reply_to_message
     return None if replied is None or replied.forum_topic_created is not None else replied
+
+
+def _buttons(message: Message) -> list[Tap]:
+    rows = message.reply_markup.inline_keyboard if message.reply_markup else ()
+    data = (button.callback_data for row in rows for button in row)
+    taps = (decode(each) for each in data if isinstance(each, str))
+    return [tap for tap in taps if isinstance(tap, Tap)]
 
 
 def _origin(user: User, chat: Chat, cursor: ChannelState) -> Origin:

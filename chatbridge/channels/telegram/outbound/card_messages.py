@@ -43,10 +43,6 @@ def number_of(message: str) -> int:
     return int(message or NO_NUMBER)
 
 
-def handle(chat: int, message: int) -> str:
-    return f"{chat}:{message}"
-
-
 def to_text(place: CardMessages) -> str:
     card, prompt = place.root, place.prompt
     stored = Stored(

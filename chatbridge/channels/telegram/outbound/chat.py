@@ -15,10 +15,8 @@ from typing import TypeVar
 
 from telegram import ForceReply
 
-from chatbridge.channels.chat.card_messages import CardMessages, Part
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.planner import NO_REMINDER
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -33,7 +31,7 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
-from chatbridge.core.model import Ask, ChannelState, Notice, Post, Project
+from chatbridge.core.model import Ask, ChannelState, Notice, Project
 from chatbridge.core.ports import Clock, Remark, Shown
 from chatbridge.core.stored_json import number
 from chatbridge.core.text import one_line, shortened
@@ -90,27 +88,6 @@ class Chat(ChatSurface[Text]):
 
     def prompt(self, card: Card, *, mention: tuple[int, str] | None) -> Text:
         return draw_prompt(card, mention=mention)
-
-    async def found(self, ask_id: str, message: int) -> None:
-        """Somebody has touched a card of this ask. If the ask has ended, and nobody lived, or got
-        an answer, to note where its card is, this one is noted, so that it says how: an ended ask
-        is not posted again, and its buttons would stay for ever."""
-        ask = await self._inbox.ask(ask_id)
-        if ask.open or self.has_posted(ask, str(message)):
-            return
-        over = await self._inbox.post(ask_id, surface=self.name)
-        noted = self.from_text(over.place) if over is not None else None
-        if over is not None and (noted is None or noted.root.event):
-            return
-        place = CardMessages(
-            room=self.current_room(),
-            parts=(Part(event=str(message), step=ask.draft.step),),
-            since=ask.settled_at or ask.created_at,
-            reminder=NO_REMINDER,
-        )
-        post = Post(ask_id=ask_id, surface=self.name, place=self.to_text(place), revision=0)
-        await self._inbox.adopt(post, over=over, handles=(card_messages.handle(self.id, message),))
-        await self._inbox.show_again(ask_id)
 
     # ── a group that becomes a supergroup ─────────────────────────────────────────────────────────
 

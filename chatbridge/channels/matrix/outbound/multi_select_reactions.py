@@ -1,35 +1,16 @@
-"""What is stored of an ask in a room: where its messages are, and which reactions of people stand
-for which options."""
+"""What is stored of an ask in a room beside its messages: which reactions of people stand for which
+options."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
-from chatbridge.channels.chat.card_messages import OVER, CardMessages
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.model import Ask, ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
-
-STORED = ("room", "parts", "reminder", "pages")
-
-_read = reader(CardMessages)
-
-
-def to_text(place: CardMessages) -> str:
-    found = asdict(place)
-    stored = {name: found[name] for name in STORED}
-    return json.dumps(stored, separators=(",", ":"), ensure_ascii=False)
-
-
-def from_text(text: str) -> CardMessages | None:
-    """None also for a place without a message that shows something."""
-    place = _read(text)
-    if place is None or all(part.step == OVER for part in place.parts):
-        return None
-    return place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

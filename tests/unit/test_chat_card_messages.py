@@ -8,10 +8,15 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part
-from chatbridge.channels.matrix.outbound.card_messages import from_text, to_text
+from chatbridge.channels.chat.card_messages import (
+    BotReaction,
+    CardMessages,
+    Part,
+    from_text,
+    to_text,
+)
 from chatbridge.core.model import View
-from tests.matrix_places import places
+from tests.chat_places import places
 
 
 @given(places())
