@@ -57,7 +57,10 @@ def _ours(kind: str) -> bool:
 
 def _kind(link: Path) -> str:
     """What a descriptor is of, without the numbers and folders that differ."""
-    found = os.readlink(link)
+    try:
+        found = os.readlink(link)
+    except FileNotFoundError:  # closed since it was listed
+        return ""
     return Path(found).name if found.startswith("/") else found.partition("[")[0].partition(":")[0]
 
 
