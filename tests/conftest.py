@@ -26,7 +26,11 @@ pytest.register_assert_rewrite("tests.acceptance.bridge", "tests.contract", "tes
 # The same examples on every run: a red test is red for everybody. Time limits of Hypothesis are
 # off because a busy machine is not a bug. To search further: pytest --hypothesis-profile=explore
 settings.register_profile(
-    "repeatable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", parent=settings.get_profile("repeatable"), max_examples=20)
 settings.register_profile("explore", deadline=None, max_examples=5000)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, CallName, Option, Status
+from chatbridge.core.model import Answer, CallName, Option
 from chatbridge.core.model import Person as By
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
@@ -206,32 +206,6 @@ async def test_a_reaction_that_stands_for_nothing_is_passed_over(matrix: Matrix)
 
 
 # ── the end ───────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_cancelling_takes_two_taps_or_a_tap_and_a_reason(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(CONFIRM)
-    root = await matrix.card(ask)
-    await matrix.tap(ask, "❌")
-    notice = await matrix.card(ask)
-    assert (notice.body, notice.msgtype, notice.mentions) == (CANCEL_NOTICE, "m.notice", ())
-    assert matrix.buttons(notice) == "✅ ↩️"
-    assert (notice.thread, notice.in_reply_to) == (root.event_id, root.event_id)
-    assert matrix.buttons(await matrix.root(ask)) == ""
-    await matrix.tap(ask, "↩️")
-    card = await matrix.card(ask)
-    assert (card.thread, matrix.buttons(card)) == (root.event_id, "👍 👎 ❌")
-    assert matrix.ada.message(matrix.room, notice.event_id).body == "Kept open."
-    await matrix.tap(ask, "❌", "✅")
-    assert (await matrix.now(ask)).status is Status.CANCELLED
-    cancelled = f"🚫 Cancelled · shop-api\n{CONFIRM.text}\n"
-    told = f"you, here, {at_now(matrix)} · the agent was told"
-    assert plain((await matrix.root(ask)).body) == f"{cancelled}{told}"
-    late = await matrix.card(ask)
-    assert (late.body, matrix.buttons(late)) == ("Cancelled.", "")
-    again = await matrix.desk.ask(CONFIRM, title="Once more")
-    await matrix.tap(again, "❌")
-    await matrix.say(again, "not\nnow")
-    assert plain((await matrix.root(again)).body) == f"{cancelled}Reason: not now\n{told}"
 
 
 async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_kept(

@@ -15,12 +15,11 @@ from chatbridge.tools.journal.journal import Entry
 from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.window import FormWindow, Questions, said
 
-ROUNDS = 1_000
+ROUNDS = 200
 AT_ONCE = 20
 
 
-@pytest.mark.timeout(300)
-async def test_of_a_thousand_answers_at_the_same_moment_one_wins_and_one_is_saved_each_time(
+async def test_of_two_answers_at_the_same_moment_one_wins_and_one_is_saved_each_time(
     tmp_path: Path,
 ) -> None:
     chance = random.Random(5)

@@ -151,7 +151,7 @@ def test_without_a_separator_a_path_may_begin_with_a_dash_as_the_command_gets_th
     assert argv == ("tool", "run", str(project / "-rf"))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     st.lists(
         st.sampled_from(
