@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.core.delivery.delivery import Delivery
@@ -70,6 +71,26 @@ async def test_changes_that_come_faster_than_the_pace_become_one_edit(tmp_path: 
         hub.clock.advance(1)
         await shown(chat, newest)
         assert chat.messages[place] == [ask.revision, newest.revision]
+
+
+async def test_a_page_is_told_of_many_ends_together(tmp_path: Path) -> None:
+    page = Chat()
+    page.persistent = False
+    async with world(tmp_path) as hub:
+        questions = [replace(COLOUR, text=f"Colour {number}?") for number in range(20)]
+        asks = [await hub.ask(each, number=number) for number, each in enumerate(questions)]
+        ended = [await hub.inbox.answer(ask.id, BLUE, person=OWNER) for ask in asks]
+        delivery, ready = Delivery(hub.store, clock=hub.clock), asyncio.Event()
+        ready.set()
+        serving = asyncio.ensure_future(delivery.serve(page, ready=ready))
+        await asyncio.sleep(0)
+        for ask in ended:
+            delivery.changed(ask)
+        for _ in range(len(ended)):  # turns of the loop, fewer than one for each
+            await asyncio.sleep(0)
+        assert len(page.messages) == len(ended)
+        serving.cancel()
+        await asyncio.wait({serving})
 
 
 async def test_a_card_that_was_long_on_its_way_delays_the_next_by_a_whole_pause(

@@ -30,8 +30,9 @@ from chatbridge.core.tasks import Backoff, race
 log = logging.getLogger(__name__)
 
 TURNS_FOR_THE_AGENT = 4
-"""Turns of the event loop before the end of an ask is drawn. Drawing and sending a card takes some
-milliseconds; the agent that waits for the answer gets it before."""
+"""Turns of the event loop before the end of an ask is drawn on a surface that rested. Drawing and
+sending a card takes some milliseconds; the agent that waits for the answer gets it before. A busy
+surface gives none: a page is told of many ends at once."""
 SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 """Errors that affect the whole surface. Any other error may be due to the ask itself."""
 
@@ -102,6 +103,7 @@ class SurfaceQueue:
     _notices: OrderedDict[str, Notice] = field(default_factory=OrderedDict)
     _passed_over: int = 0  # Asks shown since a notice started to wait
     _work: asyncio.Event = field(default_factory=asyncio.Event)
+    _rested: bool = False
     _refused: bool = False
     _backoff: Backoff = field(default_factory=Backoff)
     _ask_backoffs: dict[str, Backoff] = field(default_factory=dict)  # Of single asks that fail
@@ -142,6 +144,7 @@ class SurfaceQueue:
                 await race(self._work.wait(), self._clock.sleep(due_in))
             else:
                 await self._work.wait()
+                self._rested = True
             if pause and self._refused:  # somebody may let the bot in, so new work is tried
                 await race(self._clock.sleep(pause), self._work.wait())
             elif pause:
@@ -181,9 +184,10 @@ class SurfaceQueue:
 
     async def _try(self, ask: Ask) -> float:
         """Show the ask. Return the pause if the whole surface failed."""
-        if not ask.open:
+        if self._rested and not ask.open:
             for _ in range(TURNS_FOR_THE_AGENT):
                 await asyncio.sleep(0)
+        self._rested = False
         try:
             shown = await self._show(ask)
         except SURFACE_ERRORS as error:
