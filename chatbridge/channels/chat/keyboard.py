@@ -114,12 +114,12 @@ def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     alike = len(seen) < len(labels) or bool(seen & _RESERVED)
     if drop:
         alike |= _dropped_label(drop.label).casefold() in seen
-    room = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
+    columns = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
     return (
         alike
         or len(card.choices) > chat.buttons.most_options
         or any(choice.description for choice in card.choices)
-        or not all(fits(label, room) for label in labels)
+        or not all(fits(label, columns) for label in labels)
     )
 
 

@@ -1,7 +1,7 @@
 """What the bot says outside of cards: lists, questions back, help.
 
 An agent's words share a line with ours here: they are one line, cut, and kept apart. What a typed
-text could have meant is `core.typed`'s to say, and becomes a message with `said`.
+text could have meant is `core.forms.typed_input`'s to say, and becomes a message with `said`.
 """
 
 from __future__ import annotations
