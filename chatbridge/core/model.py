@@ -127,6 +127,7 @@ class View(StrEnum):
     EXPLAIN = "explain"
     SESSION = "session"
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
+    SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +142,7 @@ class Draft:
     late: bool = False  # The person chose "Answer anyway" after the time-out
     by: Person | None = None  # The person who changed it last
     whole: bool = False  # The whole subject of the approval was shown
+    send_at: float | None = None  # While it is being sent: when it goes out
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:

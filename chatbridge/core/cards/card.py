@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chatbridge.core.forms.form import Event
+from chatbridge.core.forms.form import Event, Text
 from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
 
 
@@ -59,6 +59,7 @@ class Role(StrEnum):
     EXTEND = "extend"
     ANYWAY = "anyway"
     DISCARD = "discard"
+    UNDO = "undo"
     EXPLAIN = "explain"
     EXPLAIN_NOW = "explain_now"
     REPHRASE = "rephrase"
@@ -88,6 +89,14 @@ class Choice:
     recommended: bool
     picked: bool
     action: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickAnswer:
+    """A text of the owner's that answers a question with one tap."""
+
+    text: str
+    action: Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +130,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
+    replies: tuple[QuickAnswer, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None  # The declared default, used if the owner allows it
@@ -137,6 +147,7 @@ class Card:
     approval: bool = False
     subject: Subject | None = None  # Cut in the middle until the person asks for all of it
     verdict: str | None = None  # The verdict label of an approval
+    send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 
