@@ -137,6 +137,8 @@ class ChatInput:
                 later = await self.inbox.discard(ask.id, cursor=by.cursor)
                 return "Discarded." if later.discarded else self._ended(later)
             events = [each for each in actions if not isinstance(each, AskAction)]
+            if len(ask.questions) > 1 and await by.chat.is_far_above(ask):
+                by.chat.requests[ask.id] = CardRequest(leaves=ask.draft.at)
             return await self.inbox.put(
                 ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
             )
