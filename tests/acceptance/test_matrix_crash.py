@@ -90,7 +90,7 @@ async def test_no_tap_in_a_form_is_lost_though_the_hub_is_killed_after_each(
         step = await scene.shows("Which one?", fits=lambda it: it.thread == root.event_id)
         await tap_and_kill(step, "2️⃣")
         review = await scene.shows("check and send")
-        assert scene.buttons(review) == ["✅", "↩️", "❌"]
+        assert scene.buttons(review) == ["✅", "↩️", "❔", "❌"]
         await tap_and_kill(review, "✅")
         assert (await scene.result(agent))["answers"] == [
             {"questionId": "m", "values": ["alpha", "gamma"]},

@@ -24,7 +24,7 @@ from tests.fakes.telegram_log import warnings
 PATIENCE = 20.0
 SENDS = r"PUT .*/(send|redact)/"
 LIMITED = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too fast", "retry_after_ms": 100}
-SEEDS = ["1️⃣", "2️⃣", "❌"]
+SEEDS = ["1️⃣", "2️⃣", "❔", "❌"]
 
 
 @pytest.fixture(scope="module")

@@ -29,9 +29,9 @@ async def test_a_form_goes_on_in_one_thread_and_each_step_leaves_a_summary(matri
     assert plain(root.body).splitlines()[1] == "Release 2.4 · 1 of 3"
     before = root
     for taps, buttons, number, past in (
-        (("2️⃣",), "1️⃣ 2️⃣ 3️⃣ ✅ ↩️ ❌", "2 of 3", ""),
-        (("1️⃣", "✅"), "⏭️ ↩️ ❌", "3 of 3", "2. Which checks must pass?\nUnit tests"),
-        (("⏭️",), "✅ ↩️ ❌", "check and send", "3. Anything else?\nskipped"),
+        (("2️⃣",), "1️⃣ 2️⃣ 3️⃣ ✅ ↩️ ❔ ❌", "2 of 3", ""),
+        (("1️⃣", "✅"), "⏭️ ↩️ ❔ ❌", "3 of 3", "2. Which checks must pass?\nUnit tests"),
+        (("⏭️",), "✅ ↩️ ❔ ❌", "check and send", "3. Anything else?\nskipped"),
     ):
         await matrix.tap(ask, *taps)
         step = await matrix.card(ask)
@@ -53,7 +53,7 @@ async def test_a_form_goes_on_in_one_thread_and_each_step_leaves_a_summary(matri
     answers = f"{FIRST}\nSQLite\n2. Which checks must pass?\nUnit tests\n3. Anything else?\nskipped"
     assert plain(before.body) == (
         f"❓ shop-api · Claude Code\nRelease 2.4 · check and send\n{answers}\n"
-        f"✅ sends. To change one, reply with its number. {ends}"
+        f"✅ sends. To change one, reply with its number. ❔ asks back. {ends}"
     )
     assert (await matrix.now(ask)).open
     await matrix.tap(ask, "✅")
@@ -93,7 +93,7 @@ async def test_a_late_reaction_on_an_earlier_step_changes_nothing(matrix: Matrix
     await matrix.dealt_with()
     said = [form.STALE.why] * 3
     await matrix.say(ask, "perhaps")
-    await matrix.told("Reply yes or no.")
+    await matrix.told("Is this yes or no to")
     assert [text for text in matrix.said() if text in said] == said
     assert await matrix.now(ask) == before
 

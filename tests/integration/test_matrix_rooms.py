@@ -105,7 +105,7 @@ async def test_without_a_configured_room_everybody_is_asked_where_they_invite_th
             await tap(ada, matrix, ask, card, of_ada)
             ended = await card_in(of_bob, matrix, bob)
             ended = await bob.until(of_bob, ended.event_id, lambda m: "Answered" in m.body)
-            assert "Ada, Matrix, " in plain(ended.body)
+            assert "Ada answered, " in plain(ended.body)
             await ada.until(of_ada, card.event_id, lambda m: "You answered here, " in m.body)
 
 

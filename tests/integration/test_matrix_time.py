@@ -85,7 +85,7 @@ async def test_a_card_says_whether_the_agent_waits_and_for_how_long(
     await matrix.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     clock.advance(121)
     orphaned = await becomes(matrix, ask, ALONE)
-    assert matrix.buttons(orphaned) == "👍 👎 ❌"
+    assert matrix.buttons(orphaned) == "👍 👎 ❔ ❌"
     assert (await matrix.desk.ask(CONFIRM, timeout=HOUR)).id == ask.id
     back = await matrix.root(ask)
     assert ALONE not in back.body
