@@ -105,6 +105,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     """The account that it uses, in words."""
     server: Callable[[Table], str] = lambda table: ""
     """The address of the service."""
+    is_elsewhere: Callable[[Table], bool] = lambda table: True
+    """Whether people can answer there away from this computer."""
     lock: Callable[[Table], AccountLock] | None = None
     people: str | None = None
     """The setting that lists who may answer."""

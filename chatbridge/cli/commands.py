@@ -245,7 +245,9 @@ doctor = Command(
     "doctor",
     "Look at everything that chatbridge needs, and say what to do about what is "
     "not as it should be. Nothing is changed, and no hub is started. Exit code 1 if there is "
-    "a problem.",
+    "a problem. With --tonight: whether agents can be left alone until the morning, exit code 0 "
+    "only if all is well.",
+    flag("--tonight", help="can I go to bed? What would stop an agent in the night"),
     flag("--json", help="all details, for programs"),
     flowing=True,
     work="chatbridge.cli.doctor.run:doctor",

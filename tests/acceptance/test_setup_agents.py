@@ -22,7 +22,12 @@ def to_the_agents(me: PtyPerson) -> None:
     me.expect("Where do you want to answer?")
     me.press(DOWN, DOWN, ENTER)
     me.expect("Open this link (works once, 10 minutes):", "/login/")
-    me.expect("How long may an agent wait for you?", "❯ 1 hour", "8 hours", "30 minutes")
+    me.expect(
+        "How long may an agent wait for you?",
+        "❯ 8 hours, through the night",
+        "1 hour",
+        "30 minutes",
+    )
     me.press(DOWN, DOWN, ENTER)
     me.expect("Which agents use it?", "Claude Code", "Codex")
 

@@ -60,7 +60,7 @@ def answer_the_test(me: PtyPerson, phone: Phone) -> None:
 def to_the_end(me: PtyPerson) -> str:
     me.expect("How long may an agent wait for you?")
     me.press(ENTER)
-    me.expect("done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
+    me.expect("Ready for tonight?", "done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
     return me.ends(0)
 
 
@@ -81,11 +81,12 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
         shown = me.scrolled
         written = me.written.decode(errors="replace")
     assert f"✓ @{api.bot.username} answers" in shown
+    assert "✓ phone            Ada answered on Telegram " in shown
     assert f"Start pressed by Ada (id {phone.person.id}, @ada)" in shown
     config = tomllib.loads(desk.config.read_text())
     assert config == {
-        "default_timeout": "1h",
-        "max_timeout": "2h",
+        "default_timeout": "8h",
+        "max_timeout": "16h",
         "telegram": {"allowed_users": [phone.person.id], "api_base": api.address},
     }
     greeting, card = (it for it in phone.messages if it.from_bot)

@@ -154,6 +154,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"chatbridge doctor", run("✓ database")),
     (r"chatbridge doctor --json", run('"checks"')),
+    (r"chatbridge doctor --tonight", run("Ready for tonight?", code=1)),
     (r"chatbridge service (install|status|logs( -f)?|restart|start|stop|uninstall)", CONTAINER),
     (r"chatbridge service", parsed(NOT_WHOLE, fills={"service": "service status"})),
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────

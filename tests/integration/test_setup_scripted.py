@@ -155,10 +155,10 @@ def test_what_was_kept_before_a_file_could_not_be_written_is_said(home: House, a
 
 def test_for_the_browser_alone_the_way_to_the_inbox_is_said(home: House) -> None:
     done = setup(home, "--web-only")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "Done.\nFor a link to the inbox: chatbridge inbox\n",
-    )
+    said, _, night = done.stdout.partition("\n\n")
+    assert (done.returncode, said) == (0, "Done.\nFor a link to the inbox: chatbridge inbox")
+    assert night.startswith("Ready for tonight?\n")
+    assert "✗ phone " in night
     assert not config_of(home).exists()
 
 

@@ -7,6 +7,7 @@
     database: the check of the database
     hub: the check of the hub and its links
     clients: checks of MCP clients and commands
+    tonight: checks of `--tonight`, whether agents can be left alone until the morning
     computer: checks of the systemd user service and of the clock
 
 Channels have their checks in their own folders.

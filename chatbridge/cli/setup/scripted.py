@@ -11,6 +11,8 @@ import argparse
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli.connect.plans import LEAST, plan, write
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available
@@ -55,6 +57,8 @@ def run(given: argparse.Namespace) -> int:
     print(setup.summary if setup.kept else "Done.")
     if given.web_only:
         print("For a link to the inbox: chatbridge inbox")
+    print()
+    run_tonight(DoctorContext.here())
     return 0
 
 

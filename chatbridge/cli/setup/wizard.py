@@ -10,6 +10,8 @@ from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli import commands
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
@@ -28,7 +30,7 @@ You can run this again at any time; nothing is lost.
 """
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
-WAITS = {"1h": "1 hour", "8h": "8 hours", "30m": "30 minutes"}
+WAITS = {"8h": "8 hours, through the night", "1h": "1 hour", "30m": "30 minutes"}
 WAIT_VARIABLES = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
 
 
@@ -69,6 +71,8 @@ def run() -> int:
         prompts.say()
         prompts.wrapped(f"{setup.summary} Go on at any time: chatbridge setup")
         return 1
+    run_tonight(DoctorContext.here())
+    prompts.say()
     prompts.good("done. Restart the agents, then try:" if restart else "done. Now try:")
     prompts.say('\n    chatbridge ask "Deploy?" -o Yes -o No\n')
     return 0
