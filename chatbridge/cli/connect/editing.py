@@ -58,7 +58,7 @@ def at(tree: Any, keys: Keys) -> Any:
     return tree
 
 
-def nested(keys: Keys, value: Any) -> Any:
+def nested(keys: tuple[str | int, ...], value: Any) -> Any:
     for key in reversed(keys):
         value = {key: value}
     return value

@@ -13,9 +13,11 @@ from typing import Any
 
 from chatbridge.cli.connect import files
 from chatbridge.cli.connect.catalogue import (
+    ALLOWED,
     ASK_TOOLS,
     CATALOGUE,
     NAME,
+    WHOLE,
     Client,
     Places,
     Program,
@@ -295,12 +297,12 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 CLIENT = "claude-code"
-WHOLE = f"mcp__{NAME}"
 PERMISSIONS = Words(
     keys=("permissions", "allow"),
     words=[f"{WHOLE}__{tool}" for tool in ASK_TOOLS],
-    covered_by=frozenset({WHOLE, f"{WHOLE}__*"}),
+    covered_by=ALLOWED,
 )
+LOCAL = ".claude/settings.local.json"
 ENABLED = Words(keys=("enabledMcpjsonServers",), words=[NAME])
 
 
@@ -324,7 +326,7 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
     unless the folder's local settings allow it. :raises ChatbridgeError:"""
     client, here = client_of(CLIENT), places()
-    servers, settings = folder / ".mcp.json", folder / ".claude/settings.local.json"
+    servers, settings = folder / ".mcp.json", folder / LOCAL
     if not removal:
         files.check_inside(settings, folder)
         _check_not_refused(settings)
