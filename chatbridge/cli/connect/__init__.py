@@ -11,5 +11,6 @@ toml_text: the editor of TOML
 yaml_text: the editor of YAML
 marked_text: the editor of text that is anybody's, with a paragraph of ours
 hooks: our hooks among those of others
+instructions: what agents are told in the owner's name
 files: reads, replaces and backs up files
 """

@@ -132,8 +132,10 @@ class Client:
     allow: Words | None = None
     """Lets agents use our tools without being asked."""
     hooks: tuple[Hook, ...] = ()
-    instructions: str | Callable[[Places], Path] | None = None
-    """The file with the owner's words to every agent: below the folder, or where it is."""
+    instructions: Callable[[Places], Path] | None = None
+    """The file with the owner's words to every agent."""
+    instructions_else: str | None = None
+    """Read below the home folder as long as that one is missing: a new one would hide it."""
     ask_tool: str = "ask_user"
     """What our tool is called there."""
     on: tuple[str, bool] | None = None
@@ -156,10 +158,12 @@ class Client:
         return self.folder(at) / self.place if isinstance(self.place, str) else self.place(at)
 
     def instructed(self, at: Places) -> Path | None:
-        """The file with its instructions."""
-        if isinstance(self.instructions, str):
-            return self.folder(at) / self.instructions
-        return None if self.instructions is None else self.instructions(at)
+        """The file whose instructions its agents read, or would read."""
+        own = None if self.instructions is None else self.instructions(at)
+        if own is None or own.exists() or self.instructions_else is None:
+            return own
+        others = at.home / self.instructions_else
+        return others if others.exists() else own
 
     @property
     def keys(self) -> Keys:
@@ -210,6 +214,18 @@ def _goose(program: Program) -> dict[str, Any]:
     return {"enabled": True, "type": "stdio", "name": NAME, **command}
 
 
+def _claude_folder(at: Places) -> Path:
+    return at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude"
+
+
+def _codex_folder(at: Places) -> Path:
+    return at.moved("CODEX_HOME") or at.home / ".codex"
+
+
+def _gemini_folder(at: Places) -> Path:
+    return (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini"
+
+
 def _opencode_folder(at: Places) -> Path:
     return at.moved("OPENCODE_CONFIG_DIR") or at.config / "opencode"
 
@@ -218,12 +234,6 @@ def _opencode_file(at: Places) -> Path:
     folder = _opencode_folder(at)
     names = ("opencode.jsonc", "opencode.json", "config.json")
     return next((folder / it for it in names if (folder / it).exists()), folder / "opencode.json")
-
-
-def _opencode_instructions(at: Places) -> Path:
-    """Without a file of its own it reads Claude Code's, and no longer if there is one."""
-    own, others = _opencode_folder(at) / "AGENTS.md", at.home / ".claude/CLAUDE.md"
-    return others if others.exists() and not own.exists() else own
 
 
 def _cline_file(at: Places) -> Path:
@@ -250,7 +260,7 @@ _ALL = (
     Client(
         name="claude-code",
         shown="Claude Code",
-        folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
+        folder=_claude_folder,
         place=lambda at: (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json",
         project=(".mcp.json",),
         shape=_stdio,
@@ -271,13 +281,13 @@ _ALL = (
             Hook("Notification", "idle_prompt"),
             Hook("Stop"),
         ),
-        instructions="CLAUDE.md",
+        instructions=lambda at: _claude_folder(at) / "CLAUDE.md",
         restart="Start Claude Code anew; /mcp shows chatbridge then.",
     ),
     Client(
         name="codex",
         shown="Codex",
-        folder=lambda at: at.moved("CODEX_HOME") or at.home / ".codex",
+        folder=_codex_folder,
         place="config.toml",
         project=(".codex/config.toml",),
         format="toml",
@@ -285,7 +295,7 @@ _ALL = (
         shape=_plain,
         first={"default_tools_approval_mode": "approve"},
         permission="default_tools_approval_mode",
-        instructions="AGENTS.md",
+        instructions=lambda at: _codex_folder(at) / "AGENTS.md",
         on=("enabled", True),
         timeout="tool_timeout_sec",
         tells_limit=True,
@@ -316,13 +326,13 @@ _ALL = (
         name="gemini",
         shown="Gemini CLI",
         known_as="gemini-cli",
-        folder=lambda at: (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini",
+        folder=_gemini_folder,
         place="settings.json",
         project=(".gemini/settings.json",),
         shape=_plain,
         first={"trust": True},
         permission="trust",
-        instructions="GEMINI.md",
+        instructions=lambda at: _gemini_folder(at) / "GEMINI.md",
         ask_tool="ask_human",
         timeout="timeout",
         tells_limit=True,
@@ -338,7 +348,8 @@ _ALL = (
         project=("opencode.json", "opencode.jsonc"),
         servers="mcp",
         shape=_opencode,
-        instructions=_opencode_instructions,
+        instructions=lambda at: at.config / "opencode/AGENTS.md",
+        instructions_else=".claude/CLAUDE.md",
         on=("enabled", True),
         timeout="timeout",
         unit=1000,

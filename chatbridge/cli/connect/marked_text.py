@@ -30,9 +30,9 @@ class Marked:
         return {"others": self.remove(text, OURS), OURS[0]: ours}
 
     def put(self, text: str, keys: Keys, value: Any) -> str:
-        newline = newline_of(text)
-        block = f"{BEGIN}\n{value}{END}\n".replace("\n", newline)
         found = _block(text)
+        newline = found["newline"] if found else newline_of(text)
+        block = f"{BEGIN}\n{value}{END}\n".replace("\n", newline)
         if found is None:
             return f"{text}{newline}{block}" if text else block
         return text[: found.end("gap")] + block + text[found.end() :]
