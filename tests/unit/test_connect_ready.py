@@ -299,6 +299,28 @@ def test_one_file_that_cannot_be_changed_means_that_nothing_is_written(
     assert contents(home) == {f".claude/{name}": content}
 
 
+@pytest.mark.parametrize("name", ["settings.json", "CLAUDE.md"])
+def test_a_broken_file_without_anything_of_ours_does_not_keep_us_in_the_others(
+    home: Home, name: str
+) -> None:
+    home.connect("claude-code")
+    has(home.path / ".claude" / name, "{ café".encode("latin-1"))
+    home.disconnect("claude-code")
+    assert contents(home) == {f".claude/{name}": "{ café".encode("latin-1")}
+
+
+@pytest.mark.parametrize(("said", "limit"), [("1e400", 315360000), ("86400.5", 86400)])
+def test_a_time_out_beyond_measure_stays_and_the_hub_is_told_what_it_takes(
+    home: Home, said: str, limit: int
+) -> None:
+    hook = f'{{"type": "command", "command": "chatbridge hook", "timeout": {said}}}'
+    has(settings_file(home), f'{{"hooks": {{"PermissionRequest": [{{"hooks": [{hook}]}}]}}}}')
+    home.connect("claude-code")
+    text = settings_file(home).read_text()
+    assert f"chatbridge hook --limit {limit}" in text
+    assert said in text
+
+
 def test_one_file_that_may_not_be_written_means_that_nothing_is(home: Home) -> None:
     has(notes(home), "# Mine\n")
     notes(home).chmod(0o444)
@@ -455,8 +477,8 @@ def test_any_text_comes_back_to_the_byte_with_and_without_a_copy(before: str, la
 
 def test_every_client_with_instructions_says_where_they_are() -> None:
     here = places({"HOME": "/home/you"})
-    files = {it.name: str(it.instructed(here)) for it in CATALOGUE.values() if it.instructions}
-    assert files == {
+    files = {name: it.instructed(here) for name, it in CATALOGUE.items()}
+    assert {name: str(paths[0]) for name, paths in files.items() if paths} == {
         "claude-code": "/home/you/.claude/CLAUDE.md",
         "codex": "/home/you/.codex/AGENTS.md",
         "gemini": "/home/you/.gemini/GEMINI.md",

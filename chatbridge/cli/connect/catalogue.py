@@ -132,8 +132,8 @@ class Client:
     allow: Words | None = None
     """Lets agents use our tools without being asked."""
     hooks: tuple[Hook, ...] = ()
-    instructions: Callable[[Places], Path] | None = None
-    """The file with the owner's words to every agent."""
+    instructions: str | Callable[[Places], Path] | None = None
+    """The file with the owner's words to every agent: its name below the folder, or where it is."""
     instructions_else: str | None = None
     """Read below the home folder as long as that one is missing: a new one would hide it."""
     ask_tool: str = "ask_user"
@@ -155,15 +155,18 @@ class Client:
     restart: str
 
     def file(self, at: Places) -> Path:
-        return self.folder(at) / self.place if isinstance(self.place, str) else self.place(at)
+        return self._placed(self.place, at)
 
-    def instructed(self, at: Places) -> Path | None:
-        """The file whose instructions its agents read, or would read."""
-        own = None if self.instructions is None else self.instructions(at)
-        if own is None or own.exists() or self.instructions_else is None:
-            return own
-        others = at.home / self.instructions_else
-        return others if others.exists() else own
+    def instructed(self, at: Places) -> tuple[Path, Path] | None:
+        """The file for instructions, and the one that its agents read as things are."""
+        if self.instructions is None:
+            return None
+        own = self._placed(self.instructions, at)
+        others = at.home / (self.instructions_else or own)
+        return own, others if others.exists() and not own.exists() else own
+
+    def _placed(self, where: str | Callable[[Places], Path], at: Places) -> Path:
+        return self.folder(at) / where if isinstance(where, str) else where(at)
 
     @property
     def keys(self) -> Keys:
@@ -214,18 +217,6 @@ def _goose(program: Program) -> dict[str, Any]:
     return {"enabled": True, "type": "stdio", "name": NAME, **command}
 
 
-def _claude_folder(at: Places) -> Path:
-    return at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude"
-
-
-def _codex_folder(at: Places) -> Path:
-    return at.moved("CODEX_HOME") or at.home / ".codex"
-
-
-def _gemini_folder(at: Places) -> Path:
-    return (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini"
-
-
 def _opencode_folder(at: Places) -> Path:
     return at.moved("OPENCODE_CONFIG_DIR") or at.config / "opencode"
 
@@ -260,7 +251,7 @@ _ALL = (
     Client(
         name="claude-code",
         shown="Claude Code",
-        folder=_claude_folder,
+        folder=lambda at: at.moved("CLAUDE_CONFIG_DIR") or at.home / ".claude",
         place=lambda at: (at.moved("CLAUDE_CONFIG_DIR") or at.home) / ".claude.json",
         project=(".mcp.json",),
         shape=_stdio,
@@ -281,13 +272,13 @@ _ALL = (
             Hook("Notification", "idle_prompt"),
             Hook("Stop"),
         ),
-        instructions=lambda at: _claude_folder(at) / "CLAUDE.md",
+        instructions="CLAUDE.md",
         restart="Start Claude Code anew; /mcp shows chatbridge then.",
     ),
     Client(
         name="codex",
         shown="Codex",
-        folder=_codex_folder,
+        folder=lambda at: at.moved("CODEX_HOME") or at.home / ".codex",
         place="config.toml",
         project=(".codex/config.toml",),
         format="toml",
@@ -295,7 +286,7 @@ _ALL = (
         shape=_plain,
         first={"default_tools_approval_mode": "approve"},
         permission="default_tools_approval_mode",
-        instructions=lambda at: _codex_folder(at) / "AGENTS.md",
+        instructions="AGENTS.md",
         on=("enabled", True),
         timeout="tool_timeout_sec",
         tells_limit=True,
@@ -326,13 +317,13 @@ _ALL = (
         name="gemini",
         shown="Gemini CLI",
         known_as="gemini-cli",
-        folder=_gemini_folder,
+        folder=lambda at: (at.moved("GEMINI_CLI_HOME") or at.home) / ".gemini",
         place="settings.json",
         project=(".gemini/settings.json",),
         shape=_plain,
         first={"trust": True},
         permission="trust",
-        instructions=lambda at: _gemini_folder(at) / "GEMINI.md",
+        instructions="GEMINI.md",
         ask_tool="ask_human",
         timeout="timeout",
         tells_limit=True,

@@ -33,8 +33,6 @@ from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
-
-
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
 
 

@@ -19,6 +19,7 @@ from chatbridge.cli.connect.editing import (
     Keys,
     Unparsable,
     at,
+    is_number,
 )
 from chatbridge.cli.connect.jsonc import Jsonc
 from chatbridge.cli.connect.marked_text import OURS, Marked
@@ -232,8 +233,7 @@ class Entry(Value):
         wanted = {key: _kept_tail(value, found.get(key)) for key, value in self.shape.items()}
         for key, number in self.numbers.items():
             there: Any = found.get(key)
-            is_number = isinstance(there, int | float) and not isinstance(there, bool)
-            wanted |= {} if is_number and there >= number else {key: number}
+            wanted |= {} if is_number(there) and there >= number else {key: number}
         if self.on is not None and self.on[0] in found:
             wanted[self.on[0]] = self.on[1]
         wanted = self.told(found | wanted)

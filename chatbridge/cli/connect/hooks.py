@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.cli.connect.document import Kept, beside, without_empty
-from chatbridge.cli.connect.editing import CannotEdit, Editor, at
+from chatbridge.cli.connect.editing import CannotEdit, Editor, at, is_number
 from chatbridge.cli.connect.jsonc import Jsonc, Steps
+from chatbridge.link.preface import MAX_LIMIT_SECONDS
 
+Json = dict[str, Any]
 NOTICE_SECONDS = 60
 DEFAULT_SECONDS = 600.0
 """How long a hook may take that has no time-out."""
@@ -45,7 +47,7 @@ class Hooks:
             raise CannotEdit(f"“{OFF}” is true, so no hook would run. Without them: --no-hooks")
         for hook in self.hooks:
             found = list(_ours(tree, hook.event))
-            for steps, there in found:
+            for steps, _, there in found:
                 for key, value in self._handler(hook, there).items():
                     if there.get(key) != value:
                         text = editor.put(text, (*steps, key), value)
@@ -55,28 +57,29 @@ class Hooks:
                 text = editor.append(text, ("hooks", hook.event), new)
         return text
 
-    def _handler(self, hook: Hook, there: dict[str, Any]) -> dict[str, Any]:
+    def _handler(self, hook: Hook, there: Json) -> Json:
         """A longer time-out is the owner's. The hub is told of it, to stop asking before."""
         least = int(self.wait) if hook.asks else NOTICE_SECONDS
         said: Any = there.get("timeout")
-        timeout = said if _is_number(said) and said >= least else least
-        limit = ["--limit", str(int(timeout))] if hook.asks else []
-        command = shlex.join([*self.command, *limit])
+        timeout = said if is_number(said) and said >= least else least
+        limit = ["--limit", str(int(min(timeout, MAX_LIMIT_SECONDS)))]
+        command = shlex.join([*self.command, *(limit if hook.asks else [])])
         return {"type": "command", "command": command, "timeout": timeout}
 
-    def there(self, tree: dict[str, Any]) -> bool:
+    def there(self, tree: Json) -> bool:
         return any(True for hook in self.hooks for _ in _ours(tree, hook.event))
 
-    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+    def again(self, editor: Editor, text: str, tree: Json) -> str:
         assert isinstance(editor, Jsonc)
         for hook in self.hooks:
-            for index in dict.fromkeys(steps[2] for steps, _ in _ours(tree, hook.event)):
-                text = editor.append(text, ("hooks", hook.event), tree["hooks"][hook.event][index])
+            groups = {steps[2]: group for steps, group, _ in _ours(tree, hook.event)}
+            for group in groups.values():
+                text = editor.append(text, ("hooks", hook.event), group)
         return text
 
-    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+    def beside(self, tree: Json) -> Json:
         for hook in self.hooks:
-            tree = beside(tree, ("hooks", hook.event), _without_ours)
+            tree = beside(tree, ("hooks", hook.event), _others)
         return tree
 
     def take(self, editor: Editor, text: str, kept: Kept) -> str:
@@ -84,54 +87,48 @@ class Hooks:
         for hook in self.hooks:
             event = ("hooks", hook.event)
             while found := next(_ours(editor.load(text), hook.event), None):
-                (*_, index, _, _), handler = found
-                group = at(editor.load(text), event)[index]
+                steps, group, handler = found
                 if len(group["hooks"]) == 1:
                     text = editor.discard(text, event, group)
                 else:
-                    text = editor.discard(text, (*event, index, "hooks"), handler)
+                    text = editor.discard(text, steps[:-1], handler)
             text = without_empty(editor, text, event, kept)
         return text
 
 
-def waiting(hooks: Sequence[Hook], tree: dict[str, Any]) -> float | None:
+def waiting(hooks: Sequence[Hook], tree: Json) -> float | None:
     """How many seconds all that ask wait for a person at least; None: one of them is missing, or
     hooks are switched off."""
-    found = [[it for _, it in _ours(tree, hook.event)] for hook in hooks if hook.asks]
+    found = [[it for *_, it in _ours(tree, hook.event)] for hook in hooks if hook.asks]
     if tree.get(OFF) is True or not all(found):
         return None
-    said: list[Any] = [handler.get("timeout") for each in found for handler in each]
-    return min(float(it) if _is_number(it) else DEFAULT_SECONDS for it in said)
+    said = [handler.get("timeout") for each in found for handler in each]
+    return min(it if is_number(it) else DEFAULT_SECONDS for it in said)
 
 
-def _ours(tree: dict[str, Any], event: str) -> Iterator[tuple[Steps, dict[str, Any]]]:
-    """Our hooks for this event, each with the way to it."""
+def _ours(tree: Json, event: str) -> Iterator[tuple[Steps, Json, Json]]:
+    """Our hooks for this event: the way to each, its group, and itself."""
     groups = at(tree, ("hooks", event))
     for index, group in enumerate(groups if isinstance(groups, list) else []):
-        handlers = group.get("hooks") if isinstance(group, dict) else None
-        for place, handler in enumerate(handlers if isinstance(handlers, list) else []):
+        for place, handler in enumerate(_handlers(group)):
             if _is_ours(handler):
-                yield ("hooks", event, index, "hooks", place), handler
+                yield ("hooks", event, index, "hooks", place), group, handler
+
+
+def _others(groups: Any) -> Any:
+    """Everything but our hooks, and the groups that hold nothing else."""
+    if not isinstance(groups, list):
+        return groups
+    pairs = [(it, [one for one in _handlers(it) if not _is_ours(one)]) for it in groups]
+    changed = [it if left == _handlers(it) else left and it | {"hooks": left} for it, left in pairs]
+    return [it for it in changed if it != []]
+
+
+def _handlers(group: Any) -> list[Any]:
+    found = group.get("hooks") if isinstance(group, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _is_ours(handler: Any) -> bool:
     command = handler.get("command") if isinstance(handler, dict) else None
     return isinstance(command, str) and _OURS.search(command) is not None
-
-
-def _without_ours(groups: Any) -> Any:
-    if not isinstance(groups, list):
-        return groups
-    left = []
-    for group in groups:
-        handlers = group.get("hooks") if isinstance(group, dict) else None
-        others = [it for it in handlers if not _is_ours(it)] if isinstance(handlers, list) else []
-        if others:
-            left.append(group | {"hooks": others})
-        elif not handlers or not isinstance(handlers, list):
-            left.append(group)
-    return left
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -27,7 +27,7 @@ from chatbridge.cli.connect.catalogue import (
     program,
 )
 from chatbridge.cli.connect.document import Document, Entry, Paragraph, Part, Words, loaded
-from chatbridge.cli.connect.editing import Unparsable, at
+from chatbridge.cli.connect.editing import Unparsable, at, is_number
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.instructions import instructions
 from chatbridge.core.errors import ChatbridgeError
@@ -118,7 +118,7 @@ def _timeout(client: Client, tree: dict[str, Any], entry: dict[str, Any]) -> flo
     said = entry.get(client.timeout)
     if said is None and client.timeout_of_all is not None:
         said = tree.get(client.timeout_of_all)
-    if isinstance(said, bool) or not isinstance(said, int | float):
+    if not is_number(said):
         return None
     seconds = said / client.unit
     return seconds if client.ceiling is None else min(seconds, client.ceiling)
@@ -191,10 +191,9 @@ def wanted_in(
         parts.append(Hooks(hooks=client.hooks, command=command, wait=longest))
     if client.settings is not None:
         wanted.append(Wanted(client.folder(here) / client.settings, "json", parts))
-    if client.instructions is not None and "instructions" not in leave_out:
-        own = client.instructions(here)
-        if removal or client.instructed(here) == own:
-            wanted.append(Wanted(own, "text", [Paragraph(text=instructions(client.ask_tool))]))
+    told = client.instructed(here)
+    if told and "instructions" not in leave_out and (removal or told[0] == told[1]):
+        wanted.append(Wanted(told[0], "text", [Paragraph(text=instructions(client.ask_tool))]))
     return wanted
 
 
@@ -259,6 +258,8 @@ def _change_in(
     if project is not None:
         files.check_inside(path, project)
     before = files.read(path)
+    if removal and NAME.encode() not in (before or b""):
+        return None  # nothing of ours: it need not even be readable
     way_out = f"chatbridge connect {client.name} --print"
     document = Document(
         path=path, format=wanted.format, content=before, parts=wanted.parts, way_out=way_out

@@ -43,7 +43,7 @@ def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readine
         permission=_permission(found, client, settings),
         hooks=None if not client.hooks else waits is not None,
         hook_timeout=waits,
-        instructions=None if told is None else at(_tree("text", told), OURS) is not MISSING,
+        instructions=None if told is None else at(_tree("text", told[1]), OURS) is not MISSING,
     )
 
 
