@@ -272,13 +272,34 @@ CLIENT = (
     flag("--yes", "-y", help="do not ask"),
 )
 
+PARTS = (
+    argument(
+        "--no-hooks",
+        dest="leave_out",
+        action="append_const",
+        const="hooks",
+        default=[],
+        help="Claude Code's own questions and permissions stay in its window",
+    ),
+    argument(
+        "--no-instructions",
+        dest="leave_out",
+        action="append_const",
+        const="instructions",
+        default=[],
+        help="no paragraph that tells agents when and how to ask",
+    ),
+)
+
 connect = Command(
     "connect",
-    "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
-    "the rest of the file stays as it is, and a copy is kept beside it. Without a client: lists "
-    "those on this computer.",
+    "Adds chatbridge to the MCP servers of an agent's program, with the permission to use it, and "
+    "where the program has them with hooks and a paragraph for agents. Shows what would change and "
+    "asks; the rest of each file stays as it is, and a copy is kept beside it. Without a client: "
+    "lists those on this computer.",
     *CLIENT,
-    flag("--print", dest="show", help="print the entry, write nothing"),
+    *PARTS,
+    flag("--print", dest="show", help="print what would be written, write nothing"),
     extend=_name_clients,
     flowing=True,
     work="chatbridge.cli.connect.command:connect",
@@ -286,8 +307,8 @@ connect = Command(
 
 disconnect = Command(
     "disconnect",
-    "Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and "
-    "asks; the file is then as it was before.",
+    "Takes everything back that connect has written for an agent's program. Shows what would "
+    "change and asks; the files are then as they were before.",
     *CLIENT,
     extend=_name_clients,
     flowing=True,
@@ -333,8 +354,10 @@ setup = Command(
     "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
     "at any time; what is there is kept.",
     flag("--non-interactive", help="for scripts: only what these flags say"),
+    *PARTS,
     extend=_setup_flags,
-    usage="chatbridge setup [--non-interactive FLAGS]",
+    usage="chatbridge setup [--no-hooks] [--no-instructions]\n"
+    "       chatbridge setup --non-interactive FLAGS",
     work="chatbridge.cli.setup.wizard:setup",
 )
 

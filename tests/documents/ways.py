@@ -97,6 +97,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
+        r"chatbridge setup --no-hooks --no-instructions",
+        elsewhere(
+            "tests/acceptance/test_setup_agents.py::"
+            "test_nothing_is_written_into_an_agents_settings_that_is_not_wanted",
+            "takes a person through seven screens",
+        ),
+    ),
+    (
         r"chatbridge setup --non-interactive --telegram-token-file token\.txt .*",
         run(
             "who may answer on Telegram",
@@ -198,7 +206,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
-    (r"chatbridge hook", run(stdin="{}")),
+    (r"chatbridge hook( --limit 28800)?", run(stdin="{}")),
     (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),
     (r"chatbridge mcp --limit", run(fills={"--limit": "--limit 3600"})),
     (r"chatbridge mcp --label", run(fills={"--label": "--label night"})),

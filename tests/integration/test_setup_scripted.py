@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import subprocess
@@ -181,6 +182,29 @@ def test_agents_are_connected_with_the_wait_that_is_set_in_the_same_call(home: H
     entry = tomllib.loads(codex.read_text())["mcp_servers"]["chatbridge"]
     assert entry["tool_timeout_sec"] >= 4 * 3600
     assert written(home) == {"default_timeout": "2h", "max_timeout": "4h"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "events", "told"),
+    [([], 4, True), (["--no-hooks"], 0, True), (["--no-instructions"], 4, False)],
+)
+def test_claude_code_is_ready_for_the_night_but_for_what_is_left_out(
+    home: House, flags: list[str], events: int, told: bool
+) -> None:
+    done = setup(home, "--web-only", "--wait", "8h", "--connect", "claude-code", *flags)
+    assert done.returncode == 0, done.stderr
+    folder = Path(home.environment["HOME"]) / ".claude"
+    settings = json.loads((folder / "settings.json").read_text())
+    assert settings["permissions"] == {"allow": ["mcp__chatbridge"]}
+    hooks = settings.get("hooks", {})
+    assert len(hooks) == events
+    if hooks:
+        assert hooks["PermissionRequest"][0]["hooks"][0]["timeout"] == 16 * 3600
+    assert (folder / "CLAUDE.md").exists() == told
+
+
+def test_what_is_left_out_is_nothing_to_do(home: House) -> None:
+    assert "There is nothing to do" in setup(home, "--no-hooks").stderr
 
 
 def test_a_hub_that_runs_uses_it_at_once_and_none_is_started_otherwise(

@@ -37,7 +37,7 @@ def run(given: argparse.Namespace) -> int:
     if given.wait is not None:
         longest = max(2 * _wait(setup, given.wait), LEAST)
         steps.append(lambda: setup.save_wait(given.wait))
-    plans = [plan(client, wait=longest) for client in given.connect]
+    plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
     steps += [step for it in specs for step in load_reference(it.plan)(setup, given)]
     try:
         for step in steps:
@@ -62,7 +62,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-IMPLIED = ("non_interactive", "argv", "rest")
+IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli import commands
+from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
@@ -39,7 +41,7 @@ def setup(given: argparse.Namespace) -> int:
         from chatbridge.cli.setup import scripted
 
         return scripted.run(given)
-    if given.argv:
+    if set(given.argv) - {"--no-hooks", "--no-instructions"}:
         raise WrongUsage("these flags are for --non-interactive")
     try:
         prompts.take_terminal("setup")
@@ -51,16 +53,16 @@ def setup(given: argparse.Namespace) -> int:
         )
         return 2
     with prompts.unechoed():
-        return run()
+        return run(given.leave_out)
 
 
-def run() -> int:
+def run(leave_out: Sequence[str]) -> int:
     """:raises ChatbridgeError: the settings that are there cannot be used."""
     prompts.explain(WELCOME)
     setup = Setup.here()
     _warn_of_variables()
     try:
-        restart = _set_up(setup)
+        restart = _set_up(setup, leave_out)
     except KeyboardInterrupt:
         prompts.say()
         prompts.wrapped(f"Stopped. {setup.summary} Go on at any time: chatbridge setup")
@@ -78,7 +80,7 @@ def run() -> int:
     return 0
 
 
-def _set_up(setup: Setup) -> bool:
+def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether agents have to be restarted."""
     there = _there(setup.settings)
     for line in there:
@@ -99,7 +101,7 @@ def _set_up(setup: Setup) -> bool:
     _set_wait(setup)
     _set_service(setup)
     prompts.say()
-    return _connect_agents(setup)
+    return _connect_agents(setup, leave_out)
 
 
 def _there(now: Settings) -> list[str]:
@@ -161,7 +163,7 @@ def _set_service(setup: Setup) -> None:
         prompts.bad(str(error))
 
 
-def _connect_agents(setup: Setup) -> bool:
+def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether one was connected that was not before."""
     found = found_clients()
     if not found:
@@ -178,7 +180,7 @@ def _connect_agents(setup: Setup) -> bool:
     plans: list[Plan] = []
     for client in prompts.pick_several("Which agents use it?", choices):
         try:
-            plans.append(plan(client))
+            plans.append(plan(client, leave_out=leave_out))
         except ChatbridgeError as error:
             prompts.bad(prompts.shown(str(error)))
     plans = [it for it in plans if it.changes]
@@ -188,6 +190,8 @@ def _connect_agents(setup: Setup) -> bool:
     for it in plans:
         for file in it.changes:
             prompts.say(f"  {file.summary()}")
+    if any(len(it.changes) > 1 for it in plans):
+        prompts.wrapped(f"  {PARTS}")
     if not prompts.confirm("Write these?", default=True):
         prompts.say("  Later, then: chatbridge connect")
         return False
