@@ -227,10 +227,21 @@ version = Command(
     work="chatbridge.cli.hub.status:version",
 )
 
+FORCE = flag("--force", help="even if no hub could start with the settings")
+
 stop = Command(
     "stop",
     "Stops the hub. Open questions stay open: the next hub goes on with them.",
+    FORCE,
     work="chatbridge.cli.hub.control:stop",
+)
+
+restart = Command(
+    "restart",
+    "Restarts the hub, for instance after a change of the settings. Agents that\n"
+    "wait do not notice. A hub is started if none runs.",
+    FORCE,
+    work="chatbridge.cli.hub.control:restart",
 )
 
 inbox = Command(
@@ -301,7 +312,8 @@ service = Command(
         action=argparse.BooleanOptionalAction,
         help="install: go on after a log-out, without asking",
     ),
-    usage="chatbridge service WHAT [--linger | --no-linger]",
+    flag("--force", help="restart, stop: even if no hub could start with the settings"),
+    usage="chatbridge service WHAT [--linger | --no-linger] [--force]",
     passes_on=True,  # to journalctl
     work="chatbridge.cli.service.command:service",
 )

@@ -138,7 +138,7 @@ def test_a_broken_configuration_and_no_network_still_end_with_a_whole_screen() -
         config.write_text(f'tokem = "{token}"\n')
         done = home.run("doctor")
         assert done.returncode == 1
-        assert "✗ configuration    tokem is not a setting\n" in done.stdout
+        assert "✗ configuration    tokem is not a setting (line 1)\n" in done.stdout
         assert "✓ clock" in done.stdout
         assert token not in done.stdout + done.stderr
 

@@ -56,6 +56,7 @@ def environment(state: Path) -> dict[str, str]:
         {
             "CHATBRIDGE_STATE_DIR": str(state),
             "CHATBRIDGE_RUNTIME_DIR": str(state),
+            "CHATBRIDGE_CONFIG": str(state / "config.toml"),
         }
     )
 
@@ -175,6 +176,36 @@ def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
     os.close(lock_file.acquire(str(state)))
     assert process.wait(10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("word", ["stop", "restart"])
+def test_a_mistake_in_the_settings_keeps_the_hub_running(state: Path, word: str) -> None:
+    (state / "config.toml").write_text("[web]\nhots = 'x'\n")
+    process = holder(state, "listening")
+    try:
+        done = chatbridge(state, word)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "web.hots is not a setting, did you mean host? (line 2).\n" in done.stderr
+        assert f"Correct {state}/config.toml" in done.stderr
+        assert "Nothing was stopped" in done.stderr
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_force_stops_the_hub_whatever_the_settings_say(state: Path) -> None:
+    (state / "config.toml").write_text("colour = 1\n")
+    process = holder(state, "listening")
+    done = chatbridge(state, "stop", "--force")
+    assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
+    assert process.wait(10) == -signal.SIGTERM
+
+
+def test_without_a_hub_stop_does_not_mind_the_settings(state: Path) -> None:
+    (state / "config.toml").write_text("colour = 1\n")
+    done = chatbridge(state, "stop")
+    assert (done.returncode, done.stdout) == (0, "The hub is not running.\n")
 
 
 def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state: Path) -> None:
