@@ -22,19 +22,18 @@ from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
+from chatbridge.cli.ui.running import Help, Parser
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.link.loop import wake_on
 from chatbridge.sockets import MAX_SOCKET_PATH
 
 Json = dict[str, Any]
 
-HELP = """\
-usage: chatbridge demo
-
-A pretend agent asks you three questions. Answer in the browser or here in the terminal; the first
-answer counts, and what the agent gets is printed. The demo has a hub and a folder of its own, and
-both are gone afterwards. Without a terminal it answers by itself.
-"""
+ABOUT = (
+    "A pretend agent asks you three questions. Answer in the browser or here in the terminal; the "
+    "first answer counts, and what the agent gets is printed. The demo has a hub and a folder of "
+    "its own, and both are gone afterwards. Without a terminal it answers by itself."
+)
 HUB_WITHIN = 30.0
 STOP_WITHIN = 10.0
 SOCKET_NAME = len("/hub-12345678.sock")
@@ -74,12 +73,7 @@ OWN_ANSWERS = [
 
 
 def main(argv: list[str]) -> int:
-    if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
-        return 0
-    if argv:
-        sys.stderr.write(f"chatbridge demo does not know {argv[0]!r}.\n\n{HELP}")
-        return 2
+    Parser(prog="chatbridge demo", description=ABOUT, formatter_class=Help).parse_args(argv)
     signals = wake_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
         with _folder() as folder, Stage(folder, signals) as stage:

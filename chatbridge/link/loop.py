@@ -39,14 +39,21 @@ _FIRST_REST_SECONDS, _MAX_REST_SECONDS = 0.1, 20.0  # Between hubs that cannot s
 _REPAIR_WITHIN_SECONDS = 12 * 3600.0  # A night: then also calls that have waited end
 _CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
-usage: chatbridge mcp [--label NAME] [--limit SECONDS] [--standalone]
+usage: chatbridge mcp [--label NAME]
+           [--limit SECONDS] [--standalone]
 
-Started by an MCP client: speaks MCP on standard input and output, and passes everything on to the
-hub, which it starts if none is running.
+Started by an MCP client: speaks MCP on standard
+input and output, and passes everything on to the
+hub, which it starts if none runs.
 
-  --label NAME     shown beside the project's folder on the cards (also: CHATBRIDGE_LABEL)
-  --limit SECONDS  after this time the client gives a call up: then it ends with a ticket before
-  --standalone     no hub: do everything in this process (for containers)
+  --label NAME     shown on cards beside the
+                   folder's name (also:
+                   CHATBRIDGE_LABEL)
+  --limit SECONDS  when the client gives up on a
+                   call: end it with a ticket
+                   before that
+  --standalone     no hub: do everything in this
+                   process (for containers)
 """
 
 

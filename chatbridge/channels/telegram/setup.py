@@ -25,6 +25,7 @@ from chatbridge.cli.setup.state import (
     read_secret,
 )
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import secrets
 
@@ -77,7 +78,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         # In the file's own form: numbers, and each once.
         new = Telegram.model_validate({"allowed_users": people, "chat_id": chats})
     except ValidationError as error:
-        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
+        raise WrongUsage(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
     allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
     in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
 
@@ -97,7 +98,7 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
     now = setup.settings.table(TELEGRAM)
     if file is None:
         if now.token is None:
-            raise ChatbridgeError("There is no bot yet: --telegram-token-file FILE is needed, too")
+            raise WrongUsage("there is no bot yet: --telegram-token-file FILE is needed, too")
         return None
     token = token_in(read_secret(file))
     if token is None:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
 from chatbridge.link.relay import Relay
 
@@ -23,9 +24,10 @@ Json = dict[str, Any]
 HELP = """\
 usage: chatbridge hook
 
-Called by Claude Code's hooks: reads the event from standard input and writes the decision to
-standard output. Its questions and permissions go to your phone, and what you decide there counts.
-If nobody decides, or chatbridge cannot be reached, Claude Code asks in its own window.
+Called by Claude Code's hooks: reads the event from standard input and writes
+the decision to standard output. Its questions and permissions go to your phone,
+and what you decide there counts. If nobody decides, or chatbridge cannot be
+reached, Claude Code asks in its own window.
 
 To use it, put this into ~/.claude/settings.json (the time-outs are seconds):
 
@@ -33,18 +35,22 @@ To use it, put this into ~/.claude/settings.json (the time-outs are seconds):
     "hooks": {
       "PreToolUse": [
         {"matcher": "AskUserQuestion",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "PermissionRequest": [
         {"matcher": "*",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "Notification": [
         {"matcher": "idle_prompt",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
       "Stop": [
-        {"hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+        {"hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ]
     }
   }
@@ -71,7 +77,7 @@ def main(argv: list[str]) -> int:
         pass  # closed by whoever started us: none of our pipes shall be taken for it
     os.close(spare)
     if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
+        print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
     if argv or sys.stdin is None or sys.stdin.isatty():
         problem = f"chatbridge hook does not know {argv[0]!r}" if argv else "There is no event"

@@ -25,7 +25,7 @@ from chatbridge.durations import parse
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
-CANCELLED, TIMED_OUT = 2, 3
+TIMED_OUT, CANCELLED = 3, 5
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
 NOTICE_WITHIN = 30.0
