@@ -120,7 +120,7 @@ def test_with_nothing_there_it_starts_nothing_and_makes_nothing() -> None:
         before = sorted(home.state.parent.rglob("*"))
         done = home.run("doctor")
         assert done.returncode == 0, done.stdout
-        assert "! hub              The hub is not running\n" in done.stdout
+        assert "! hub              Nothing is set up yet\n" in done.stdout
         assert home.hubs() == []
         assert sorted(home.state.parent.rglob("*")) == before
 
