@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import pair, people_in
+from chatbridge.cli.people import listed_names, pair, people_in
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
@@ -52,7 +52,7 @@ def ask(setup: Setup) -> None:
         prompts.explain(BOT_FATHER)
         save_token(setup, _asked(now.api_base))
     elif now.allowed_users:
-        prompts.say(f"  Paired: {', '.join(map(str, now.allowed_users))}")
+        prompts.say(f"  Paired: {listed_names(TELEGRAM, now)}")
         if not prompts.confirm("Pair another phone?", default=False):
             if prompts.confirm("Send a test question?", default=True):
                 restart_hub()
