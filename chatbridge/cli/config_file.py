@@ -22,7 +22,7 @@ Value = str | int | bool | Sequence[str] | Sequence[int] | None
 TEMPLATE = """\
 # chatbridge's settings. What each key means: docs/configuration.md.
 # Secrets are not in here but in the folder "secrets" beside this file.
-# After a change by hand: chatbridge stop. The next question starts a hub with it.
+# After a change by hand: chatbridge restart. Agents that wait do not notice.
 """
 
 

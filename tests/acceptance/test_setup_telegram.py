@@ -167,8 +167,9 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
     )
     assert done.returncode == 0, done.stderr
     before = desk.config.read_bytes()
+    called = f"{phone.person.name} (@{phone.person.username})"
     with desk.runs("setup") as me:
-        me.expect("Set up now:", f"bot {api.bot.id}, paired: {phone.person.id}")
+        me.expect("Set up now:", f"bot {api.bot.id}, paired: {called}")
         me.expect("❯ As it is        nothing changes")
         me.press(ENTER)
         me.expect("How long may an agent wait for you?", "❯ 45 min, as it is")
@@ -179,7 +180,7 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
         me.press(DOWN, ENTER)
         me.expect(f"Keep the bot @{api.bot.username}? (Y/n)")
         me.press(ENTER)
-        me.expect(f"Paired: {phone.person.id}", "Pair another phone? (y/N)")
+        me.expect(f"Paired: {called}", "Pair another phone? (y/N)")
         me.press(ENTER)
         me.expect("Send a test question? (Y/n)")
         me.press(ENTER)
@@ -227,7 +228,7 @@ def test_who_is_in_the_settings_is_said_also_when_the_greeting_does_not_arrive(
         me.enter("y")
         me.ends(1)
         said = " ".join(me.screen.split())
-    assert "! Ada is in the settings now, as one who may answer." in said
+    assert "! Ada is in the settings now and may answer." in said
     assert f"chatbridge people remove {phone.person.id}" in said
     assert "Kept: the bot's token, the phone of Ada." in said
     assert tomllib.loads(desk.config.read_text())["telegram"]["allowed_users"] == [phone.person.id]

@@ -184,6 +184,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),
+    (r"chatbridge restart", run("runs again", before=("chatbridge inbox",))),
     (r"chatbridge --version", run("chatbridge ")),
     (r"chatbridge version", run("chatbridge ")),
     (r"chatbridge --help", run("usage: chatbridge <command>")),

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
 from chatbridge.link.preface import parse_limit
 from chatbridge.link.relay import Relay
@@ -24,9 +25,10 @@ Json = dict[str, Any]
 HELP = """\
 usage: chatbridge hook [--limit SECONDS]
 
-Called by Claude Code's hooks: reads the event from standard input and writes the decision to
-standard output. Its questions and permissions go to your phone, and what you decide there counts.
-If nobody decides, or chatbridge cannot be reached, Claude Code asks in its own window.
+Called by Claude Code's hooks: reads the event from standard input and writes
+the decision to standard output. Its questions and permissions go to your phone,
+and what you decide there counts. If nobody decides, or chatbridge cannot be
+reached, Claude Code asks in its own window.
 
   --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
                    it nobody is asked any more.
@@ -38,18 +40,22 @@ If nobody decides, or chatbridge cannot be reached, Claude Code asks in its own 
     "hooks": {
       "PreToolUse": [
         {"matcher": "AskUserQuestion",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "PermissionRequest": [
         {"matcher": "*",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "Notification": [
         {"matcher": "idle_prompt",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
       "Stop": [
-        {"hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+        {"hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ]
     }
   }
@@ -76,7 +82,7 @@ def main(argv: list[str]) -> int:
         pass  # closed by whoever started us: none of our pipes shall be taken for it
     os.close(spare)
     if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
+        print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
     try:
         limit = _limit(argv)

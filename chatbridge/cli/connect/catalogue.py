@@ -19,7 +19,7 @@ from chatbridge.cli.connect.document import Words
 from chatbridge.cli.connect.editing import Keys
 from chatbridge.cli.connect.hooks import Hook
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import one_line
+from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
@@ -408,7 +408,8 @@ def client_of(name: str) -> Client:
     """:raises UnknownClient:"""
     if name not in CATALOGUE:
         raise UnknownClient(
-            f"There is no client {name!r}. There are: {', '.join(CLIENTS)}. "
+            f"There is no client {name!r}{did_you_mean(name, CLIENTS, before=', ') or '.'} "
+            f"There are: {', '.join(CLIENTS)}. "
             "For any other: chatbridge connect --print"
         )
     return CATALOGUE[name]

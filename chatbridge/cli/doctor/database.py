@@ -41,7 +41,7 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
 def notes(path: Path, channel: str) -> dict[str, str]:
     """What a channel remembers, such as where a chat has moved to, if that can be read."""
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             file.text_factory = lambda stored: stored.decode(errors="replace")
             rows = file.execute("SELECT key, value FROM notes WHERE channel = ?", (channel,))
             return {str(key): str(value) for key, value in rows}
@@ -74,7 +74,7 @@ def _looked_at(path: Path) -> list[Finding]:
     )
     until = time.monotonic() + LOOK_SECONDS
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
             rows = file.execute("PRAGMA integrity_check(10)")
             said = [line for (row,) in rows for line in str(row).splitlines()]
@@ -121,7 +121,7 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """As `migrate.check` does it: what the log beside the file holds counts, and where there is no
     log, none is made."""
     log = path.with_name(path.name + "-wal")

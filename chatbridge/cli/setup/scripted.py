@@ -17,17 +17,19 @@ from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import parse
 
 
 def run(given: argparse.Namespace) -> int:
-    """:raises ChatbridgeError: nothing was written, unless the message says otherwise."""
+    """:raises WrongUsage: :raises ChatbridgeError: nothing was written, unless the message says
+    otherwise."""
     setup = Setup.here()
     specs = [spec.setup for spec in channel_specs() if spec.setup]
     if not any(value for name, value in vars(given).items() if name not in IMPLIED):
-        raise ChatbridgeError(
-            f"There is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
+        raise WrongUsage(
+            f"there is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
             "--web-only, --wait, --service, --connect"
         )
     if given.service and (why_not := available()) is not None:
@@ -69,7 +71,7 @@ def _wait(setup: Setup, given: str) -> float:
     try:
         wait = parse(given)
     except ValueError as error:
-        raise ChatbridgeError(f"--wait {given!r}: {error}") from None
+        raise WrongUsage(f"--wait {given!r}: {error}") from None
     if wait < setup.settings.min_timeout:
-        raise ChatbridgeError(f"--wait {given!r}: {setup.settings.min_timeout:g} s is the least")
+        raise WrongUsage(f"--wait {given!r}: {setup.settings.min_timeout:g} s is the shortest")
     return wait

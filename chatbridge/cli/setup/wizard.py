@@ -14,6 +14,7 @@ from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
+from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
@@ -110,7 +111,7 @@ def _there(now: Settings) -> list[str]:
     for spec in now.active_channels():
         if spec.is_chat:
             table = now.table(spec)
-            people = ", ".join(map(str, spec.people_in(table)))
+            people = listed_names(spec, table)
             paired = f"paired: {people}" if people else "nobody is paired"
             lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
     return lines and ["Set up now:", *lines, ""]
