@@ -55,7 +55,7 @@ def asks(path: Path, where: str, *values: float) -> list[Ask]:
     from chatbridge.store.rows import QUESTION, UNREADABLE
 
     found = []
-    with suppress(sqlite3.Error), _opened(path) as file:
+    with suppress(sqlite3.Error), opened(path) as file:
         file.row_factory = sqlite3.Row
         file.text_factory = text_or_bytes
         for row in file.execute(f"SELECT * FROM asks WHERE {where}", values):  # noqa: S608 - ours
