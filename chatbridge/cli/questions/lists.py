@@ -79,7 +79,8 @@ def headline(ask: Json) -> str:
     """What an ask is about, in the words of whoever asks."""
     first, count = ask["questions"][0], len(ask["questions"])
     if ask["approval"]:
-        return f"Approve: {first['subject']['code'] if 'subject' in first else first['question']}"
+        about = first.get("subject") or {}
+        return f"Approve: {about.get('file') or about.get('code') or first['question']}"
     if count == 1:
         return str(first["question"])
     done = f", {ask['done']} done" if ask["done"] else ""

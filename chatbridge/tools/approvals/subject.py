@@ -26,6 +26,7 @@ from chatbridge.core.text import encodable
 Json = dict[str, Any]
 
 COMMAND, CHANGE = "Run this command?", "Change this file?"
+CREATE, WRITE = "Create this file?", "Write this file?"
 LONG_TEXT, LONG_LINES = 3_000, 20
 """Above either, a person sees only the ends at first, and nothing can be allowed before all of it
 was shown."""
@@ -48,7 +49,7 @@ def subject_of(
         subject = Subject(code=command, language="bash", folder=where, started=started)
         return COMMAND, whole_first(subject)
     if (change := _change(tool, given, project)) is not None:
-        return CHANGE, change
+        return change
     code = json.dumps(given, ensure_ascii=False, indent=2)
     name = exact_line(tool).replace("`", "⟨U+0060⟩")  # it stands between two of them
     leads_to = ", ".join(_elsewhere(given, project, folder or "")) or None
@@ -90,7 +91,7 @@ def _command(given: Json) -> str | None:
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _change(tool: str, given: Json, project: Project) -> Subject | None:
+def _change(tool: str, given: Json, project: Project) -> tuple[str, Subject] | None:
     """None if it is to be shown as it came."""
     path, diff = _path(given), _diff(tool, given)
     if path is None or not diff:
@@ -101,13 +102,29 @@ def _change(tool: str, given: Json, project: Project) -> Subject | None:
         return None
     shown = exact(diff)
     long = _is_long(shown) or shown.count("\n") >= LONG_DIFF
-    return Subject(
+    subject = Subject(
         code=diff,
         language="diff",
         file=_within(path, project),
         leads_to=_storable(real) if real and real != path else None,
         whole_first=long and has_to_be_read(path, real, diff, project),
     )
+    return _change_question(tool, given, real), subject
+
+
+def _change_question(tool: str, given: Json, real: str | None) -> str:
+    """Only a look at where its path leads can tell whether the file is new."""
+    if tool != "Write" and given.get("old_string") != "":
+        return CHANGE
+    try:
+        if real is not None:
+            os.lstat(real)
+            return CHANGE
+    except (FileNotFoundError, NotADirectoryError):
+        return CREATE
+    except OSError:
+        pass
+    return WRITE
 
 
 def _elsewhere(given: Json, project: Project, folder: str) -> Iterator[str]:
