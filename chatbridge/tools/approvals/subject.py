@@ -45,7 +45,7 @@ def subject_of(
     would be used, or only where its agent was `started`. Looks at files: not for the event loop.
     :raises ToolInputError: a path cannot be shown."""
     where = as_written(_storable(folder)) if folder and folder.startswith("/") else None
-    if tool == "Bash" and (command := _command(given)) is not None:
+    if tool == "Bash" and (command := command_of(given)) is not None:
         subject = Subject(code=command, language="bash", folder=where, started=started)
         return COMMAND, whole_first(subject)
     if (change := _change(tool, given, project)) is not None:
@@ -81,7 +81,8 @@ def _storable(path: str) -> str:
     return path
 
 
-def _command(given: Json) -> str | None:
+def command_of(given: Json) -> str | None:
+    """None if there is more to it than a command."""
     command = given.get("command")
     if not isinstance(command, str) or not command.strip():
         return None
@@ -93,9 +94,10 @@ def _command(given: Json) -> str | None:
 
 def _change(tool: str, given: Json, project: Project) -> tuple[str, Subject] | None:
     """None if it is to be shown as it came."""
-    path, diff = _path(given), _diff(tool, given)
-    if path is None or not diff:
+    found = change_of(tool, given)
+    if found is None:
         return None
+    path, diff = found
     try:
         real = real_path(path, project)
     except ValueError:
@@ -110,6 +112,12 @@ def _change(tool: str, given: Json, project: Project) -> tuple[str, Subject] | N
         whole_first=long and has_to_be_read(path, real, diff, project),
     )
     return _change_question(tool, given, real), subject
+
+
+def change_of(tool: str, given: Json) -> tuple[str, str] | None:
+    """The path of the file and the diff; None if not all of the input is understood."""
+    path, diff = _path(given), _diff(tool, given)
+    return (path, diff) if path is not None and diff else None
 
 
 def _change_question(tool: str, given: Json, real: str | None) -> str:
@@ -256,7 +264,7 @@ def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
+RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci", "node_modules", "site-packages"})
 SETTINGS = frozenset({".git", ".config"})
 """Folders that hold settings and no projects: an agent that was started below them works on
 settings."""
@@ -264,7 +272,7 @@ RUN_WORDS = frozenset({
     "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
     "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
     "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
-    "compose", "docker-compose",
+    "compose", "docker-compose", "gyp", "pth", "sitecustomize", "usercustomize",
 })  # fmt: skip
 """Parts of a name between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one
 rule. Case is ignored, as some file systems do."""
