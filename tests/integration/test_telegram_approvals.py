@@ -21,7 +21,7 @@ from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
-ROWS = (("Allow for this session…",), ("Allow once",), ("Deny", "Deny, say why…"))
+ROWS = (("Allow once",), ("Deny", "Deny, say why…"), ("Allow for this session…",))
 ALLOWED, DENIED = Answer(values=("allow",)), Answer(values=("deny",))
 EARLY = "That was very quick. Tap again if you mean it."
 A_WHILE = 2.0

@@ -55,7 +55,7 @@ BEYOND = ask(approval("git push", folder=FOLDER, beyond=EVERY))
 BOTH = ask(approval("git push -f", destructive=True, beyond=EVERY))
 SESSION = stepped(COMMAND, AskSession(step=0))
 WHY = stepped(COMMAND, form.Other(step=0))
-ROWS = [["Allow for this session…"], ["Allow once"], ["Deny", "Deny, say why…"]]
+ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow for this session…"]]
 DENYING = [["Deny", "Deny, say why…"]]
 AT = clock_time(NOW + 60)
 FIRST_LINE = "🔐 shop-api · Claude Code"

@@ -90,6 +90,12 @@ def test_pending_looks_as_it_was_drawn() -> None:
     )
 
 
+def test_a_change_is_listed_by_its_file_and_not_by_its_diff() -> None:
+    subject = Subject(code="@@ the whole file @@\n+x", language="diff", file="src/new.py")
+    changed = ask("infra1", "Codex", replace(COMMAND, subject=subject), left=725.0)
+    assert lists.headline(shown(changed)) == "Approve: src/new.py"
+
+
 @pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
 def test_the_live_view_fits_the_terminal_and_counts_what_does_not(count: int, said: str) -> None:
     asks_there = [shown(DATABASE)] * count

@@ -122,8 +122,8 @@ def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     asked = asked_line(source, REMINDER_LENGTH)
     if not chat.buttons:
-        code = " ".join(card.subject.code.split()) if card.subject else ""
-        about = doc.line(doc.Untrusted(clipped(code, REMINDER_LENGTH)))
+        what = clipped(" ".join(notices.about(card.subject).split()), REMINDER_LENGTH)
+        about = doc.line(doc.Untrusted(what))
         return (first, doc.line(asked), about, doc.line(*more_time(card)))
     if card.approval:
         whole = notices.in_one_line(source, notices.about(card.subject))

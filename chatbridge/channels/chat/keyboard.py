@@ -40,12 +40,14 @@ _OURS = (
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
-ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+ALLOWING = (Role.ALLOW, Role.RUN_NOW, Role.SESSION, Role.SESSION_NOW)
 _ROWS = (
-    *((role,) for role in (Role.SHOW_ALL, *ALLOWING, Role.DROP_OTHER, Role.OTHER)),
+    *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.SESSION_NOW)),
+    *((role,) for role in (Role.DROP_OTHER, Role.OTHER)),
     (Role.EXPLAIN, Role.REPHRASE),
     (Role.EXPLAIN_NOW,),
     (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
+    (Role.SESSION,),
     *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
     (Role.CANCEL, Role.EXTEND),
 )

@@ -20,6 +20,7 @@ from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelSpec, load_reference
 from chatbridge.cli.doctor import tonight
+from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.computer import clock, service
 from chatbridge.cli.doctor.context import DoctorContext
@@ -97,6 +98,7 @@ def all_checks() -> list[Check]:
         *map(channel_check, specs),
         Check("agents", clients),
         Check("commands", commands),
+        Check("approvals", approvals),
         Check("service", service),
         Check("clock", clock),
     ]

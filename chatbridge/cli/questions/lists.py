@@ -101,7 +101,8 @@ def headline(ask: Json) -> str:
     first, count = ask["questions"][0], len(ask["questions"])
     text = ask.get("headline") or first["question"]  # a hub of before does not say it
     if ask["approval"]:
-        return f"Approve: {first['subject']['code'] if 'subject' in first else text}"
+        about = first.get("subject") or {}
+        return f"Approve: {about.get('file') or about.get('code') or text}"
     if count == 1:
         return str(text)
     done = f", {ask['done']} done" if ask["done"] else ""

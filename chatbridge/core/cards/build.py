@@ -334,4 +334,4 @@ def approval_buttons(ask: Ask) -> list[Button]:
         return [_tap(ask, Role.SHOW_ALL), deny, why]
     if form.goes_beyond(ask.questions[0]):
         return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
-    return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]
+    return [_tap(ask, Role.ALLOW), deny, why, _tap(ask, Role.SESSION)]
