@@ -11,8 +11,8 @@ LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warni
 LIMIT = 20
 ASK_EPILOG = """\
 The answer alone goes to standard output, everything else to standard error.
-Beside options you can always answer in your own words; a --confirm is answered
-with yes or no and nothing else.
+Beside options you can always answer in your own words. A --confirm prints yes or
+no and nothing else; a remark that you add goes to standard error.
 
 exit codes: 0 answered, 1 refused, 2 wrong usage, 3 timed out, 4 no hub could be
 reached, 5 cancelled, 130 left with Ctrl-C (143 with SIGTERM)

@@ -42,7 +42,7 @@ async def test_a_question_that_times_out_while_open_keeps_the_text_for_a_late_an
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)
     await visit.inbox.time_out(ask)
-    await expect(page.get_by_role("heading", name="Question timed out")).to_be_focused()
+    await expect(page.get_by_role("heading", name="Not answered in time")).to_be_focused()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
     await page.get_by_role("button", name="Answer anyway").click()
     await expect(page.get_by_text("Your answer is kept for it.")).to_be_visible()
@@ -63,7 +63,7 @@ async def test_an_answer_given_elsewhere_replaces_the_form_and_leaves_the_text_t
     page = await typing(visit, ask)
     await visit.inbox.answer_elsewhere(ask, "fix: anchors")
     await visit.inbox.hand_over(ask)
-    await expect(page.get_by_role("heading", name="Answered elsewhere")).to_be_focused()
+    await expect(page.get_by_role("heading", name="Answered")).to_be_focused()
     await expect(page.get_by_text("Robin, Telegram")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
     await visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -177,7 +177,7 @@ async def test_what_ended_while_the_page_was_cut_off_shows_when_it_is_back(visit
     await expect(page.locator("#live")).to_have_text("Reconnecting…")
     await visit.inbox.time_out(ask)
     await visit.context.set_offline(False)
-    await expect(page.get_by_role("heading", name="Question timed out")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Not answered in time")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
 
 

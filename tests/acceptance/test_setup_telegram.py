@@ -91,7 +91,7 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
     }
     greeting, card = (it for it in phone.messages if it.from_bot)
     assert greeting.text.startswith("This chat is paired with ")
-    assert "the agent has it" in card.text
+    assert "delivered" in card.text
     # The secret is in one file, and nowhere else: neither the screen's history nor the log.
     secret = desk.config.parent / "secrets" / "chatbridge_telegram__token"
     assert secret.read_text() == f"{api.token}\n"

@@ -145,7 +145,7 @@ def _play(film: Film) -> None:
     film.show(1700)
     film.tap(option)
     terminal.ends(0)
-    expect(phone.get_by_text("The agent has it")).to_be_visible()
+    expect(phone.get_by_text("Delivered")).to_be_visible()
     film.show(4500)
 
 

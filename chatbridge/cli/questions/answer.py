@@ -63,7 +63,7 @@ def _in_terminal(wanted: str) -> int:
     ask = ask_hub("ask", start=is_set_up(), id=wanted)["ask"]
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
-    form = TerminalForm(ask)
+    form = TerminalForm(ask, takes_ask_back=ask["status"] == "open")
     print(f"{_heading(ask)}\n\n{form.screen()}")
     with connected() as line:
         line.begin("watch")
@@ -82,6 +82,11 @@ def _in_terminal(wanted: str) -> int:
             if reply.answers is not None:
                 drop_typed()
                 return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
+            if reply.asks_back is not None:
+                drop_typed()
+                ask_hub("cancel", id=ask["id"], reason=reply.asks_back)
+                say(f"Asked back. The agent is told: {reply.asks_back}")
+                return 0
             print(f"\n{reply.text}")
 
 

@@ -52,7 +52,7 @@ def ask(given: argparse.Namespace) -> int:
         return left.code
     except NoAnswer as error:
         return _failed(error)
-    return _told(outcome, asked, whole=given.json)
+    return _told(outcome, asked, whole=given.json, confirm=given.confirm)
 
 
 def notify(given: argparse.Namespace) -> int:
@@ -213,14 +213,18 @@ def _outcome(calls: Calls, arguments: Json, asked: Asked) -> Json:
     return {**({"askId": asked.id} if asked.id else {}), **outcome}
 
 
-def _told(outcome: Json, asked: Asked, *, whole: bool) -> int:
+def _told(outcome: Json, asked: Asked, *, whole: bool, confirm: bool) -> int:
     if whole:
         print(json.dumps(outcome))
     if outcome["answered"]:
         if outcome.get("late") and asked.id is None:
             say("Answered before, and kept for this question.")
         answer = outcome["answers"][0]
-        for text in [] if whole else [*answer["values"], *filter(None, [answer.get("customText")])]:
+        own = answer.get("customText")
+        if confirm and own and not whole:
+            say(f"Remark: {one_line(own)}")  # a script compares the answer with yes or no
+            own = None
+        for text in [] if whole else [*answer["values"], *filter(None, [own])]:
             # A script reads it as it was given; a terminal is not to be steered.
             sys.stdout.write(f"{visible(text) if sys.stdout.isatty() else text}\n")
         return 0

@@ -31,7 +31,8 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_input import SAID, interpret_beside_buttons
+from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
+from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
@@ -292,11 +293,15 @@ def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
             own = " ".join(word for word, labels in picked if not labels) or None
             values = tuple(label for _, labels in picked for label in labels)
             answer = Answer(values=values, custom_text=own)
-        case kind:
+        case QuestionType.CONFIRM:
+            said = read_yes_no(text)
+            if said is None:
+                quoted = shortened(one_line(text), SAID)
+                raise ChatbridgeError(f"“{quoted}” is not clearly yes or no.")
+            label = question.choices[said.option].label
+            answer = Answer(values=(label,), custom_text=said.remark)
+        case _:
             labels = _picked(ask, question, text)
-            if not labels and kind is QuestionType.CONFIRM:
-                said = shortened(one_line(text), SAID)
-                raise ChatbridgeError(f"“{said}” is neither yes nor no.")
             answer = Answer(values=labels) if labels else Answer(custom_text=text)
     return check_answers(ask.questions, {question.id: answer})
 
@@ -304,9 +309,11 @@ def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
 def _picked(ask: Ask, question: Question, text: str) -> tuple[str, ...]:
     """The labels that a text names, by its words or its number, as in a chat."""
     blank = replace(ask, draft=new_draft(ask.questions))
+    events = interpret_beside_buttons(blank, text)
+    assert not isinstance(events, Unclear)
     labels = [
         question.choices[event.option].label
-        for event in interpret_beside_buttons(blank, text)
+        for event in events
         if isinstance(event, form.Choose | form.Toggle)
     ]
     digits = text.strip()

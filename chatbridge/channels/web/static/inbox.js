@@ -95,6 +95,7 @@ function onSubmit(event) {
   event.preventDefault();
   if (sending || connection === "broken" || connection === "out") return;
   const fields = new URLSearchParams(new FormData(form));
+  if (event.submitter?.name) fields.set(event.submitter.name, event.submitter.value);
   const name = fields.get("do");
   if (opensSheet(form)) return;
   if (fields.has("text") && !all("[data-limit]").every(fitsLimit)) return;
