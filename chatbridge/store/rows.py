@@ -274,6 +274,11 @@ def note_of(row: sqlite3.Row) -> ChannelState:
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
 
 
+def notice_row(notice: Notice) -> dict[str, Any]:
+    """All of its columns, and what is searched."""
+    return {**columns(notice), "words": f"{notice.title}\n{notice.message}".casefold()}
+
+
 def _words(ask: Ask) -> str:
     """Folded, as what is searched for: SQLite ignores case in ASCII only."""
     words = [ask.title, *(question.text for question in ask.questions)]

@@ -115,7 +115,7 @@ def _question_hints(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         alone, group = "Type your answer and send it.", "Reply to this message with your answer."
         yield (alone if seen.private else group,)
     elif multi:
-        yield ("Choose any number, then Done.",)
+        yield ("Choose one or more, then Done.",)
 
 
 def _approval_hints(card: Card, seen: Seen) -> Iterator[Line]:

@@ -90,3 +90,4 @@ class Rows:
 
 
 Past = tuple[float, int]  # A position in the history: end time, and `seq` to break ties
+PastNotice = tuple[float, str]  # The same among notices: time, and the id of the last one
