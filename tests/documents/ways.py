@@ -181,7 +181,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (
         r"(chatbridge )?[a-z]+ --help",
         elsewhere(
-            "tests/unit/test_docs.py::test_the_commands_page_has_each_commands_help_word_for_word",
+            "tests/unit/test_docs.py::"
+            "test_the_command_lines_pages_have_each_help_once_word_for_word",
             "each command's help is printed there",
         ),
     ),

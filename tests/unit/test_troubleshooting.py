@@ -1,4 +1,4 @@
-"""The page for people who have seen an error: its headings are what chatbridge says."""
+"""The pages for people who have seen an error: their headings are what chatbridge says."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from chatbridge.channels.telegram import channel as telegram_channel
 from chatbridge.core.errors import HubUnreachable
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-HEADINGS = re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
+PAGES = [
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("troubleshooting.md", "troubleshooting-chats.md")
+]
+HEADINGS = [heading for page in PAGES for heading in re.findall(r"^### (.*)$", page, re.MULTILINE)]
 GAP = "…"
 
 
