@@ -182,7 +182,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"(chatbridge )?[a-z]+ --help",
         elsewhere(
             "tests/unit/test_docs.py::"
-            "test_the_command_lines_pages_have_each_help_once_word_for_word",
+            "test_each_help_is_once_on_the_command_lines_pages_word_for_word",
             "each command's help is printed there",
         ),
     ),
@@ -259,6 +259,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"(CHAOS_\w+=\S+ )*make chaos( CHAOS_\w+=\S+)*", parsed(LONG)),
     (r"\.venv/bin/pytest --hypothesis-profile=explore", parsed("takes an hour")),
     (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (
+        r"\.venv/bin/python -m tests\.documents\.help_texts",
+        parsed("writes into these pages"),
+    ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
     (r"mkdir -p ~/\.config/chatbridge", run()),
     (

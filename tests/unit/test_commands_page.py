@@ -1,5 +1,5 @@
-"""The guide to tools for agents says all of what is so: fields, defaults, stages, kinds of problems, and
-what its document asks for."""
+"""The guide to tools for agents says all of what is so: fields, defaults, stages, kinds of
+problems, and what its document asks for."""
 
 from __future__ import annotations
 

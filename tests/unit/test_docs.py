@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from chatbridge.cli import COMMANDS
+from tests.documents import help_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMAND_LINE = [page.read_text() for page in sorted((ROOT / "docs").glob("command-line*.md"))]
 CONTRACTS = ROOT / "docs" / "contracts.md"
 TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 MODULE = re.compile(r"`((?:\w+/)+\w+\.py)(?:::\w+)?`")
@@ -31,24 +28,15 @@ def words(text: str) -> str:
     return re.sub(r"(-\w) ([A-Z]+), (--[\w-]+ \2)\b", r"\1, \3", " ".join(text.split()))
 
 
-def help_of(*command: str) -> str:
-    shown = subprocess.run(
-        [sys.executable, "-m", "chatbridge", *command, "--help"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "80"},
-    )
-    assert shown.returncode == 0
-    return shown.stdout + shown.stderr
-
-
 @pytest.mark.process
 @pytest.mark.parametrize(
     "command", [(), ("mcp", "--standalone"), *((name,) for name in COMMANDS)], ids=" ".join
 )
-def test_the_command_lines_pages_have_each_help_once_word_for_word(command: tuple[str, ...]) -> None:
-    shown = words(help_of(*command))
-    (page,) = (text for text in COMMAND_LINE if shown in words(text))
+def test_each_help_is_once_on_the_command_lines_pages_word_for_word(
+    command: tuple[str, ...],
+) -> None:
+    shown = words(help_texts.help_of(*command))
+    (page,) = (text for it in help_texts.PAGES if shown in words(text := it.read_text()))
     assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
 
 
