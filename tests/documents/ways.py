@@ -269,6 +269,11 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"chmod 600 ~/\.config/chatbridge/config\.toml",
         run(before=("mkdir -p ~/.config/chatbridge", "touch ~/.config/chatbridge/config.toml")),
     ),
+    (
+        r"git clone ADDRESS chatbridge",
+        stand_in("the reader knows the address", fills={"ADDRESS": "https://code.example.org/it"}),
+    ),
+    (r"cd chatbridge", run(before=("mkdir chatbridge",))),
     (r"chmod u\+x", run(fills={"u+x": "u+x deploy"})),
     (
         r"sqlite3 chatbridge\.db \.recover \| sqlite3 new\.db",
