@@ -213,7 +213,7 @@ def _play(stage: Stage) -> int:
     _say("\nThe agent's call has returned:")
     for block in result["content"]:
         _say(block["text"])
-    _say("\nThat is all. Next: connect an agent of yours; README.md says how.")
+    _say("\nThat was the demo. Next: chatbridge setup")
     return 1 if result.get("isError") else 0
 
 
