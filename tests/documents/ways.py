@@ -273,6 +273,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"git clone ADDRESS chatbridge",
         stand_in("the reader knows the address", fills={"ADDRESS": "https://code.example.org/it"}),
     ),
+    (r"git pull", stand_in("the reader's own folder is meant")),
     (r"cd chatbridge", run(before=("mkdir chatbridge",))),
     (r"chmod u\+x", run(fills={"u+x": "u+x deploy"})),
     (
