@@ -63,7 +63,7 @@ def names(*models: type[BaseModel], without: type[BaseModel] | None = None) -> s
     ("lead", "expected"),
     [
         ("Of the file:", names(Definition, without=_Rules)),
-        ("Of the file or a subcommand; the subcommand's word counts:", names(_Rules)),
+        ("Of the file or a subcommand; the subcommand's value wins:", names(_Rules)),
         ("Of a subcommand:", names(Subcommand, without=_Rules)),
         ("Of an option:", names(Option)),
     ],
@@ -79,7 +79,7 @@ def test_the_defaults_that_the_page_names_are_those_of_a_command() -> None:
     least = {"name": "x", "description": "Do it"}
     whole = {"schema": 2, "name": "x", "command": ["x"], "subcommands": [least]}
     (command,) = commands_of(Definition.model_validate_json(json.dumps(whole)), Path("x.json"))
-    assert table("Of the file or a subcommand; the subcommand's word counts:") == {
+    assert table("Of the file or a subcommand; the subcommand's value wins:") == {
         "synchronous": f"`{json.dumps(command.synchronous)}`",
         "timeout": f"{command.timeout:g}",
         "approve": f"`{command.approve}`",
