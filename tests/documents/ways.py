@@ -191,7 +191,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (
         r"(chatbridge )?[a-z]+ --help",
         elsewhere(
-            "tests/unit/test_docs.py::test_the_commands_page_has_each_commands_help_word_for_word",
+            "tests/unit/test_docs.py::"
+            "test_each_help_is_once_on_the_command_lines_pages_word_for_word",
             "each command's help is printed there",
         ),
     ),
@@ -268,12 +269,22 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"(CHAOS_\w+=\S+ )*make chaos( CHAOS_\w+=\S+)*", parsed(LONG)),
     (r"\.venv/bin/pytest --hypothesis-profile=explore", parsed("takes an hour")),
     (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (
+        r"\.venv/bin/python -m tests\.documents\.help_texts",
+        parsed("writes into these pages"),
+    ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
     (r"mkdir -p ~/\.config/chatbridge", run()),
     (
         r"chmod 600 ~/\.config/chatbridge/config\.toml",
         run(before=("mkdir -p ~/.config/chatbridge", "touch ~/.config/chatbridge/config.toml")),
     ),
+    (
+        r"git clone ADDRESS chatbridge",
+        stand_in("the reader knows the address", fills={"ADDRESS": "https://code.example.org/it"}),
+    ),
+    (r"git pull", stand_in("the reader's own folder is meant")),
+    (r"cd chatbridge", run(before=("mkdir chatbridge",))),
     (r"chmod u\+x", run(fills={"u+x": "u+x deploy"})),
     (
         r"sqlite3 chatbridge\.db \.recover \| sqlite3 new\.db",
