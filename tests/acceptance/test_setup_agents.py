@@ -24,7 +24,7 @@ def to_the_agents(me: PtyPerson) -> None:
     me.expect("Open this link (works once, 10 minutes):", "/login/")
     me.expect("How long may an agent wait for you?", "❯ 1 hour", "8 hours", "30 minutes")
     me.press(DOWN, DOWN, ENTER)
-    me.expect("Which agents use it?", "Claude Code", "Codex")
+    me.expect("Which agents should use it?", "Claude Code", "Codex")
 
 
 def test_the_browser_alone_and_the_agents_that_are_here() -> None:
@@ -59,7 +59,7 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
             me.expect("~/.codex/config.toml")
             assert ".claude.json" not in me.asks("Write these? (Y/n)")
             me.enter("n")
-            me.expect("Later, then: chatbridge connect", "done. Now try:")
+            me.expect("To do it later: chatbridge connect", "done. Now try:")
             me.ends(0)
         assert (here.folder / ".codex" / "config.toml").read_text() == CODEX
         assert (here.folder / ".claude.json").read_text() == '{"theme": "dark"}\n'
@@ -67,5 +67,5 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
 
 def test_a_variable_that_counts_over_what_is_written_is_named() -> None:
     with desk(CHATBRIDGE_MAX_TIMEOUT="9h") as here, here.runs("setup") as me:
-        me.expect("! Set in this terminal, and counting over what is written here:")
+        me.expect("! Set in this terminal, and overriding what is written here:")
         me.expect("CHATBRIDGE_MAX_TIMEOUT", "Where do you want to answer?")

@@ -26,7 +26,7 @@ def clients(context: DoctorContext) -> list[Finding]:
         pass  # the folder has gone, or is closed to us
     if not connected:
         names = ", ".join(it.client.shown for it in found)
-        what = f"none is connected, but here: {names}" if names else "none is connected"
+        what = f"none is connected; found here: {names}" if names else "none is connected"
         example = found[0].client.name if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
     return [_client(client, context.settings.max_timeout) for client in connected]

@@ -63,8 +63,9 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
 
 
 def summed_up(findings: Sequence[Finding]) -> str:
-    numbers = {mark: sum(f.mark == mark for f in findings) for mark in ("problem", "remark")}
-    said = ", ".join(counted(number, mark) for mark, number in numbers.items() if number)
+    words = {"problem": "problem", "remark": "warning"}
+    numbers = {word: sum(f.mark == mark for f in findings) for mark, word in words.items()}
+    said = ", ".join(counted(number, word) for word, number in numbers.items() if number)
     return f"{said}. Details: chatbridge doctor --json\n" if said else "All is well.\n"
 
 

@@ -99,7 +99,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.multi and not options:
         raise WrongUsage("--multi needs options: -o LABEL -o LABEL")
     if twice := next((it for it in options if options.count(it) > 1), None):
-        raise WrongUsage(f"the option {twice!r} is there twice")
+        raise WrongUsage(f"the option {twice!r} is given twice")
     if not all(label.strip() for label in options):
         raise WrongUsage("an option is empty")
     if given.title and len(given.title) > LONGEST_TITLE:
@@ -155,7 +155,7 @@ class Asked:
     @property
     def left_sentence(self) -> str:
         if self.id is None:
-            return "Stopped. If the question is out already, it is here: chatbridge pending"
+            return "Stopped. If the question was sent, it is listed here: chatbridge pending"
         if self._withdraws:
             return "Stopped waiting. The question is withdrawn."
         return "Stopped waiting. The question stays open: chatbridge pending"

@@ -24,7 +24,7 @@ from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
 WELCOME = """
-chatbridge brings your agents' questions to your phone. About three minutes.
+chatbridge brings your agents' questions to your phone. It takes three minutes.
 You can run this again at any time; nothing is lost.
 """
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
@@ -62,13 +62,13 @@ def run() -> int:
         restart = _set_up(setup)
     except KeyboardInterrupt:
         prompts.say()
-        prompts.wrapped(f"Stopped. {setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"Stopped. {setup.summary} Continue any time: chatbridge setup")
         return INTERRUPTED
     except ChatbridgeError as error:
         prompts.say()
         prompts.bad(prompts.shown(str(error)))
         prompts.say()
-        prompts.wrapped(f"{setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
     prompts.good("done. Restart the agents, then try:" if restart else "done. Now try:")
     prompts.say('\n    chatbridge ask "Deploy?" -o Yes -o No\n')
@@ -91,7 +91,7 @@ def _set_up(setup: Setup) -> bool:
     if place in steps:
         load_reference(steps[place].ask)(setup)
     elif place == BROWSER.value and commands.inbox([]) != 0:
-        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
+        raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)
     _set_service(setup)
@@ -120,7 +120,7 @@ def _warn_of_variables() -> None:
     names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
-            f"Set in this terminal, and counting over what is written here: {', '.join(names)}"
+            f"Set in this terminal, and overriding what is written here: {', '.join(names)}"
         )
         prompts.say()
 
@@ -145,11 +145,11 @@ def _set_service(setup: Setup) -> None:
         prompts.wrapped(f"  {why_not}")
         return
     if is_running():
-        prompts.good("the service runs")
+        prompts.good("the service is running")
         return
     question = "Start chatbridge with this computer (systemd user service)?"
     if not prompts.confirm(question, default=True):
-        prompts.say("  Later, then: chatbridge service install")
+        prompts.say("  To do it later: chatbridge service install")
         return
     try:
         if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
@@ -162,7 +162,7 @@ def _connect_agents(setup: Setup) -> bool:
     """Whether one was connected that was not before."""
     found = found_clients()
     if not found:
-        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
+        prompts.explain("  No agent was found here. For any other: chatbridge connect --print")
         return False
     choices = [
         Choice(
@@ -173,7 +173,7 @@ def _connect_agents(setup: Setup) -> bool:
         for it in found
     ]
     plans: list[Plan] = []
-    for client in prompts.pick_several("Which agents use it?", choices):
+    for client in prompts.pick_several("Which agents should use it?", choices):
         try:
             plans.append(plan(client))
         except ChatbridgeError as error:
@@ -186,7 +186,7 @@ def _connect_agents(setup: Setup) -> bool:
         for file in it.changes:
             prompts.say(f"  {file.summary()}")
     if not prompts.confirm("Write these?", default=True):
-        prompts.say("  Later, then: chatbridge connect")
+        prompts.say("  To do it later: chatbridge connect")
         return False
     connected = False
     for it in plans:
