@@ -159,8 +159,8 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
         os.close(lock)
     assert found.mark is Mark.PROBLEM
     assert found.what == (
-        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work as it "
-        "should: it holds the lock, but takes no connection"
+        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work "
+        "properly: it holds the lock, but takes no connection"
     )
 
 
