@@ -225,7 +225,7 @@ _ALL = (
         unit=1000,
         ceiling=TIMER,
         floor=DAY_AND_MORE,
-        restart="Start Claude Code anew; /mcp shows chatbridge then.",
+        restart="Restart Claude Code; /mcp then shows chatbridge.",
     ),
     Client(
         name="codex",
@@ -241,7 +241,7 @@ _ALL = (
         timeout="tool_timeout_sec",
         tells_limit=True,
         at_least={"startup_timeout_sec": 30},
-        restart="Start Codex anew; /mcp shows chatbridge then.",
+        restart="Restart Codex; /mcp then shows chatbridge.",
     ),
     Client(
         name="cursor",
@@ -276,7 +276,7 @@ _ALL = (
         tells_limit=True,
         unit=1000,
         ceiling=TIMER,
-        restart="Start Gemini CLI anew; /mcp shows chatbridge then.",
+        restart="Restart Gemini CLI; /mcp then shows chatbridge.",
     ),
     Client(
         name="opencode",
@@ -290,7 +290,7 @@ _ALL = (
         timeout="timeout",
         unit=1000,
         ceiling=TIMER,
-        restart="Start opencode anew.",
+        restart="Restart opencode.",
     ),
     Client(
         name="cline",
@@ -332,7 +332,7 @@ _ALL = (
         first={"description": "Asks you on your phone"},
         timeout="timeout",
         tells_limit=True,
-        restart="Begin a new session in Goose.",
+        restart="Start a new session in Goose.",
     ),
     Client(
         name="windsurf",
