@@ -239,14 +239,14 @@ def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"sent": ["telegram"], "waiting": []}, "Shown on Telegram."),
+        ({"sent": ["telegram"], "waiting": []}, "Shown: Telegram."),
         (
             {"sent": ["telegram", "matrix", "web"], "waiting": []},
-            "Shown on Telegram, on Matrix and in the web inbox.",
+            "Shown: Telegram, Matrix, web inbox.",
         ),
         (
             {"sent": ["web"], "waiting": ["telegram"]},
-            "Shown in the web inbox. Telegram: as soon as it can be reached.",
+            "Shown: web inbox. Later, when it can be reached: Telegram.",
         ),
         (
             {"sent": [], "waiting": ["telegram"], "delivery": "Nobody could be reached. T: x."},
