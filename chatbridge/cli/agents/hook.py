@@ -97,7 +97,7 @@ def main(argv: list[str]) -> int:
     try:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
-            raise ValueError("the event is no JSON object")
+            raise ValueError("the event is not a JSON object")
         if (said := _said(event, limit)) is not None:
             os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
