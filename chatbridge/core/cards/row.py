@@ -27,6 +27,7 @@ class Summary:
     review: bool = False  # All questions are answered, and the answers are not sent yet
     state: State = State.OPEN
     verdict: str | None = None
+    lasting: str | None = None  # Of an approval: for how long it was allowed, beyond one use
     beyond: bool = False  # Of an approval: it covers more than its subject
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
@@ -77,6 +78,7 @@ class Row:
             verdict=found.verdict,
             beyond=found.beyond,
             elsewhere=found.by not in (None, channel),
+            lasting=found.lasting,
         )
 
 
