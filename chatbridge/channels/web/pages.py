@@ -155,6 +155,9 @@ class Pages:
             case AskAction.DISCARD:
                 await self.site.inbox.discard(ask_id)
                 return None
+            case AskAction.TAKE_BACK:
+                await self.site.inbox.take_back(ask_id, person=person)
+                return None
         events = events_of(await self.site.inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
             return form.TOO_LONG  # before the first of them has moved on to another screen
