@@ -135,6 +135,7 @@ class View(StrEnum):
     HOW_LONG = "how_long"  # Asks for how long
     CONFIRM_WIDER = "session"  # Asks for the last tap that allows more than one use
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
+    SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +153,7 @@ class Draft:
     scope: int = 0  # What to allow beyond one use, by its position in `Subject.wider`
     lasting: float | None = None  # For how many seconds; None: until the session ends
     until: float | None = None  # When that would be over, as the last screen says
+    send_at: float | None = None  # While it is being sent: when it goes out
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:

@@ -348,14 +348,15 @@ async def test_a_message_beside_an_approval_is_told_to_tap(telegram: Telegram) -
     assert await telegram.now(ask) == ask
 
 
-async def test_a_message_beside_an_approval_and_a_question_is_for_neither(
+async def test_a_message_beside_an_approval_and_a_question_is_offered_to_the_question_alone(
     telegram: Telegram,
 ) -> None:
     approval, question = await asked(telegram), await asked(telegram, SELECT)
     await read_by(telegram, approval)
     await telegram.card(question)
     await telegram.say("SQLite")
-    await telegram.sees("Reply to the question you mean.")
+    about = await telegram.sees("Use this as your answer to")
+    assert about.rows == (("Use it", "No"),)
     assert (await telegram.now(approval)).open
     assert (await telegram.now(question)).open
 

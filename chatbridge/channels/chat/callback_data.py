@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import re
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -45,11 +46,20 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuickReply:
+    """Answer with one of the owner's quick answers, known by its checksum: after a change of the
+    settings an old button must not say something else."""
+
+    step: int
+    check: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Neither:
     """Close a message that asked which question was meant."""
 
 
-Action = Event | AskAction | Write | Show | Use | Neither
+Action = Event | AskAction | Write | Show | Use | QuickReply | Neither
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +84,10 @@ class Output:
 
 
 NEITHER = Tap(ask_id="", question=0, action=Neither())
+
+
+def crc(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 def question_shown(ask: Ask) -> int:
@@ -101,7 +115,9 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "l": (AskMore, ("step",)),
     "p": (Pick, ("step", "option")),
     "h": (ShowAll, ("step",)),
+    "z": (form.Undo, ("step",)),
     "w": (Write, ("step",)),
+    "y": (QuickReply, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
     "E": (lambda: AskAction.EXTEND, ()),

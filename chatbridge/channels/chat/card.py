@@ -74,6 +74,8 @@ def _screen(
     listed: bool,
     overflowed: bool,
 ) -> doc.Block:
+    if card.view is View.SENDING and not card.approval:
+        return asked_block(card, lengths.scale)
     if card.view is View.REVIEW:
         return doc.Numbered(items=tuple(pairs(card.lines, scale=lengths.scale)), spaced=True)
     if card.view in (View.CANCEL, View.EXPLAIN):

@@ -78,6 +78,9 @@ def _which(card: Card) -> str:
 
 
 def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
+    if card.view is View.SENDING:
+        yield (strong(outcome_text.sending(card)),)
+        return
     if card.view is View.CANCEL:
         yield (strong(f"Cancel {_which(card)}?"),)
         how = "Send a reason as text" if seen.private else "Reply with a reason"
@@ -133,6 +136,10 @@ def _approval_hints(card: Card, seen: Seen) -> Iterator[Line]:
 
 
 def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
+    if card.view is View.SENDING:
+        how = "↩️ takes it back." if seen.reactions else "Reply undo to take it back."
+        yield sentences(((strong(outcome_text.sending(card)),), (how,)))
+        return
     if side := side_hint(card, seen):
         yield side
         return
@@ -143,6 +150,9 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
         yield _without_reactions(card, seen)
+        for number, reply in enumerate(card.replies, 1):
+            sign = emoji_shortcuts.NUMBERS[number - 1] if seen.reactions else f"!{number}"
+            yield (f"{sign} ", Name(reply.text))
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
         yield _last_change(card)
     yield from _waiting(card)

@@ -14,7 +14,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
+from chatbridge.channels.chat.callback_data import (
+    Neither,
+    QuickReply,
+    Show,
+    Tap,
+    Use,
+    Write,
+    crc,
+    question_shown,
+)
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
@@ -170,8 +179,10 @@ class ChatInput:
             return self._ended(ask)
         if text is None:
             return notices.ONLY_TEXT
-        read = interpret if self.typed else _interpret_beside_buttons
-        meaning = await off_loop(partial(read, ask, text), weight=weight_of(ask))
+        read = partial(_interpret_beside_buttons, ask, text)
+        if self.typed:
+            read = partial(interpret, ask, text, replies=self.inbox.replies)
+        meaning = await off_loop(read, weight=weight_of(ask))
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
@@ -262,7 +273,8 @@ class ChatInput:
         return await self._toast(ask, result, asked_back=asked_back), Tapped.STAYS
 
     async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
-        match action := tap.action:
+        action = tap.action
+        match action:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
@@ -274,6 +286,12 @@ class ChatInput:
                 return self._ended(ask)
             case AskAction():
                 return await self.put(ask, action, by=by)
+            case QuickReply(step=step, check=check):
+                text = next((each for each in self.inbox.replies if crc(each) == check), None)
+                if text is None:  # the settings have changed since
+                    await self.inbox.redraw(ask.id)
+                    return form.STALE
+                action = form.Text(text=text, step=step)
         # Its step says as much; a card that was drawn for another question must not pass, ever.
         if ask.open and tap.question != question_shown(ask):
             return form.STALE
@@ -318,7 +336,7 @@ class ChatInput:
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE.why
-        build = partial(build_card, ask, channel=self.channel)
+        build = partial(build_card, ask, channel=self.channel, replies=self.inbox.replies)
         card = await off_loop(build, weight=weight_of(ask))
         key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):

@@ -228,6 +228,7 @@ class Pages:
                     channel=SURFACE,
                     latest_deadline=self.site.inbox.latest_deadline(ask),
                     only_on=self.site.inbox.only_on(ask, SURFACE),
+                    replies=self.site.inbox.replies,
                 )
             return self.site.templates.page(name, status=status, **context)
 

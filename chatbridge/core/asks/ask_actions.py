@@ -79,8 +79,10 @@ class AskActions:
         led_to: list[form.Step] = []
 
         def change(ask: Ask) -> Ask:
+            now = self._clock.time()
             for event in events:
                 step = transitions.apply_event(ask, event)
+                step = transitions.hold_back(ask, step, now=now, policy=self._policy)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -204,6 +206,11 @@ class AskActions:
         settings cannot add a channel to an approval that was asked before."""
         now = self._policy.approval_channels
         return tuple(sorted(now.intersection(ask.approval_channels or now)))
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """The owner's quick answers; for `build_card`."""
+        return self._policy.replies
 
     def latest_deadline(self, ask: Ask) -> float:
         """The latest deadline to which `extend` can move this ask."""

@@ -211,7 +211,8 @@ class Broker:
                 del self._waiting[ask_id]
 
     async def time_out(self, ask_id: str) -> Ask:
-        """End it now as if its deadline had passed, if it is still open."""
+        """End it now as if its deadline had passed, if it is still open: an answer that could still
+        be undone is sent."""
         now = self._clock.time()
 
         def time_out(ask: Ask) -> Ask:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from chatbridge.core.asks.deadlines import soon_at
-from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.asks.transitions import is_sending, takes_late_answer
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
@@ -16,6 +16,7 @@ from chatbridge.core.cards.card import (
     Card,
     Choice,
     Line,
+    QuickAnswer,
     Role,
     State,
 )
@@ -44,11 +45,16 @@ ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to r
 
 
 def build_card(
-    ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
+    ask: Ask,
+    *,
+    channel: str,
+    latest_deadline: float | None = None,
+    only_on: tuple[str, ...] = (),
+    replies: Sequence[str] = (),
 ) -> Card:
     """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
     moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
-    `channel` cannot."""
+    `channel` cannot. `replies`: the owner's quick answers to questions for text."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_question = view is not None and ask.draft.at < len(ask.questions)
@@ -75,6 +81,11 @@ def build_card(
         entered=_entered(ask) if question else None,
         changed_by=ask.draft.by,
         choices=_choices(ask, question, view) if question and not only_on else (),
+        replies=tuple(
+            QuickAnswer(text=text, action=form.Text(text=text, step=ask.draft.step))
+            for text in replies
+            if question and question.type is QuestionType.TEXT and view is View.QUESTION
+        ),
         lines=_lines(ask, view),
         buttons=() if only_on else _buttons(ask, state, latest_deadline),
         declared=_declared(ask) if ask.open else None,
@@ -91,6 +102,7 @@ def build_card(
         approval=ask.approval,
         subject=drawn_subject(ask),
         verdict=verdict_of(ask),
+        send_at=ask.draft.send_at if view is View.SENDING else None,
         ours_to_run=ask.approval and ask.dialect == COMMANDS,
         wider=() if view and only_on else wider_sentence(ask, view),
         grant=ask.grant,
@@ -170,12 +182,12 @@ def _labels(question: Question) -> dict[str, tuple[str, bool]]:
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     """The lines of the review or of the outcome; without answers, the questions alone."""
-    if view not in (View.REVIEW, None):
+    if view not in (View.REVIEW, View.SENDING, None):
         return ()
     outcome = ask.late or ask.outcome
     answers: Sequence[Answer | None] = [None] * len(ask.questions)
-    if view is View.REVIEW:
-        answers = list(map(form.entry_answer, ask.questions, ask.draft.entries))
+    if view is not None:
+        answers = form.draft_answers(ask.questions, ask.draft)
     elif outcome and outcome.answers and not ask.approval:
         answers = outcome.answers
     edits = view is View.REVIEW
@@ -222,6 +234,7 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.SKIP: ("Skip", form.Skip),
     Role.DONE: ("Done", form.Done),
     Role.ANYWAY: ("Answer anyway", form.AnswerAnyway),
+    Role.UNDO: ("Undo", form.Undo),
     Role.SHOW_ALL: ("Show all", form.ShowAll),
     Role.ALLOW: ("Allow once", partial(form.Choose, option=ALLOW)),
     Role.RUN_NOW: ("Yes, run it", partial(form.Choose, option=ALLOW)),
@@ -247,6 +260,8 @@ def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[But
         return (Button(role=Role.TAKE_BACK, label="Take back", action=AskAction.TAKE_BACK),)
     if state not in (State.OPEN, State.LATE):
         return ()
+    if ask.draft.view is View.SENDING:
+        return (_tap(ask, Role.UNDO),)
     buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
     if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
@@ -328,8 +343,10 @@ def _cut_middle(code: str) -> str:
 
 
 def verdict_of(ask: Ask) -> str | None:
-    """The verdict label of an approval."""
+    """The verdict label of an approval, also while it waits to be sent."""
     answers = ask.outcome.answers if ask.outcome and ask.approval else ()
+    if ask.approval and is_sending(ask):
+        answers = form.draft_answers(ask.questions, ask.draft)
     return next(iter(answers[0].values), None) if answers else None
 
 

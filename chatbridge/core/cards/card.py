@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from chatbridge.core.cards.markup import Name, Time
-from chatbridge.core.forms.form import Event
+from chatbridge.core.forms.form import Event, Text
 from chatbridge.core.model import Grant, Outcome, Person, QuestionType, Subject, View
 
 Part = str | Name | Time  # Of a sentence of ours
@@ -63,6 +63,7 @@ class Role(StrEnum):
     EXTEND = "extend"
     ANYWAY = "anyway"
     DISCARD = "discard"
+    UNDO = "undo"
     EXPLAIN = "explain"
     EXPLAIN_NOW = "explain_now"
     REPHRASE = "rephrase"
@@ -96,6 +97,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuickAnswer:
+    """A text of the owner's that answers a question with one tap."""
+
+    text: str
+    action: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A question with its answer; None means skipped. Only the review has `edit`."""
 
@@ -126,6 +135,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
+    replies: tuple[QuickAnswer, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None  # The declared default, used if the owner allows it
@@ -142,6 +152,7 @@ class Card:
     approval: bool = False
     subject: Subject | None = None  # Cut in the middle until the person asks for all of it
     verdict: str | None = None  # The verdict label of an approval
+    send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
     wider: tuple[Part, ...] = ()  # What this screen, or what was decided, allows beyond one use
     grant: Grant | None = None  # What was allowed beyond one use

@@ -133,9 +133,13 @@ class ShowAll(_Tap):
     """Show all of what an approval is about."""
 
 
+class Undo(_Tap):
+    """Take an answer back that is about to be sent."""
+
+
 Event = (
     Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
-    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll
+    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll | Undo
 )  # fmt: skip
 
 
@@ -175,6 +179,7 @@ EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
 UNREAD = Refused(why="Tap Show all first, so that you see what you allow.")
 TAP_IT = Refused(why="Tap Allow or Deny.")
+ABOUT_TO_BE_SENT = Refused(why="This answer is about to be sent. Undo it first.")
 TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
 
 
@@ -305,6 +310,31 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
     return _move_on(questions, draft, Entry(text=text, done=True))
 
 
+# ── sending ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def hold_back(step: Answered, *, until: float) -> Moved:
+    """Send complete answers at this time, instead of now."""
+    return Moved(draft=replace(step.draft, view=View.SENDING, send_at=until))
+
+
+def advance_sending(draft: Draft, event: Event) -> Step:
+    """Apply `event` while complete answers wait to be sent: only taking them back changes anything.
+    Never raises."""
+    if event.step is not None and event.step != draft.step:
+        return STALE
+    if not isinstance(event, Undo):
+        return ABOUT_TO_BE_SENT
+    entries = draft.entries
+    if len(entries) == 1:  # what is taken back counts for nothing, not even at the deadline
+        entries = (replace(entries[0], done=False),)
+    return show(draft, entries=entries, view=_view_beside(draft), send_at=None)
+
+
+def draft_answers(questions: Sequence[Question], draft: Draft) -> tuple[Answer, ...]:
+    return tuple(entry_answer(q, e) for q, e in zip(questions, draft.entries, strict=True))
+
+
 def check_text(text: str) -> Refused | None:
     if not text.strip():
         return EMPTY
@@ -333,7 +363,7 @@ def _move_on(questions: Sequence[Question], draft: Draft, entry: Entry) -> Step:
 
 
 def _submit(questions: Sequence[Question], draft: Draft) -> Step:
-    answers = tuple(entry_answer(q, e) for q, e in zip(questions, draft.entries, strict=True))
+    answers = draft_answers(questions, draft)
     if any(q.required and a.skipped for q, a in zip(questions, answers, strict=True)):
         return REQUIRED
     return Answered(draft=replace(draft, step=draft.step + 1), answers=answers)

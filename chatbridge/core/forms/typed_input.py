@@ -59,6 +59,7 @@ class Unclear:
 
 
 YES_OR_NO = Unclear(why="Reply yes or no.")
+UNDO_FIRST = Unclear(why="Your answer is about to be sent. Reply undo to take it back.")
 SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.")
 
 
@@ -144,9 +145,13 @@ def _map_names(question: Question) -> Names:
     return names
 
 
-def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
-    """Return what this text does in a channel without buttons. Never raises."""
-    card, said = build_card(ask, channel=""), _fold(text)
+def interpret(ask: Ask, text: str, *, replies: Sequence[str] = ()) -> tuple[Action, ...] | Unclear:
+    """Return what this text does in a channel without buttons. Never raises. `replies`: the owner's
+    quick answers, which go by their numbers."""
+    card, said = build_card(ask, channel="", replies=replies), _fold(text)
+    if undo := card.button(Role.UNDO):
+        taken_back = said.removeprefix("!") in ("undo", "back") or reaction_for(card, text.strip())
+        return (undo.action,) if taken_back else UNDO_FIRST
     more_time = _MORE_TIME.fullmatch(said) and ask.open and ask.deadline is not None
     if ask.approval and ask.open:
         if more_time:
@@ -175,6 +180,8 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
 def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Unclear | None:
     """Return the action of a word that stands for a button; None if none does."""
     word = said[1:]
+    if said[:1] == "!" and (number := _parse_number(word)) and number <= len(card.replies):
+        return (card.replies[number - 1].action,)
     if said[:1] == "!" and word in (*_WORDS, *_ASKING_BACK):
         find = _ask_back_events if word in _ASKING_BACK else _find_word_action
         needed = word == "skip" and card.view is View.QUESTION and card.required
