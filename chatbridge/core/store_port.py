@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.core.operation import OperationStore
 
@@ -78,6 +78,10 @@ class Transaction(Protocol):
         """Number of notices after `since` and up to `until`, optionally of one link or one party
         (`Project.party`). Notices about operations do not count."""
 
+    async def dismiss_notice(self, notice_id: str, *, and_older: bool = False) -> None:
+        """Dismiss this notice, and those before it if `and_older`. An unknown one changes
+        nothing."""
+
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
 
 
@@ -132,8 +136,17 @@ class Store(Protocol):
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         """The surfaces that have a post of this ask."""
 
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        """Notices after `since`, newest first."""
+    async def notices(
+        self,
+        *,
+        limit: int,
+        since: float = 0.0,
+        before: PastNotice | None = None,
+        search: str | None = None,
+        dismissed: bool = True,
+    ) -> Sequence[Notice]:
+        """Notices after `since`, newest first, starting after `before`. `search` looks in titles
+        and messages. Without the `dismissed` ones, if that is false."""
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         """Notices after `since` that this surface has not shown, in the order of insertion, even if

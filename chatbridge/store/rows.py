@@ -221,7 +221,6 @@ def summary_of(ask: Ask) -> Summary:
         beyond=bool(subject and subject.beyond),
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
-        by=outcome.by.channel if outcome and outcome.by else None,
     )
 
 
@@ -273,6 +272,11 @@ def note_of(row: sqlite3.Row) -> ChannelState:
     """Keep also a damaged cursor: without it, what waits would be skipped."""
     at = row["at"] if isinstance(row["at"], int | float) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
+
+
+def notice_row(notice: Notice) -> dict[str, Any]:
+    """All of its columns, and what is searched."""
+    return {**columns(notice), "words": f"{notice.title}\n{notice.message}".casefold()}
 
 
 def _words(ask: Ask) -> str:

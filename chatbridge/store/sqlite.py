@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbridge.core.bounds import sliced
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
 from chatbridge.store import migrate
@@ -101,7 +101,12 @@ ANSWERED_IN_SESSION = """
 SURFACES_OF = """
     SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask WHERE asks.id = ?
 """
-NOTICES = "SELECT * FROM notices WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?"
+NOTICES = """
+    SELECT * FROM notices WHERE at > :since
+    AND at <= :at AND (at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
+    AND (:dismissed OR NOT dismissed) AND (:search IS NULL OR instr(words, :search))
+    ORDER BY at DESC, seq DESC LIMIT :limit
+"""
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
@@ -214,8 +219,18 @@ class SqliteStore:
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(SURFACES_OF, (ask_id,)))
 
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        rows = await self._reading.rows(NOTICES, (since, limit))
+    async def notices(
+        self,
+        *,
+        limit: int,
+        since: float = 0.0,
+        before: PastNotice | None = None,
+        search: str | None = None,
+        dismissed: bool = True,
+    ) -> Sequence[Notice]:
+        at, last = before or (math.inf, "")
+        wanted = {"limit": limit, "since": since, "at": at, "id": last, "dismissed": dismissed}
+        rows = await self._reading.rows(NOTICES, {**wanted, "search": search and search.casefold()})
         return self._unreadable.read(NOTICE, rows)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:

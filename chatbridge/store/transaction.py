@@ -28,6 +28,7 @@ from chatbridge.store.rows import (
     columns,
     insert,
     insert_of_ask,
+    notice_row,
     texts,
 )
 
@@ -117,6 +118,10 @@ COUNT_NOTICES = """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
+"""
+_DISMISS_NOTICE = """
+    UPDATE notices SET dismissed = 1 WHERE NOT dismissed
+    AND (id = :id OR :and_older AND seq < (SELECT seq FROM notices WHERE id = :id))
 """
 REMOVE_NOTICES = """
     DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
@@ -261,7 +266,7 @@ class SqliteTransaction:
         await self.change(_DROP_NOTE, (channel, key))
 
     async def add_notice(self, notice: Notice) -> Notice:
-        row = columns(notice)
+        row = notice_row(notice)
         await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
         known = await self.rows(_NOTICE_OF, row)
         return self.unreadable.first(NOTICE, known) or notice
@@ -272,6 +277,9 @@ class SqliteTransaction:
         of = {"link": link, "party": party, "since": since, "until": until}
         ((count,),) = await self.rows(COUNT_NOTICES, of)
         return int(count)
+
+    async def dismiss_notice(self, notice_id: str, *, and_older: bool = False) -> None:
+        await self.change(_DISMISS_NOTICE, {"id": notice_id, "and_older": and_older})
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self.change(_SAVE_NOTICE_POST, (surface, notice_id))

@@ -80,6 +80,43 @@ async def test_behind_notices_come_in_their_order_however_the_clock_was_set(stor
     assert list(await store.notices_behind(surface="telegram:1", since=0.0)) == [DONE, later]
 
 
+async def test_a_dismissed_notice_is_left_out_where_that_is_wanted(store: Store) -> None:
+    named = [replace(DONE, id=f"n-{i}", message=f"number {i}", at=1000.0 + i) for i in range(4)]
+    await keep(store, *named)
+
+    async def left() -> list[str]:
+        return [notice.id for notice in await store.notices(limit=10, dismissed=False)]
+
+    await store.write(lambda tx: tx.dismiss_notice("n-2"))
+    await store.write(lambda tx: tx.dismiss_notice("unknown", and_older=True))
+    assert await left() == ["n-3", "n-1", "n-0"]
+    await store.write(lambda tx: tx.dismiss_notice("n-1", and_older=True))
+    await store.write(lambda tx: tx.dismiss_notice("n-1", and_older=True))
+    assert await left() == ["n-3"]
+    assert list(await store.notices(limit=10)) == named[::-1]
+
+
+async def test_older_notices_go_on_behind_the_last_one_even_of_the_same_instant(
+    store: Store,
+) -> None:
+    named = [replace(DONE, id=f"n-{i}", message=f"number {i}") for i in range(3)]
+    await keep(store, *named)
+    assert list(await store.notices(limit=10, before=(DONE.at, "n-2"))) == [named[1], named[0]]
+    assert list(await store.notices(limit=10, before=(DONE.at, "n-0"))) == []
+    assert list(await store.notices(limit=10, before=(DONE.at, "unknown"))) == []
+    assert list(await store.notices(limit=1, before=(DONE.at + 1, ""))) == [named[2]]
+
+
+@pytest.mark.parametrize(
+    ("search", "found"), [("straße", 1), ("STRASSE", 1), ("build", 1), ("%", 0), ("shop", 0)]
+)
+async def test_a_notice_is_found_by_its_words_in_any_case(
+    store: Store, search: str, found: int
+) -> None:
+    await keep(store, replace(DONE, message="Die STRASSE ist frei."))
+    assert len(await store.notices(limit=10, search=search)) == found
+
+
 async def test_a_sweep_takes_old_notices_along(store: Store) -> None:
     later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=2000.0)
     await keep(store, DONE, later)

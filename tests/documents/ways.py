@@ -97,6 +97,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
+        r"chatbridge setup --no-hooks --no-instructions",
+        elsewhere(
+            "tests/acceptance/test_setup_agents.py::"
+            "test_nothing_is_written_into_an_agents_settings_that_is_not_wanted",
+            "takes a person through seven screens",
+        ),
+    ),
+    (
         r"chatbridge setup --non-interactive --telegram-token-file token\.txt .*",
         run(
             "who may answer on Telegram",
@@ -154,6 +162,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"chatbridge doctor", run("✓ database")),
     (r"chatbridge doctor --json", run('"checks"')),
+    (r"chatbridge doctor --tonight", run("Ready for tonight?", code=1)),
     (r"chatbridge service (install|status|logs( -f)?|restart|start|stop|uninstall)", CONTAINER),
     (r"chatbridge service", parsed(NOT_WHOLE, fills={"service": "service status"})),
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
@@ -175,6 +184,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),
+    (r"chatbridge restart", run("runs again", before=("chatbridge inbox",))),
     (r"chatbridge --version", run("chatbridge ")),
     (r"chatbridge version", run("chatbridge ")),
     (r"chatbridge --help", run("usage: chatbridge <command>")),
@@ -198,7 +208,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
-    (r"chatbridge hook", run(stdin="{}")),
+    (r"chatbridge hook( --limit 28800)?", run(stdin="{}")),
     (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),
     (r"chatbridge mcp --limit", run(fills={"--limit": "--limit 3600"})),
     (r"chatbridge mcp --label", run(fills={"--label": "--label night"})),

@@ -220,7 +220,6 @@ class Pages:
         def page() -> Response:
             context["notices"] = [notice_context(notice) for notice in notices]
             if ask is not None:
-                context["asks_back"] = form.can_ask_back(ask.questions, ask.draft)
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,

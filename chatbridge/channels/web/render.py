@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import mimetypes
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
@@ -159,6 +160,7 @@ class Templates:
             "MARKED": MARKED,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
+            "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
         self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left, "one_line": one_line}

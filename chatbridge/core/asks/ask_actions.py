@@ -165,6 +165,10 @@ class AskActions:
 
         return await self._store.write(work)
 
+    async def dismiss(self, notice_id: str, *, and_older: bool = False) -> None:
+        """Dismiss this notice, and those before it if `and_older`."""
+        await self._store.write(lambda tx: tx.dismiss_notice(notice_id, and_older=and_older))
+
     async def remember(self, note: ChannelState) -> None:
         await self._store.write(lambda tx: tx.save_note(note))
 
