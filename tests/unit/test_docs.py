@@ -36,8 +36,9 @@ def test_each_help_is_once_on_the_command_lines_pages_word_for_word(
     command: tuple[str, ...],
 ) -> None:
     shown = words(help_texts.help_of(*command))
-    (page,) = (text for it in help_texts.PAGES if shown in words(text := it.read_text()))
-    assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
+    found = [text for it in help_texts.PAGES if shown in words(text := it.read_text())]
+    assert len(found) == 1, "To write it there: .venv/bin/python -m tests.documents.help_texts"
+    assert not command or f"\n## chatbridge {' '.join(command)}\n" in found[0]
 
 
 @cache
