@@ -54,8 +54,9 @@ def test_it_is_settled_once_the_use_has_a_result(path: Path, transcript: Transcr
 
 
 def test_a_result_of_another_use_settles_nothing(path: Path, transcript: Transcript) -> None:
-    add(path, used("a"), used("b", {"command": "rm"}), used("c", LIST, "Other"))
-    add(path, result("b"), result("c"))
+    add(path, used("b", {"command": "rm"}), used("c", LIST, "Other"), result("b"), result("c"))
+    assert not transcript.settled()
+    add(path, used("a"), result("d"))
     assert not transcript.settled()
 
 
