@@ -65,7 +65,7 @@ async def test_an_older_one_is_told_with_how_to_get_the_new_one(machine: Machine
         (found,) = await machine.look(HUB)
     assert found.mark is Mark.REMARK
     assert found.what == f"runs version 0.0.9, older than what is installed ({__version__})"
-    assert found.fix == ("chatbridge service restart    (waiting agents do not notice)",)
+    assert found.fix == ("chatbridge restart    (waiting agents do not notice)",)
 
 
 async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -> None:
@@ -73,7 +73,7 @@ async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -
     with machine.hub(since=time.time() - 60):
         (found,) = await machine.look(HUB)
     assert found.what == "started before ~/config.toml was changed"
-    assert found.fix[0].startswith("chatbridge stop")
+    assert found.fix[0].startswith("chatbridge restart")
 
 
 async def test_nobody_is_told_to_restart_it_with_a_configuration_that_it_could_not_use(

@@ -225,7 +225,7 @@ def test_status_looks_as_the_doctor_does() -> None:
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
-        "                   → chatbridge service restart\n"
+        "                   → chatbridge restart\n"
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check the file\n"
         "✓ web inbox        http://127.0.0.1:8787\n"
@@ -234,10 +234,6 @@ def test_status_looks_as_the_doctor_does() -> None:
         "! warning          The agent in shop-api was started with other settings\n"
         "                   → Run: chatbridge stop\n"
     )
-
-
-def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
-    assert status.restart_of("link") == "chatbridge stop"
 
 
 def test_status_without_channels_says_what_to_do() -> None:

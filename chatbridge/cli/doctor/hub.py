@@ -14,7 +14,7 @@ from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.hub.hub_client import why_not_running
-from chatbridge.cli.hub.status import restart_of
+from chatbridge.cli.hub.status import RESTART
 from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
@@ -66,7 +66,7 @@ def _running(
     context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since, links = str(status["version"]), float(status["since"]), status["links"]
-    restart = f"{restart_of(status['startedBy'])}    (waiting agents do not notice)"
+    restart = f"{RESTART}    (waiting agents do not notice)"
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,

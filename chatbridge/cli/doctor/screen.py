@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful, columns
+from chatbridge.cli.ui.running import colourful, columns, wrapped
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -73,5 +72,4 @@ def summed_up(findings: Sequence[Finding], *, night: bool = False) -> str:
 
 def _lines(text: str, width: int) -> list[str]:
     # Addresses, paths and commands stay whole: they are there to be copied.
-    found = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return found or [""]
+    return wrapped(text, width) or [""]

@@ -42,8 +42,9 @@ def stop(given: argparse.Namespace) -> int:
 def restart(given: argparse.Namespace) -> int:
     if not given.force:
         check_settings()
+    ran = lock_file.find_holder(runtime_paths.state_dir()) is not None
     restart_hub()
-    print("The hub runs again. Agents that wait did not notice.")
+    print("The hub runs again." if ran else "No hub was running. One runs now.")
     return 0
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+RESTART = "chatbridge restart"
+
 
 def status(given: argparse.Namespace) -> int:
     from chatbridge.cli.hub.hub_client import ask_hub
@@ -46,7 +48,7 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
         "hub", f"running for {since}{service}, version {status['version']}, pid {status['pid']}"
     )
     if status["version"] != __version__:
-        yield remark("version", *_other_version(status["version"], status["startedBy"]))
+        yield remark("version", _other_version(status["version"]), RESTART)
     for channel in status["channels"]:
         name, works = channel["name"], "works"
         if name == "web":
@@ -74,20 +76,13 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
         yield remark("warning", what, *([fix] if fix else []))
 
 
-def _other_version(running: str, started_by: str) -> tuple[str, str]:
-    """What is so with a hub that is not the one that is installed, and what to do about it."""
-    return f"{__version__} is installed, the running hub is {running}", restart_of(started_by)
-
-
-def restart_of(started_by: str) -> str:
-    """The command after which another hub runs, at the latest with the next question."""
-    return "chatbridge service restart" if started_by == "service" else "chatbridge stop"
+def _other_version(running: str) -> str:
+    return f"{__version__} is installed, the running hub is {running}"
 
 
 def version(_given: argparse.Namespace) -> int:
     print(f"chatbridge {__version__}", flush=True)
     hub = lock_file.find_holder(runtime_paths.state_dir())
     if hub is not None and hub.version != __version__:
-        what, fix = _other_version(hub.version, hub.started_by)
-        say(f"{what}.", f"Run: {fix}")
+        say(f"{_other_version(hub.version)}.", f"Run: {RESTART}")
     return 0

@@ -10,13 +10,13 @@ import os
 import select
 import sys
 import termios
-import textwrap
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from chatbridge.cli.ui import running
 from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
@@ -86,13 +86,7 @@ def remark(text: str) -> int:
 
 def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
-    lines = textwrap.wrap(
-        printable(text),
-        min(columns(), WIDEST),
-        subsequent_indent="    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging="    ")
     say("\n".join(lines))
     return len(lines)
 
