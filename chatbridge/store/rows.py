@@ -221,7 +221,6 @@ def summary_of(ask: Ask) -> Summary:
         beyond=bool(subject and subject.beyond),
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
-        by=outcome.by.channel if outcome and outcome.by else None,
     )
 
 

@@ -55,7 +55,8 @@ Give either `questions` (1 to 10, ideally 1 to 3, each with a type) or one `ques
 is quicker than typing; a free answer ("Other") is always offered beside options. Mark your advice \
 at the end of a label: "(recommended)".
 
-Answered: go on with what was chosen; an optional question that was skipped has no values. \
+Answered: go on with what was chosen; an optional question that was skipped has no values; \
+customText is the person's own answer or, beside a yes or no, a remark that you have to mind. \
 Cancelled: they will not answer; respect it, and the reason if there is one. Timed out: nobody \
 answered, which is not consent; choose the safe way or ask again later. "pending": call \
 wait_for_answer with the askId."""
@@ -97,6 +98,11 @@ wait_for_answer with the askId."""
 
 
 TIMED_OUT = "User did not respond within the timeout period. Proceeding with your best judgment."
+NO_CONSENT = (
+    "Nobody answered, so nobody agreed to anything. Take the safe way, or ask again later; do "
+    "nothing that needed this answer."
+)
+"""Follows the contract's sentence, which alone reads like a permission."""
 CANCELLED = "User cancelled the question."
 WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
 
@@ -168,10 +174,11 @@ def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
     answers = _answers(ask)
     if answers:
         return text_result(_answered(ask.questions[0].type, answers[0]))
-    said, why = CANCELLED, _reason(ask)
     if ask.status is Status.TIMED_OUT:
-        said, why = TIMED_OUT, reach.nobody
-    return text_result(f"{said} {why}" if why else said, is_error=True)
+        said = f"{TIMED_OUT} {reach.nobody}" if reach.nobody else TIMED_OUT
+        return text_result(said, NO_CONSENT, is_error=True)
+    why = _reason(ask)
+    return text_result(f"{CANCELLED} {why}" if why else CANCELLED, is_error=True)
 
 
 def _answered(kind: QuestionType, answer: Answer) -> str:

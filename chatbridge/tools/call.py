@@ -250,8 +250,9 @@ class ToolHandler:
         return text_result(str(error), is_error=True)
 
 
-def text_result(text: str, *, is_error: bool = False) -> CallToolResult:
-    return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
+def text_result(*texts: str, is_error: bool = False) -> CallToolResult:
+    blocks = [TextContent(type="text", text=text) for text in texts]
+    return CallToolResult(content=[*blocks], is_error=is_error)
 
 
 def json_result(value: Json) -> CallToolResult:

@@ -198,9 +198,14 @@ class Person:
 
 def text_of(result: CallToolResult) -> str:
     """The text of a result, which is all of its content."""
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
+    (text,) = texts_of(result)
+    return text
+
+
+def texts_of(result: CallToolResult) -> list[str]:
+    blocks = [block for block in result.content if isinstance(block, TextContent)]
+    assert len(blocks) == len(result.content)
+    return [block.text for block in blocks]
 
 
 def refusal_of(result: CallToolResult) -> tuple[str, str]:

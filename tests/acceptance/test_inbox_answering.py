@@ -53,7 +53,7 @@ async def test_a_tap_on_an_option_answers_and_the_page_says_when_the_agent_has_i
     assert (await outcome_of(visit, ask)).answers == (Answer(values=("SQLite",)),)
     await visit.inbox.hand_over(ask)
     await expect(page.locator("#outcome")).to_have_text("Answered: SQLite")
-    await expect(page.get_by_text("The agent has it.")).to_be_visible()
+    await expect(page.get_by_text("Delivered.")).to_be_visible()
 
 
 async def test_other_of_a_select_takes_a_text_of_ones_own(visit: Visit) -> None:

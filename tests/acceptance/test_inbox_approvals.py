@@ -82,9 +82,9 @@ async def test_one_tap_allows_and_the_page_says_when_the_agent_has_it(visit: Vis
     await page.get_by_role("button", name="Allow once").click()
     assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
     await expect(page.get_by_role("heading", name="Allowed once")).to_be_focused()
-    await expect(page.get_by_text("Handing over.")).to_be_visible()
+    await expect(page.get_by_text("On its way.")).to_be_visible()
     await visit.inbox.hand_over(ask)
-    await expect(page.get_by_text("The agent has it.")).to_be_visible()
+    await expect(page.get_by_text("Delivered.")).to_be_visible()
 
 
 async def test_the_session_takes_a_tick_and_a_tap(visit: Visit) -> None:

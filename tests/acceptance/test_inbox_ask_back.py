@@ -30,18 +30,15 @@ async def tap(page: Page, name: str) -> None:
 async def test_what_is_unclear_can_be_said_in_a_sheet(visit: Visit) -> None:
     ask = await visit.inbox.ask(WHICH)
     page = await visit.open(ask)
-    await tap(page, "Cancel question…")
-    await expect(page.get_by_label("Reason (optional)")).to_be_focused()
-    await tap(page, "Ask to explain…")
-    sheet = page.get_by_role("dialog", name="What should be explained?")
+    await tap(page, "Ask back…")
+    sheet = page.get_by_role("dialog", name="What should the agent explain?")
     await expect(page.get_by_label("What is unclear, if you like")).to_be_focused()
     await sheet.get_by_role("button", name="Back").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     assert await visit.inbox.now(ask) == ask
-    await tap(page, "Cancel question…")
-    await tap(page, "Ask to explain…")
+    await tap(page, "Ask back…")
     await page.get_by_label("What is unclear, if you like").fill("Why not both?")
-    await sheet.get_by_role("button", name="Send").click()
+    await sheet.get_by_role("button", name="Explain this").click()
     reason = (await outcome_of(visit, ask)).reason
     assert reason == "Please explain this in more detail. Why not both?"
     await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
@@ -52,17 +49,16 @@ async def test_what_is_unclear_can_be_said_in_a_sheet(visit: Visit) -> None:
 async def test_nothing_needs_to_be_said(visit: Visit) -> None:
     ask = await visit.inbox.ask(WHICH)
     page = await visit.open(ask)
-    await tap(page, "Cancel question…")
-    await tap(page, "Ask to explain…")
+    await tap(page, "Ask back…")
     await page.keyboard.press("Control+Enter")
     assert (await outcome_of(visit, ask)).reason == "Please explain this in more detail."
 
 
-async def test_one_tap_asks_to_rephrase(visit: Visit) -> None:
+async def test_it_can_be_asked_differently(visit: Visit) -> None:
     ask = await visit.inbox.ask(WHICH)
     page = await visit.open(ask)
-    await tap(page, "Cancel question…")
-    await tap(page, "Ask to rephrase")
+    await tap(page, "Ask back…")
+    await tap(page, "Ask it differently")
     assert (await outcome_of(visit, ask)).reason == "Please rephrase this in a different way."
     await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()
 

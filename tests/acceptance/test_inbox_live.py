@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from chatbridge.core.model import Answer, Ask, Status
 from tests.acceptance.browser import (
     IN_BROWSER,
+    PHONE,
     Visit,
     confirm,
     multi,
     select,
     text,
     visit_at_each_size,
+    visiting,
 )
 
 pytestmark = IN_BROWSER
@@ -38,7 +42,7 @@ async def test_a_question_that_times_out_while_open_keeps_the_text_for_a_late_an
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)
     await visit.inbox.time_out(ask)
-    await expect(page.get_by_role("heading", name="Question timed out")).to_be_focused()
+    await expect(page.get_by_role("heading", name="Not answered in time")).to_be_focused()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
     await page.get_by_role("button", name="Answer anyway").click()
     await expect(page.get_by_text("Your answer is kept for it.")).to_be_visible()
@@ -59,7 +63,7 @@ async def test_an_answer_given_elsewhere_replaces_the_form_and_leaves_the_text_t
     page = await typing(visit, ask)
     await visit.inbox.answer_elsewhere(ask, "fix: anchors")
     await visit.inbox.hand_over(ask)
-    await expect(page.get_by_role("heading", name="Answered elsewhere")).to_be_focused()
+    await expect(page.get_by_role("heading", name="Answered")).to_be_focused()
     await expect(page.get_by_text("Robin, Telegram")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
     await visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -124,6 +128,19 @@ async def test_the_list_fills_and_empties_by_itself_sorted_by_deadline(visit: Vi
     await expect(page.locator(".row .headline")).to_have_text(["Sooner?"])
 
 
+async def test_the_page_of_a_demo_says_that_it_is_over_when_its_hub_has_gone(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_DEMO", "1")
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        page = await visit.open()
+        await expect(page.get_by_text("The demo is over.")).to_be_hidden()
+        await visit.context.set_offline(True)
+        await expect(page.get_by_text("The demo is over.")).to_be_visible()
+        await expect(page.get_by_text("Next, on your computer: chatbridge setup")).to_be_visible()
+        await expect(page.get_by_role("button", name="Try now")).to_be_hidden()
+
+
 async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)
@@ -160,7 +177,7 @@ async def test_what_ended_while_the_page_was_cut_off_shows_when_it_is_back(visit
     await expect(page.locator("#live")).to_have_text("Reconnecting…")
     await visit.inbox.time_out(ask)
     await visit.context.set_offline(False)
-    await expect(page.get_by_role("heading", name="Question timed out")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Not answered in time")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
 
 

@@ -106,7 +106,8 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     yield "other of a multi-select"
     await page.get_by_role("button", name="Cancel question…").click()
     yield "cancel"
-    await page.get_by_role("button", name="Ask to explain…").click()
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Ask back…").click()
     yield "explain"
     await page.keyboard.press("Escape")
     await visit.open(asks["wide"])
@@ -127,7 +128,7 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     await expect(page.get_by_role("heading", name="Cancel this question?")).to_be_visible()
     yield "cancel, from another channel"
     await put(asks["select"], lambda step: form.AskExplain(step=step))
-    await expect(page.get_by_role("heading", name="What should be explained?")).to_be_visible()
+    await expect(page.get_by_role("heading", name="What should the agent explain?")).to_be_visible()
     yield "explain, from another channel"
     await inbox.inbox.cancel(asks["select"].id, reason="No " * 200, person=ME)
     await expect(page.get_by_role("heading", name="Cancelled")).to_be_visible()

@@ -38,7 +38,7 @@ async def test_both_forms_come_back_exactly_from_reactions_and_replies_to_every_
         reply = await asyncio.to_thread(agent.receive)
         assert reply["result"]["structuredContent"] == EVERYTHING_ANSWERED
         assert json.loads(reply["result"]["content"][0]["text"]) == EVERYTHING_ANSWERED
-        ended = await scene.becomes(first, "✅ Answered", "CockroachDB", "the agent has it")
+        ended = await scene.becomes(first, "✅ Answered", "CockroachDB", "delivered")
         assert ended.thread is None
         steps = [it for it in scene.said() if it.thread == first.event_id]
         assert len(steps) == 6, "a text beside the reactions has a message of its own"
@@ -53,7 +53,7 @@ async def test_both_forms_come_back_exactly_from_reactions_and_replies_to_every_
         assert reply["id"] == 2
         assert reply["result"]["content"] == [text]
         assert "structuredContent" not in reply["result"]
-        await scene.becomes(card, "south", "the agent has it")
+        await scene.becomes(card, "south", "delivered")
         await scene.nothing_more(agent)
 
 
@@ -66,7 +66,7 @@ async def test_an_encrypted_room_works_both_ways_before_and_after_the_hub_was_st
         await scene.write(card, "neither")
         result = await scene.result(agent)
         assert result["answers"] == [{"questionId": "c", "values": [], "customText": "neither"}]
-        await scene.becomes(card, "neither", "the agent has it")
+        await scene.becomes(card, "neither", "delivered")
 
         before = scene.home.hub()
         stopped = await asyncio.to_thread(scene.home.run, "stop")
@@ -78,7 +78,7 @@ async def test_an_encrypted_room_works_both_ways_before_and_after_the_hub_was_st
         assert second.encrypted
         await scene.tap(second, "2️⃣")
         assert (await scene.result(agent))["answers"] == [{"questionId": "c", "values": ["blue"]}]
-        await scene.becomes(second, "blue", "the agent has it")
+        await scene.becomes(second, "blue", "delivered")
         third = await scene.card(agent, 3, {"question": "In your own words?"})
         await scene.write(third, "still readable")
         reply = await asyncio.to_thread(agent.receive)

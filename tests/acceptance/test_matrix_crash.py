@@ -34,7 +34,7 @@ async def ended_rightly(scene: Scene, agent: Agent, id: int, card: Message) -> N
         "timedOut": False,
         "answers": BLUE,
     }
-    shown = await scene.becomes(card, "✅ Answered", "blue", "the agent has it")
+    shown = await scene.becomes(card, "✅ Answered", "blue", "delivered")
     assert shown.thread is None
     await scene.tap(card, "1️⃣")
     await scene.ada.sees(lambda it: is_refusal(it, card), room=scene.room)
@@ -96,7 +96,7 @@ async def test_no_tap_in_a_form_is_lost_though_the_hub_is_killed_after_each(
             {"questionId": "m", "values": ["alpha", "gamma"]},
             {"questionId": "s", "values": ["beta"]},
         ]
-        await scene.becomes(root, "✅ Answered", "the agent has it")
+        await scene.becomes(root, "✅ Answered", "delivered")
         await scene.nothing_more(agent)
         steps = [it for it in scene.said() if it.thread == root.event_id]
         assert [it.event_id for it in steps] == [step.event_id, review.event_id]

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.acceptance.bridge import Connection, Json, connected, new_home, text_of, told
+from tests.acceptance.bridge import Connection, Json, connected, new_home, text_of, texts_of, told
 from tests.fakes.telegram.server import BotApi
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -21,7 +21,7 @@ async def both(connection: Connection) -> tuple[Json, str]:
     """How the two forms end when nobody answers."""
     form, single = await asyncio.gather(connection.ask(FORM), connection.ask(SINGLE))
     assert single.is_error
-    return told(form), text_of(single)
+    return told(form), texts_of(single)[0]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -60,7 +60,7 @@ def answer_the_test(me: PtyPerson, phone: Phone) -> None:
 def to_the_end(me: PtyPerson) -> str:
     me.expect("How long may an agent wait for you?")
     me.press(ENTER)
-    me.expect("done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
+    me.expect("Ready for tonight?", "done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
     return me.ends(0)
 
 
@@ -81,16 +81,17 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
         shown = me.scrolled
         written = me.written.decode(errors="replace")
     assert f"✓ @{api.bot.username} answers" in shown
+    assert "✓ phone            Ada answered on Telegram " in shown
     assert f"Start pressed by Ada (id {phone.person.id}, @ada)" in shown
     config = tomllib.loads(desk.config.read_text())
     assert config == {
-        "default_timeout": "1h",
-        "max_timeout": "2h",
+        "default_timeout": "8h",
+        "max_timeout": "16h",
         "telegram": {"allowed_users": [phone.person.id], "api_base": api.address},
     }
     greeting, card = (it for it in phone.messages if it.from_bot)
     assert greeting.text.startswith("This chat is paired with ")
-    assert "the agent has it" in card.text
+    assert "delivered" in card.text
     # The secret is in one file, and nowhere else: neither the screen's history nor the log.
     secret = desk.config.parent / "secrets" / "chatbridge_telegram__token"
     assert secret.read_text() == f"{api.token}\n"
@@ -166,8 +167,9 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
     )
     assert done.returncode == 0, done.stderr
     before = desk.config.read_bytes()
+    called = f"{phone.person.name} (@{phone.person.username})"
     with desk.runs("setup") as me:
-        me.expect("Set up now:", f"bot {api.bot.id}, paired: {phone.person.id}")
+        me.expect("Set up now:", f"bot {api.bot.id}, paired: {called}")
         me.expect("❯ As it is        nothing changes")
         me.press(ENTER)
         me.expect("How long may an agent wait for you?", "❯ 45 min, as it is")
@@ -178,7 +180,7 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
         me.press(DOWN, ENTER)
         me.expect(f"Keep the bot @{api.bot.username}? (Y/n)")
         me.press(ENTER)
-        me.expect(f"Paired: {phone.person.id}", "Pair another phone? (y/N)")
+        me.expect(f"Paired: {called}", "Pair another phone? (y/N)")
         me.press(ENTER)
         me.expect("Send a test question? (Y/n)")
         me.press(ENTER)
@@ -226,7 +228,7 @@ def test_who_is_in_the_settings_is_said_also_when_the_greeting_does_not_arrive(
         me.enter("y")
         me.ends(1)
         said = " ".join(me.screen.split())
-    assert "! Ada is in the settings now, as one who may answer." in said
+    assert "! Ada is in the settings now and may answer." in said
     assert f"chatbridge people remove {phone.person.id}" in said
     assert "Kept: the bot's token, the phone of Ada." in said
     assert tomllib.loads(desk.config.read_text())["telegram"]["allowed_users"] == [phone.person.id]

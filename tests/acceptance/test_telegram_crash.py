@@ -55,10 +55,10 @@ class Scene:
             "answers": BLUE,
         }
         nothing_more(agent)  # and a hub that was stopped in order is started for it
-        shown = self.phone.until(card, lambda it: "the agent has it" in it.text)
+        shown = self.phone.until(card, lambda it: "delivered" in it.text)
         assert shown.text.startswith("✅ Answered")
         assert "blue" in shown.text
-        assert "you, here" in shown.text
+        assert "You answered here" in shown.text
         assert shown.rows == ()
         assert not shown.deleted
         self.api.until_confirmed()
@@ -226,7 +226,7 @@ def test_an_edit_that_the_dead_hub_did_not_hear_of_is_made_again_without_harm(
             edit = scene.api.hold("editMessageText", after_effect=True)
             scene.phone.tap(card, "blue")
             edit.arrived()
-            scene.phone.until(card, lambda it: "handing over" in it.text)
+            scene.phone.until(card, lambda it: "on its way" in it.text)
             scene.home.kill_hub()
         scene.ended_rightly(agent, ask, card)
         assert len(cards(scene)) == 1
@@ -247,13 +247,13 @@ def test_a_result_whose_confirmation_the_dead_hub_did_not_read_is_confirmed_to_t
     with scene.asking() as (agent, ask, card), ExitStack() as until_killed:
         with frozen(agent.process.pid):
             scene.phone.tap(card, "blue")
-            scene.phone.until(card, lambda it: "handing over" in it.text)
+            scene.phone.until(card, lambda it: "on its way" in it.text)
             until_responded(scene)
             until_killed.enter_context(frozen(scene.home.hub()))
         reply = agent.receive()  # the link has written it, and nobody reads its confirmation
         assert reply["result"]["structuredContent"]["answers"] == BLUE
         scene.home.kill_hub()
-        shown = scene.phone.until(card, lambda it: "the agent has it" in it.text)
+        shown = scene.phone.until(card, lambda it: "delivered" in it.text)
         assert shown.rows == ()
         ended = scene.home.until_it(ask, lambda it: it["delivered"])
         assert not ended["kept"]
@@ -318,6 +318,6 @@ def test_a_form_goes_on_where_it_was_though_the_hub_dies_after_every_tap(scene: 
             {"questionId": "m", "values": ["alpha", "gamma"]},
             {"questionId": "s", "values": ["beta"]},
         ]
-        shown = scene.phone.until(card, lambda it: "the agent has it" in it.text)
+        shown = scene.phone.until(card, lambda it: "delivered" in it.text)
         assert shown.rows == ()
         nothing_more(agent)

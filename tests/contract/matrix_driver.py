@@ -15,10 +15,12 @@ from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import (
     ALLOW,
+    ASK_BACK,
     BACK,
     CANCEL,
     FORWARD,
     NUMBERS,
+    REPHRASE,
     SHOW_ALL,
     YES_NO,
 )
@@ -33,8 +35,6 @@ from tests.matrix_asks import plain
 _WORDS: dict[type[form.Event], str] = {
     AskSession: "session",
     form.Other: "why",
-    form.AskExplain: "explain",
-    form.Rephrase: "rephrase",
 }
 """What has no reaction of its own is typed."""
 
@@ -139,6 +139,10 @@ def _emoji(ask: Ask, part: Part, action: form.Event | AskAction) -> str:
             return NUMBERS[option]
         case form.Done() | form.Cancel() | form.Explain():
             return FORWARD
+        case form.AskExplain():
+            return ASK_BACK
+        case form.Rephrase():
+            return REPHRASE
         case form.AskCancel():
             return CANCEL
         case _:

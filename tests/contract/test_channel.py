@@ -71,7 +71,7 @@ async def test_an_answer_from_elsewhere_retires_the_card(driver: Driver) -> None
 async def test_a_timed_out_ask_says_so_and_offers_to_answer_anyway(driver: Driver) -> None:
     ask = await driver.desk.time_out(await driver.desk.ask(CONFIRM, timeout=60))
     shown = await driver.shown(ask)
-    assert "timed out" in shown.lower()
+    assert "not answered in time" in shown.lower()
     assert "Answer anyway" in shown
 
 

@@ -171,7 +171,7 @@ async def test_a_channel_that_may_not_settle_it_shows_it_and_can_do_nothing(
 
 async def test_asking_to_rephrase_cancels_with_a_reason_that_says_so(driver: Driver) -> None:
     ask = await driver.desk.ask(SELECT)
-    await driver.tap(ask, form.AskCancel(step=0))
+    await driver.tap(ask, AskExplain(step=0))
     await driver.tap(await now(driver, ask), Rephrase(step=1))
     ended = await now(driver, ask)
     assert ended.status is Status.CANCELLED
@@ -184,15 +184,14 @@ async def test_asking_to_explain_cancels_with_what_should_be_explained(
     driver: Driver, words: str | None
 ) -> None:
     ask = await driver.desk.ask(SELECT)
-    await driver.tap(ask, form.AskCancel(step=0))
-    await driver.tap(await now(driver, ask), AskExplain(step=1))
+    await driver.tap(ask, AskExplain(step=0))
     asked = await now(driver, ask)
     assert asked.open
     await driver.shown(asked)
     if words:
         await driver.type(asked, words)
     else:
-        await driver.tap(asked, Explain(step=2))
+        await driver.tap(asked, Explain(step=1))
     ended = await now(driver, ask)
     assert ended.status is Status.CANCELLED
     assert ended.outcome
@@ -201,8 +200,7 @@ async def test_asking_to_explain_cancels_with_what_should_be_explained(
 
 async def test_where_the_tool_takes_it_asking_back_is_an_answer(driver: Driver) -> None:
     ask = await driver.desk.ask(replace(SELECT, takes_ask_back=True))
-    await driver.tap(ask, form.AskCancel(step=0))
-    await driver.tap(await now(driver, ask), AskExplain(step=1))
+    await driver.tap(ask, AskExplain(step=0))
     await driver.type(await now(driver, ask), "What is a container?")
     ended = await now(driver, ask)
     assert ended.status is Status.ANSWERED

@@ -14,6 +14,7 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
+from chatbridge.core.approval_rules import Rule
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
@@ -44,6 +45,7 @@ class ClaudeCode:
         timeout: float | None = None,
         reach: Reach | None = None,
         folder: str | None = None,
+        rules: tuple[Rule, ...] = (),
     ) -> None:
         """`folder`: where it works; else in its project."""
         self.world = world
@@ -57,7 +59,7 @@ class ClaudeCode:
         tools: list[ToolHandler] = [
             AskUser(waiting),
             WaitForAnswer(waiting, {AskUser.name: render_result}),
-            ApproveToolUse(waiting, timeout=timeout),
+            ApproveToolUse(waiting, timeout=timeout, rules=rules),
         ]
         self._tools = {tool.name: tool for tool in tools}
         world.broker.waiting_calls.link_opened(link)

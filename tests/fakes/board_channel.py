@@ -24,8 +24,10 @@ from chatbridge.channels.chat.inbound import (
     Said,
     Spawn,
     Tapped,
+    YesOrNo,
     reply_to,
 )
+from chatbridge.channels.chat.notices import yes_or_no
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.surface import ChatSurface
@@ -157,7 +159,8 @@ class Receiver:
         stale = await self._cards.is_stale(
             ask, self._chat, message=replied.id, buttons=buttons, written=note.at
         )
-        told = reply_to(await self._input.text(ask, note.text, by, stale=stale))
+        result = await self._input.text(ask, note.text, by, stale=stale)
+        told = yes_or_no(result.ask) if isinstance(result, YesOrNo) else reply_to(result)
         if told is not None:
             self._say(told, to=note)
         await self._cards.found(ask.id, replied.id, self._chat)

@@ -101,7 +101,7 @@ class TelegramHub:
         return await asyncio.to_thread(self.phone.until, card, lambda it: text in it.text)
 
     async def settled(self, card: Card) -> Card:
-        """Once it shows an answer, and whether the agent has it or it is kept."""
+        """Once it shows an answer, and whether it was delivered or is kept."""
         return await self.shows(card, "✅")
 
     async def answered(self, ask: Ask) -> Ask:

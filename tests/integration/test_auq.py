@@ -11,7 +11,6 @@ import pytest
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.scheduler import CLOCK_CHECK_SECONDS
 from chatbridge.core.forms.form import (
-    AskCancel,
     AskExplain,
     Choose,
     Done,
@@ -60,10 +59,6 @@ def other(step: int) -> Other:
     return Other(step=step)
 
 
-def cancel(step: int) -> AskCancel:
-    return AskCancel(step=step)
-
-
 def ask_explain(step: int) -> AskExplain:
     return AskExplain(step=step)
 
@@ -86,11 +81,11 @@ FORMS: dict[str, list[Tap]] = {
         other, typed("Kim's \"old\" one"), tick(2), other, typed("the linter's"), done, send,
     ],
     "nothing_chosen": [skip, done, send],
-    "elaborate": [cancel, ask_explain, explain, tick(0), done, send],
+    "elaborate": [ask_explain, explain, tick(0), done, send],
     "elaborate_guided": [
-        pick(1), cancel, ask_explain, typed('What does "load" mean here?'), send,
+        pick(1), ask_explain, typed('What does "load" mean here?'), send,
     ],
-    "rephrase": [pick(1), cancel, rephrase, send],
+    "rephrase": [pick(1), ask_explain, rephrase, send],
 }  # fmt: skip
 
 
@@ -107,7 +102,7 @@ async def test_what_a_person_taps_comes_back_in_the_contracts_words(
 async def test_asking_back_about_the_only_question_sends_it_at_once(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         call, ask = await AuqAgent(hub).asking(ONE)
-        await tapped(hub, ask, cancel, rephrase)
+        await tapped(hub, ask, ask_explain, rephrase)
         text, is_error = await call
         assert not is_error
         assert "[REPHRASE_REQUEST] Please rephrase question 'Database'" in text
@@ -117,7 +112,7 @@ async def test_asking_back_about_the_only_question_sends_it_at_once(tmp_path: Pa
 async def test_who_asked_back_and_then_chooses_has_chosen(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         call, ask = await AuqAgent(hub).asking(BOTH)
-        back: list[Tap] = [cancel, rephrase, tick(0), tick(1), done, edit(0), pick(0), send]
+        back: list[Tap] = [ask_explain, rephrase, tick(0), tick(1), done, edit(0), pick(0), send]
         await tapped(hub, ask, *back)
         assert await call == (golden("answered", session=ask.id), False)
 

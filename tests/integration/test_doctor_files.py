@@ -58,7 +58,7 @@ async def test_a_key_that_is_no_setting_is_named_and_the_rest_goes_on(machine: M
     machine.configure(f'colour = "blue"\n{A_TOKEN}')
     found = await machine.look(CONFIGURATION, FILES)
     assert [finding.mark for finding in found] == [Mark.PROBLEM, Mark.REMARK, Mark.FINE]
-    assert found[0].what == "colour is not a setting"
+    assert found[0].what == "colour is not a setting (line 1)"
     assert found[1].what == "everything below was looked at with the default settings"
 
 

@@ -24,12 +24,24 @@ HUB = Check("hub", hub)
 WEB = channel_check(spec.WEB)
 
 
-async def test_none_runs_and_none_is_started(machine: Machine) -> None:
+async def test_in_a_fresh_home_setup_is_next(machine: Machine) -> None:
     assert screen(await machine.look(HUB)) == (
-        "! hub              The hub is not running\n"
-        "                   → It starts with the first agent, or for good: chatbridge\n"
-        "                     service install\n"
+        "! hub              Nothing is set up yet\n                   → Next: chatbridge setup\n"
     )
+    assert not machine.state.exists()
+
+
+@pytest.mark.parametrize("systemd", [True, False])
+async def test_none_runs_and_none_is_started(
+    machine: Machine, systemd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why_not = None if systemd else "There is no systemd on this computer."
+    monkeypatch.setattr("chatbridge.cli.service.manager.available", lambda: why_not)
+    machine.configure("")
+    (found,) = await machine.look(HUB)
+    assert found.what == "The hub is not running"
+    or_for_good = ", or for good: chatbridge service install" if systemd else ""
+    assert found.fix == (f"It starts with the first agent{or_for_good}",)
     assert not machine.state.exists()
 
 

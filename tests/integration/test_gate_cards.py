@@ -110,7 +110,9 @@ async def test_the_inbox_says_that_what_was_allowed_is_run(tmp_path: Path) -> No
         ask = await gate.ask(operation())
         tap = {"do": "choose", "step": "0", "option": "0"}
         tapped = await web.browser.post(f"/asks/{ask}/form", data=tap, headers=MARK)
-        assert re.search(r"In the browser, <time.*</time>\. chatbridge runs it\.", tapped.text)
+        assert re.search(
+            r"Allowed in the web inbox, <time.*</time>\. chatbridge runs it\.", tapped.text
+        )
         assert await gate.refusal(ask) is None
 
 

@@ -82,7 +82,7 @@ async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> N
     await matrix.ada.react(matrix.room, card.event_id, "👍")
     await matrix.told("Already answered at ")
     assert await matrix.answers(ask) == (DENIED,)
-    assert "in the browser, " in plain((await matrix.root(ask)).body)
+    assert "Denied in the web inbox, " in plain((await matrix.root(ask)).body)
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -257,4 +257,4 @@ async def test_an_encrypted_room_takes_the_same_words_and_taps(
         assert await matrix.answers(tapped) == (ALLOWED,)
         assert await matrix.answers(typed) == (replace(DENIED, custom_text="not now"),)
         assert (await matrix.now(typed)).status is Status.ANSWERED
-        assert "Reason: " in (await matrix.root(typed)).body
+        assert "The agent was told: “" in (await matrix.root(typed)).body

@@ -18,10 +18,7 @@ from tests.matrix_asks import plain
 
 WEB = By(name="Ada", channel="web")
 TWELVE = replace(SELECT, options=tuple(Option(label=f"Option {i}") for i in range(1, 13)))
-CANCEL_NOTICE = (
-    "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open. "
-    "Reply “explain”, or “rephrase”, to ask back instead."
-)
+CANCEL_NOTICE = "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
 
 
 def at_now(matrix: Matrix) -> str:
@@ -34,13 +31,13 @@ def at_now(matrix: Matrix) -> str:
 async def test_each_question_has_the_reactions_that_apply_in_their_order(matrix: Matrix) -> None:
     optional = replace(MULTI, required=False)
     for question, buttons in (
-        (SELECT, "1️⃣ 2️⃣ ❌"),
-        (TWELVE, "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❌"),
-        (CONFIRM, "👍 👎 ❌"),
-        (MULTI, "1️⃣ 2️⃣ 3️⃣ ✅ ❌"),
-        (optional, "1️⃣ 2️⃣ 3️⃣ ✅ ⏭️ ❌"),
-        (TEXT, "❌"),
-        (OPTIONAL, "⏭️ ❌"),
+        (SELECT, "1️⃣ 2️⃣ ❔ ❌"),
+        (TWELVE, "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❔ ❌"),
+        (CONFIRM, "👍 👎 ❔ ❌"),
+        (MULTI, "1️⃣ 2️⃣ 3️⃣ ✅ ❔ ❌"),
+        (optional, "1️⃣ 2️⃣ 3️⃣ ✅ ⏭️ ❔ ❌"),
+        (TEXT, "❔ ❌"),
+        (OPTIONAL, "⏭️ ❔ ❌"),
     ):
         card = await matrix.card(await matrix.desk.ask(question))
         assert matrix.buttons(card) == buttons
@@ -64,7 +61,8 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
             "Which database should the integration tests use?\n"
             "1 PostgreSQL in Docker (recommended): About 9 s more\n"
             "2 SQLite\n"
-            f"React with a number, or reply with a number or your own words. {ends}"
+            "React with a number, or reply with a number or your own words. "
+            f"❔ asks back. {ends}"
         )
         assert card.content["format"] == "org.matrix.custom.html"
         assert plain(card.html or "") == (
@@ -72,7 +70,8 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
             "<p><strong>Which database should the integration tests use?</strong></p>"
             "<ol><li><strong>PostgreSQL in Docker</strong> (recommended)<br>About 9 s more</li>"
             "<li><strong>SQLite</strong></li></ol>"
-            f"<p>React with a number, or reply with a number or your own words. {ends}</p>"
+            "<p>React with a number, or reply with a number or your own words. "
+            f"❔ asks back. {ends}</p>"
         )
         await matrix.tap(ask, "2️⃣")
         ended = await matrix.root(ask)
@@ -85,7 +84,7 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
         assert edit["m.new_content"] == ended.content
         assert edit["m.mentions"] == ended.content["m.mentions"] == {}
         assert plain(edit["body"]) == "* ✅ Answered · shop-api"
-        assert plain(ended.body).endswith(f"\nAda, Matrix, {at_now(matrix)} · handing over")
+        assert plain(ended.body).endswith(f"\nAda answered, {at_now(matrix)} · on its way")
 
 
 # ── answering ─────────────────────────────────────────────────────────────────────────────────────
@@ -106,14 +105,14 @@ async def test_one_reaction_answers_and_leaves_a_summary_without_buttons(matrix:
         said = {"SQLite": "SQLite", "no": "No"}.get("".join(answer.values), "skipped")
         assert plain(ended.body) == (
             f"✅ Answered · shop-api\n{question.text}\n{said}\n"
-            f"you, here, {at_now(matrix)} · handing over"
+            f"You answered here, {at_now(matrix)} · on its way"
         )
         assert ended.reactions == {emoji: [matrix.ada.user_id]}
         outcome = (await matrix.now(ask)).outcome
         assert outcome
         assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
     await matrix.desk.broker.waiting_calls.delivered(CallName(link="link", request="3"))
-    assert plain((await matrix.root(ask)).body).endswith("· the agent has it")
+    assert plain((await matrix.root(ask)).body).endswith("· delivered")
     assert len(matrix.said()) == 3
 
 
@@ -166,7 +165,7 @@ async def test_an_option_stays_chosen_while_one_of_two_people_wants_it(
         await matrix.dealt_with()
         assert await matrix.answers(ask) == (Answer(values=("Contract tests",)),)
         assert plain((await matrix.root(ask)).body).endswith(
-            f"\nAda, Matrix, {at_now(matrix)} · handing over"
+            f"\nAda answered, {at_now(matrix)} · on its way"
         )
 
 
@@ -216,8 +215,8 @@ async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_
     await matrix.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
     ended = await matrix.root(ask)
     assert plain(ended.body) == (
-        f"✅ Answered elsewhere · shop-api\n{SELECT.text}\nSQLite\n"
-        f"in the browser, {at_now(matrix)} · handing over"
+        f"✅ Answered · shop-api\n{SELECT.text}\nSQLite\n"
+        f"Answered in the web inbox, {at_now(matrix)} · on its way"
     )
     assert ended.reactions == {}
     await matrix.ada.react(matrix.room, ended.event_id, "1️⃣")
@@ -229,15 +228,17 @@ async def test_a_card_says_that_it_was_answered_elsewhere_or_that_the_answer_is_
     assert isinstance(matrix.clock, StillClock)
     matrix.clock.advance(6)
     card = await matrix.ada.until(
-        matrix.room, (await matrix.place(kept)).root.event, lambda m: "Kept" in m.body
+        matrix.room, (await matrix.place(kept)).root.event, lambda m: "kept until" in m.body
     )
-    assert plain(card.body).startswith(f"✅ Kept · shop-api\n{CONFIRM.text}\nNo\nKept until ")
-    assert card.body.endswith("it asks this again.\nTo discard it, reply “discard”.")
+    assert plain(card.body).startswith(
+        f"✅ Answered · shop-api\n{CONFIRM.text}\nNo\nThe agent had stopped "
+    )
+    assert card.body.endswith(".\nTo discard it, reply “discard”.")
     await matrix.ada.reply(matrix.room, "Discard", to=card.event_id)
     await matrix.dealt_with()
     assert plain((await matrix.root(kept)).body) == (
         f"🚫 Discarded · shop-api\n{CONFIRM.text}\nNo\n"
-        f"you, here, {tapped_at} · the agent does not get it"
+        f"You answered here, {tapped_at} · the agent does not get it"
     )
 
 
@@ -248,7 +249,7 @@ async def test_a_card_that_somebody_removes_is_posted_anew(matrix: Matrix) -> No
     await matrix.dealt_with()
     root = await matrix.card(ask)
     assert root.event_id != first.event_id
-    assert (root.mentions, matrix.buttons(root)) == ((matrix.ada.user_id,), "👍 👎 ❌")
+    assert (root.mentions, matrix.buttons(root)) == ((matrix.ada.user_id,), "👍 👎 ❔ ❌")
     await matrix.tap(ask, "👍")
     step = await matrix.card(ask)
     await matrix.ada.redact(matrix.room, step.event_id)

@@ -65,7 +65,7 @@ async def test_a_form_goes_on_in_one_thread_and_each_step_leaves_a_summary(matri
     ended = await matrix.root(ask)
     at = clock_time(matrix.clock.time())
     assert plain(ended.body) == (
-        f"✅ Answered · shop-api\nRelease 2.4\n{answers}\nyou, here, {at} · handing over"
+        f"✅ Answered · shop-api\nRelease 2.4\n{answers}\nYou answered here, {at} · on its way"
     )
     review = await matrix.card(ask)
     assert (review.body, matrix.buttons(review)) == ("Checked and sent.", "")

@@ -80,7 +80,7 @@ async def test_of_two_the_first_answer_wins_and_the_summary_says_whose_it_was(te
     await matrix.dealt_with()
     assert [answer.values for answer in await matrix.answers(ask)] == [("SQLite",)]
     at = clock_time(matrix.clock.time())
-    assert f"Bob, Matrix, {at} · handing over" in plain((await matrix.root(ask)).body)
+    assert f"Bob answered, {at} · on its way" in plain((await matrix.root(ask)).body)
     await matrix.told(f"Already answered at {at}.")
 
 
@@ -217,7 +217,7 @@ async def test_the_bots_own_account_on_the_list_gives_it_no_voice_and_no_room(
             await matrix.dealt_with()
             assert (await matrix.now(ask)).draft == ask.draft  # its own seeds are no taps
             await matrix.say(ask, "Fix the port")
-            assert "you, here, " in (await matrix.root(ask)).body
+            assert "You answered here, " in (await matrix.root(ask)).body
             assert matrix.channel.trouble is None
             await matrix.channel.tell(Remark(text="Look here"))
             await matrix.told("Look here")
@@ -256,7 +256,7 @@ async def test_a_name_can_neither_forge_a_line_nor_be_taken_for_somebody_elses(
     line = await summary_of(team.bob)
     assert line.startswith("\u2068⟨U+202E⟩ada⟨U+2066⟩ <b>@room</b> ✅ Sen")
     at = clock_time(matrix.clock.time())
-    assert line.endswith(f"…\u2069, Matrix, {at} · handing over")
+    assert line.endswith(f"…\u2069 answered, {at} · on its way")
     assert len(line) < 80
 
     name = team.ada.state(team.room, "m.room.member", team.ada.user_id)

@@ -106,7 +106,7 @@ async def test_without_a_configured_room_everybody_is_asked_where_they_invite_th
             ended = await card_in(of_bob, matrix, bob)
             ended = await bob.until(of_bob, ended.event_id, lambda m: "Answered" in m.body)
             assert "Ada, Matrix, " in plain(ended.body)
-            await ada.until(of_ada, card.event_id, lambda m: "you, here, " in m.body)
+            await ada.until(of_ada, card.event_id, lambda m: "You answered here, " in m.body)
 
 
 async def test_an_invitation_counts_once_its_sender_is_on_the_list(

@@ -111,8 +111,8 @@ async def test_a_question_that_timed_out_can_be_answered_anyway_and_the_answer_d
     over = await matrix.desk.time_out(ask)
     root, step = await matrix.root(over), await matrix.card(over)
     assert plain(root.body) == (
-        f"⌛ Timed out · shop-api\n{CONFIRM.text}\n"
-        f"Nobody answered by {ends(ask)}. The agent was told so, nothing else.\n"
+        f"⌛ Not answered in time · shop-api\n{CONFIRM.text}\n"
+        f"Ended {ends(ask)}. The agent was told that nobody answered.\n"
         "Answer anyway: reply “anyway”."
     )
     assert (plain(step.body), matrix.buttons(step)) == (CONFIRM.text, "")
@@ -133,8 +133,8 @@ async def test_a_question_that_timed_out_can_be_answered_anyway_and_the_answer_d
     await matrix.tap(ask, "👎")
     assert await matrix.answers(ask) == (Answer(values=("no",)),)
     kept = plain((await matrix.root(ask)).body)
-    assert kept.startswith(f"✅ Kept · shop-api\n{CONFIRM.text}\nNo\nKept until ")
-    assert kept.endswith("it asks this again.\nTo discard it, reply “discard”.")
+    assert kept.startswith(f"✅ Answered · shop-api\n{CONFIRM.text}\nNo\nThe agent had stopped ")
+    assert kept.endswith(".\nTo discard it, reply “discard”.")
     await matrix.say(ask, "discard")
     assert plain((await matrix.root(ask)).body).startswith("🚫 Discarded · shop-api\n")
     await matrix.say(ask, "discard")

@@ -66,7 +66,7 @@ async def test_words_that_do_not_fit_get_a_helpful_answer_and_change_nothing(
     assert await matrix.now(ask) == ask
     await matrix.say(ask, "3")
     await matrix.say(ask, "perhaps")
-    await matrix.told("Reply yes or no.")
+    await matrix.told("Is this yes or no to")
     assert (await matrix.now(ask)).draft.at == 1
 
 
@@ -99,18 +99,16 @@ async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Sy
     async with running_matrix(tmp_path, synapse, reactions=False) as matrix:
         ask = await matrix.desk.ask(SELECT, MULTI, OPTIONAL, timeout=3600)
         ends = f"Ends {clock_time(ask.deadline or 0)}."
+        numbers, words = "Reply with the numbers, for example 1,3.", "explain or cancel."
         for hint, text in (
-            ("Reply with a number or your own words. Or reply cancel.", "1"),
-            ("Reply with the numbers, for example 1,3. Or reply back or cancel.", "and lint"),
+            (f"Reply with a number or your own words. Or reply {words}", "1"),
+            (f"{numbers} Or reply back, {words}", "and lint"),
+            (f"{numbers} Or reply done, back, {words}", "done"),
+            ("Reply in this thread. Or reply !skip, !back, !explain or !cancel.", "!back"),
+            (f"{numbers} Or reply done, back, {words}", "1,3"),
+            ("Reply in this thread. Or reply !skip, !back, !explain or !cancel.", "!skip"),
             (
-                "Reply with the numbers, for example 1,3. Or reply done, back or cancel.",
-                "done",
-            ),
-            ("Reply in this thread. Or reply !skip, !back or !cancel.", "!back"),
-            ("Reply with the numbers, for example 1,3. Or reply done, back or cancel.", "1,3"),
-            ("Reply in this thread. Or reply !skip, !back or !cancel.", "!skip"),
-            (
-                "Reply send to send, or with a number to change one. Or reply back or cancel.",
+                f"Reply send to send, or with a number to change one. Or reply back, {words}",
                 "send",
             ),
         ):
@@ -127,7 +125,7 @@ async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Sy
         await matrix.say(other, "cancel")
         notice = await matrix.card(other)
         assert notice.reactions == {}
-        assert "or cancel to give none. Reply back to keep it open. Reply “explain”" in notice.body
+        assert "or cancel to give none. Reply back to keep it open." in notice.body
         await matrix.say(other, "no")
         await matrix.say(other, "n")
         assert await matrix.answers(other) == (Answer(values=("no",)),)
@@ -169,6 +167,20 @@ async def test_a_plain_message_in_a_private_room_is_for_the_one_question_that_wa
         await ada.until(room, offer.event_id, lambda m: m.redacted)
         assert await matrix.answers(asks[1]) == (Answer(values=("Which is it?",)),)
         assert (await matrix.now(asks[0])).open
+
+
+async def test_a_remark_goes_along_with_a_yes_or_a_no(matrix: Matrix) -> None:
+    first, second = await matrix.desk.ask(CONFIRM), await matrix.desk.ask(CONFIRM)
+    await matrix.say(first, "yes, but back up first")
+    said = Answer(values=("yes",), custom_text="but back up first")
+    assert await matrix.answers(first) == (said,)
+    await matrix.say(second, "only the old ones")
+    offer = await matrix.told("Is this yes or no to")
+    assert (await matrix.now(second)).open
+    await matrix.ada.react(matrix.room, offer.event_id, "👎")
+    await matrix.dealt_with()
+    said = Answer(values=("no",), custom_text="only the old ones")
+    assert await matrix.answers(second) == (said,)
 
 
 async def test_of_what_was_written_while_no_hub_was_there_only_the_last_is_asked_about(

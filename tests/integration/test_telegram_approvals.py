@@ -21,7 +21,7 @@ from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
-ROWS = (("Allow for this session…",), ("Allow once",), ("Deny", "Deny, say why…"))
+ROWS = (("Allow once",), ("Deny", "Deny, say why…"), ("Allow for this session…",))
 ALLOWED, DENIED = Answer(values=("allow",)), Answer(values=("deny",))
 EARLY = "That was very quick. Tap again if you mean it."
 A_WHILE = 2.0
@@ -243,7 +243,7 @@ async def test_a_denial_with_a_reason_is_typed_into_a_prompt(telegram: Telegram)
     sent = await telegram.say("allow it on Monday", reply_to=prompt)
     await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
     assert verdict(await telegram.now(ask)) == replace(DENIED, custom_text="allow it on Monday")
-    assert "Reason: allow it on Monday" in read(await telegram.current(ask))
+    assert "The agent was told: “allow it on Monday”" in read(await telegram.current(ask))
     await telegram.gone(prompt)
 
 

@@ -8,7 +8,7 @@ from chatbridge.core.model import Answer, Ask, AskBack, Status
 from tests.fakes.inbox import CONFIRM, MULTI, SELECT
 from tests.fakes.telegram_desk import Telegram, data_of, read
 
-ASKING = ("Ask to explain…", "Ask to rephrase")
+ASKING = ("Explain this", "Ask it differently")
 
 
 async def reason(telegram: Telegram, ask: Ask) -> str | None:
@@ -17,26 +17,24 @@ async def reason(telegram: Telegram, ask: Ask) -> str | None:
     return ended.outcome.reason if ended.outcome else None
 
 
-async def test_a_question_is_rephrased_with_one_tap_on_its_cancel_screen(
-    telegram: Telegram,
-) -> None:
+async def test_a_question_is_asked_differently_with_two_taps(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
-    card = await telegram.step(ask, "Cancel…")
-    assert card.rows == (ASKING, ("‹ Keep it open",), ("Cancel without a reason",))
-    assert await telegram.tap(card, "Ask to rephrase") == "Sent."
+    card = await telegram.step(ask, "Ask back…")
+    assert card.rows == (ASKING, ("‹ Back",))
+    assert await telegram.tap(card, "Ask it differently") == "Sent."
     assert await reason(telegram, ask) == "Please rephrase this in a different way."
     over = await telegram.current(ask)
     assert read(over).startswith("🚫 Cancelled · shop-api")
-    assert "Reason: Please rephrase this in a different way." in read(over)
+    assert "The agent was told: “Please rephrase this in a different way.”" in read(over)
 
 
 async def test_what_should_be_explained_is_typed_into_a_prompt(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
-    card = await telegram.step(ask, "Cancel…", "Ask to explain…")
-    assert "What should be explained?\nSend it as text, or:" in card.text
-    assert card.rows == (("Just explain more",), ("‹ Back",))
+    card = await telegram.step(ask, "Ask back…")
+    assert "What should the agent explain?\nSend it as text, or:" in card.text
+    assert card.rows == (ASKING, ("‹ Back",))
     prompt = await telegram.sees("What to explain, for")
-    assert prompt.force_reply == "What should be explained?"
+    assert prompt.force_reply == "What should the agent explain?"
     assert prompt.silent
     await telegram.say("What is a container?", reply_to=prompt)
     assert await reason(telegram, ask) == (
@@ -49,7 +47,7 @@ async def test_a_plain_message_on_that_screen_is_what_should_be_explained(
     telegram: Telegram,
 ) -> None:
     ask = await telegram.desk.ask(SELECT)
-    await telegram.step(ask, "Cancel…", "Ask to explain…")
+    await telegram.step(ask, "Ask back…")
     telegram.clock.advance(2)
     await telegram.say("2")
     assert await reason(telegram, ask) == "Please explain this in more detail. 2"
@@ -57,10 +55,10 @@ async def test_a_plain_message_on_that_screen_is_what_should_be_explained(
 
 async def test_explaining_needs_no_words_and_can_be_thought_better_of(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
-    card = await telegram.step(ask, "Cancel…", "Ask to explain…", "‹ Back")
-    assert card.rows[0] == ASKING
-    card = await telegram.step(ask, "Ask to explain…")
-    assert await telegram.tap(card, "Just explain more") == "Sent."
+    card = await telegram.step(ask, "Ask back…", "‹ Back")
+    assert card.rows[-1][-2:] == ("Ask back…", "Cancel…")
+    card = await telegram.step(ask, "Ask back…")
+    assert await telegram.tap(card, "Explain this") == "Sent."
     assert await reason(telegram, ask) == "Please explain this in more detail."
 
 
@@ -69,9 +67,9 @@ async def test_where_the_tool_takes_it_asking_back_answers_that_question_of_a_se
 ) -> None:
     first, second = (replace(each, takes_ask_back=True) for each in (SELECT, MULTI))
     ask = await telegram.desk.ask(first, second)
-    await telegram.step(ask, "Cancel…", "Ask to explain…")
+    await telegram.step(ask, "Ask back…")
     await telegram.say("Why Docker?", reply_to=await telegram.sees("What to explain, for"))
-    review = await telegram.step(ask, "Cancel…", "Ask to rephrase")
+    review = await telegram.step(ask, "Ask back…", "Ask it differently")
     assert "use?\nasked to explain: Why Docker?\n\n2." in read(review)
     assert "pass?\nasked to rephrase\n" in read(review)
     assert await telegram.tap(review, "Send answers") == "Sent: 2 answers"
@@ -86,16 +84,16 @@ async def test_a_single_question_that_takes_it_says_in_the_toast_what_was_sent(
     telegram: Telegram,
 ) -> None:
     ask = await telegram.desk.ask(replace(SELECT, takes_ask_back=True))
-    card = await telegram.step(ask, "Cancel…")
-    assert await telegram.tap(card, "Ask to rephrase") == "Sent: asked to rephrase"
+    card = await telegram.step(ask, "Ask back…")
+    assert await telegram.tap(card, "Ask it differently") == "Sent: asked to rephrase"
     assert await telegram.answers(ask) == (Answer(ask_back=AskBack.REPHRASE),)
 
 
 async def test_a_second_tap_of_an_older_screen_asks_nothing_back(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM)
-    card = await telegram.step(ask, "Cancel…")
-    rephrase = data_of(card, 1)
-    await telegram.step(ask, "‹ Keep it open")
+    card = await telegram.step(ask, "Ask back…")
+    rephrase = data_of(card, 2)
+    await telegram.step(ask, "‹ Back")
     assert await telegram.press(card, rephrase) == (
         "That was an older step. Here is the current one."
     )

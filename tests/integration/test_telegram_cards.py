@@ -48,7 +48,7 @@ async def test_a_select_is_answered_with_one_tap_and_becomes_a_summary(telegram:
     assert ended.rows == ()
     assert read(ended) == (
         "✅ Answered · shop-api\n\nWhich database should the integration tests use?\nSQLite\n\n"
-        f"you, here, {at_now(telegram)} · handing over"
+        f"You answered here, {at_now(telegram)} · on its way"
     )
 
 
@@ -56,10 +56,10 @@ async def test_the_summary_says_that_the_agent_has_it_only_once_it_has(telegram:
     ask = await telegram.desk.ask(CONFIRM)
     assert (await telegram.card(ask)).rows[0] == ("Yes", "No")
     card = await telegram.step(ask, "Yes")
-    assert read(card).endswith("handing over")
+    assert read(card).endswith("on its way")
     await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     card = await telegram.current(ask)
-    assert read(card).endswith("the agent has it")
+    assert read(card).endswith("delivered")
 
 
 async def test_an_answer_that_no_agent_took_is_kept_and_can_be_discarded(
@@ -68,7 +68,7 @@ async def test_an_answer_that_no_agent_took_is_kept_and_can_be_discarded(
     ask = await telegram.desk.ask(CONFIRM)
     card = await telegram.step(ask, "No")
     telegram.clock.advance(6)
-    card = await telegram.until(card, lambda card: "Kept" in card.text)
+    card = await telegram.until(card, lambda card: "kept until" in card.text)
     assert "The agent gets it when it asks this again." in card.text
     assert card.rows == (("Discard",),)
     assert await telegram.tap(card, "Discard") == "Discarded."
@@ -81,7 +81,7 @@ async def test_discarding_what_the_agent_has_got_meanwhile_says_so(telegram: Tel
     ask = await telegram.desk.ask(CONFIRM)
     card = await telegram.step(ask, "No")
     telegram.clock.advance(6)
-    card = await telegram.until(card, lambda card: "Kept" in card.text)
+    card = await telegram.until(card, lambda card: "kept until" in card.text)
     discard = data_of(card, 0)
     await telegram.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     assert (await telegram.press(card, discard)).startswith("Already answered at")
@@ -204,7 +204,7 @@ async def test_cancelled_without_a_reason(telegram: Telegram) -> None:
     assert await telegram.tap(card, "Cancel without") == "Cancelled."
     card = await telegram.current(ask)
     assert read(card).startswith("🚫 Cancelled · shop-api")
-    assert read(card).endswith(f"you, here, {at_now(telegram)} · the agent was told")
+    assert read(card).endswith(f"You cancelled it here, {at_now(telegram)} · the agent was told")
     assert card.rows == ()
 
 
@@ -218,7 +218,7 @@ async def test_a_text_on_the_cancel_screen_is_the_reason(telegram: Telegram, rep
     assert ended.status is Status.CANCELLED
     assert ended.outcome
     assert ended.outcome.reason == "Not today"
-    assert "Reason: Not today" in read(await telegram.current(ask))
+    assert "The agent was told: “Not today”" in read(await telegram.current(ask))
     await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
 
 
@@ -231,8 +231,8 @@ async def test_an_answer_from_the_web_inbox_retires_the_card(telegram: Telegram)
     choose = data_of(card, 0)
     await telegram.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=WEB)
     card = await telegram.current(ask)
-    assert read(card).startswith("✅ Answered elsewhere · shop-api")
-    assert f"in the browser, {at_now(telegram)}" in read(card)
+    assert read(card).startswith("✅ Answered · shop-api")
+    assert f"Answered in the web inbox, {at_now(telegram)}" in read(card)
     assert card.rows == ()
     assert await telegram.press(card, choose) == f"Already answered at {at_now(telegram)}."
     assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)

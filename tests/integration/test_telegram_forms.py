@@ -156,7 +156,7 @@ async def test_a_late_form_of_several_questions_is_filled_in_the_same_way(
     card = await telegram.step(ask, "2 ·")
     assert "check and send" in card.text
     assert await telegram.tap(card, "Send answers") == "Kept: 2 answers"
-    assert read(await telegram.current(ask)).startswith("✅ Kept · shop-api")
+    assert read(await telegram.current(ask)).startswith("✅ Answered · shop-api")
 
 
 async def test_text_steps_have_a_prompt_each(telegram: Telegram) -> None:

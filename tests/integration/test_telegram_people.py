@@ -63,7 +63,7 @@ async def test_the_first_answer_wins_and_the_summary_says_whose_it_was(team: Tea
     assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
     card = await telegram.current(ask)
     assert read(card).startswith("✅ Answered · shop-api")
-    assert f"Bob, Telegram, {at} · handing over" in read(card)
+    assert f"Bob answered, {at} · on its way" in read(card)
     assert card.rows == ()
 
 
@@ -99,9 +99,9 @@ async def test_you_here_is_said_only_where_you_are_alone_with_the_bot(tmp_path: 
             here = await telegram.current(ask)
             there = await telegram.current(ask, surface=1, phone=group.phone(bob))
             elsewhere = await telegram.current(ask, surface=2, phone=his.phone(bob))
-            assert "you, here, " in read(here)
+            assert "You answered here, " in read(here)
             for card in (there, elsewhere):
-                assert "Ada, Telegram, " in read(card)
+                assert "Ada answered, " in read(card)
                 assert read(card).startswith("✅ Answered · shop-api")
             assert (here.rows, there.rows, elsewhere.rows) == ((), (), ())
 

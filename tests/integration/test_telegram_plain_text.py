@@ -101,6 +101,99 @@ async def test_a_text_for_a_card_whose_sending_was_never_confirmed_is_not_anothe
     assert [(await telegram.now(ask)).open for ask in (noted, unnoted)] == [True, True]
 
 
+async def test_two_selects_are_offered_and_the_text_is_the_answer_of_the_one_that_is_tapped(
+    telegram: Telegram,
+) -> None:
+    first = await telegram.desk.ask(SELECT, project=DOCS)
+    second = await telegram.desk.ask(SELECT)
+    await shown(telegram, first, second)
+    sent, which = await asked(telegram, "Valkey, please")
+    assert which.parts("blockquote") == ("Valkey, please",)
+    assert len(which.rows) == 3
+    assert await telegram.tap(which, "docs-site: ") == "Sent: Valkey, please"
+    assert await telegram.answers(first) == (Answer(custom_text="Valkey, please"),)
+    assert (await telegram.now(second)).open
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_a_question_that_is_being_checked_is_not_offered_for_a_text(
+    telegram: Telegram,
+) -> None:
+    checked = await telegram.desk.ask(CONFIRM, CONFIRM)
+    await telegram.step(checked, "Yes", "Yes")
+    select = await telegram.desk.ask(SELECT)
+    await shown(telegram, select)
+    _, about = await asked(telegram, "sqlite")
+    assert await telegram.tap(about, "Use it") == "Sent: SQLite"
+
+
+async def test_beside_another_a_text_can_be_the_remark_of_a_yes_or_of_a_no(
+    telegram: Telegram,
+) -> None:
+    select = await telegram.desk.ask(SELECT, project=DOCS)
+    confirm = await telegram.desk.ask(CONFIRM)
+    await shown(telegram, select, confirm)
+    _, which = await asked(telegram, "back up first")
+    labels = [label for (label,) in which.rows]
+    assert [label.split(":")[0] for label in labels] == [
+        "docs-site", "Yes · shop-api", "No · shop-api", "Neither"
+    ]  # fmt: skip
+    assert await telegram.tap(which, "No · ") == "Sent: No, back up first"
+    assert await telegram.answers(confirm) == (Answer(values=("no",), custom_text="back up first"),)
+    assert (await telegram.now(select)).open
+
+
+# ── yes or no, with a remark ──────────────────────────────────────────────────────────────────────
+
+
+async def test_a_reply_that_begins_with_yes_is_yes_with_the_rest_as_its_remark(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM)
+    await telegram.say("yes, but back up first", reply_to=await telegram.card(ask))
+    said = Answer(values=("yes",), custom_text="but back up first")
+    assert await telegram.answers(ask) == (said,)
+    assert "Yes, but back up first" in read(await telegram.current(ask))
+
+
+async def test_a_text_that_is_neither_is_the_remark_of_what_is_tapped(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM)
+    card = await telegram.card(ask)
+    sent = await telegram.say("only the old ones", reply_to=card)
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert read(about) == f"Is this yes or no to “{CONFIRM.text}”?"
+    assert about.rows == (("Yes, with this remark",), ("No, with this remark",), ("Neither",))
+    assert (await telegram.now(ask)).open
+    assert await telegram.tap(about, "Yes, with") == "Sent: Yes, only the old ones"
+    said = Answer(values=("yes",), custom_text="only the old ones")
+    assert await telegram.answers(ask) == (said,)
+    await telegram.gone(about)
+    await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
+
+
+async def test_a_remark_for_a_step_that_is_over_changes_nothing(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, CONFIRM)
+    sent = await telegram.say("only the old ones", reply_to=await telegram.card(ask))
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    await telegram.step(ask, "Yes")
+    before = await telegram.now(ask)
+    assert await telegram.tap(about, "No, with") == form.STALE.why
+    assert await telegram.now(ask) == before
+
+
+async def test_a_remark_is_kept_also_where_the_time_is_up(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=30)
+    card = await telegram.card(ask)
+    telegram.clock.advance(31)
+    await telegram.until(card, lambda card: "Not answered in time" in card.text)
+    sent = await telegram.say("only the old ones", reply_to=card)
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    assert await telegram.tap(about, "Yes, with") == "Kept: Yes, only the old ones"
+    late = (await telegram.now(ask)).late
+    assert late
+    assert late.answers == (Answer(values=("yes",), custom_text="only the old ones"),)
+
+
 async def test_neither_takes_the_question_back_away(telegram: Telegram) -> None:
     asks = [await telegram.desk.ask(TEXT), await telegram.desk.ask(OPTIONAL)]
     await shown(telegram, *asks)
@@ -146,13 +239,13 @@ async def test_no_means_no(telegram: Telegram) -> None:
     assert (await telegram.now(ask)).open
 
 
-async def test_several_selects_are_listed(telegram: Telegram) -> None:
-    asks = [await telegram.desk.ask(SELECT), await telegram.desk.ask(CONFIRM)]
-    await shown(telegram, *asks)
-    _, listed = await asked(telegram, "yes")
-    assert read(listed).startswith("Reply to the question you mean.\n\n1. shop-api: ")
-    assert listed.rows == (("1", "2"),)
-    assert [(await telegram.now(ask)).open for ask in asks] == [True, True]
+async def test_a_clear_yes_beside_several_questions_waits_for_a_tap(telegram: Telegram) -> None:
+    select, confirm = await telegram.desk.ask(SELECT), await telegram.desk.ask(CONFIRM)
+    await shown(telegram, select, confirm)
+    _, which = await asked(telegram, "yes")
+    assert len(which.rows) == 3
+    assert [(await telegram.now(ask)).open for ask in (select, confirm)] == [True, True]
+    assert await telegram.tap(which, "shop-api: Delete") == "Sent: Yes"
 
 
 async def test_with_nothing_open_the_bot_says_so(telegram: Telegram) -> None:
@@ -294,8 +387,10 @@ async def test_a_text_that_does_not_fit_is_refused_and_may_be_used_elsewhere(
 ) -> None:
     ask = await telegram.desk.ask(CONFIRM)
     await shown(telegram, ask)
-    _, about = await asked(telegram, "perhaps")
-    assert await telegram.tap(about, "Use it") == form.UNFIT.why
+    _, about = await asked(telegram, "x" * 4_000)
+    assert (await telegram.now(ask)).open
+    await telegram.step(ask, "Ask back…", "‹ Back")
+    assert await telegram.tap(about, "Yes, with") == form.STALE.why
     assert not telegram.phone.now(about).deleted
     assert (await telegram.now(ask)).open
 

@@ -184,8 +184,8 @@ async def test_a_timed_out_ask_can_be_answered_anyway(telegram: Telegram) -> Non
     await telegram.desk.time_out(ask)
     card = await telegram.current(ask)
     assert read(card) == (
-        "⌛ Timed out · shop-api\n\nDelete the old fixtures?\n\n"
-        f"Nobody answered by {ends(ask)}. The agent was told so, nothing else."
+        "⌛ Not answered in time · shop-api\n\nDelete the old fixtures?\n\n"
+        f"Ended {ends(ask)}. The agent was told that nobody answered."
     )
     assert card.rows == (("Answer anyway",),)
     assert await telegram.press(card, yes) == f"Timed out at {ends(ask)}."
@@ -195,7 +195,10 @@ async def test_a_timed_out_ask_can_be_answered_anyway(telegram: Telegram) -> Non
     assert card.rows == (("Yes", "No"),)
     assert await telegram.tap(card, "No") == "Kept: No"
     card = await telegram.current(ask)
-    assert read(card).startswith("✅ Kept · shop-api\n\nDelete the old fixtures?\nNo\n\nKept until")
+    assert read(card).startswith(
+        "✅ Answered · shop-api\n\nDelete the old fixtures?\nNo\n\nThe agent"
+    )
+    assert "Your answer is kept until" in read(card)
     assert card.rows == (("Discard",),)
 
 
@@ -219,7 +222,7 @@ async def test_a_reply_to_a_timed_out_card_is_a_late_answer(telegram: Telegram) 
     telegram.clock.advance(60)
     sent = await telegram.say("1", reply_to=card)
     assert await telegram.answers(ask) == (Answer(values=("PostgreSQL in Docker (recommended)",)),)
-    assert read(await telegram.current(ask)).startswith("✅ Kept · shop-api")
+    assert read(await telegram.current(ask)).startswith("✅ Answered · shop-api")
     await telegram.until(sent, lambda sent: sent.reactions == ("👍",))
 
 
@@ -272,7 +275,7 @@ async def test_an_answer_for_an_agent_that_has_gone_is_kept_at_once(telegram: Te
     await telegram.card(ask)
     await telegram.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     card = await telegram.step(ask, "Yes")
-    assert read(card).startswith("✅ Kept · shop-api")
+    assert read(card).startswith("✅ Answered · shop-api")
 
 
 async def test_an_answer_that_was_kept_is_handed_over_with_the_next_identical_ask(
@@ -289,7 +292,7 @@ async def test_an_answer_that_was_kept_is_handed_over_with_the_next_identical_as
     card = await telegram.current(ask)
     assert read(card).startswith("✅ Answered · shop-api")
     at = clock_time(telegram.clock.time())
-    assert read(card).endswith(f"handed over {at}")
+    assert read(card).endswith(f"delivered {at}")
     assert card.rows == ()
     assert len(telegram.said()) == 1
 
@@ -335,4 +338,6 @@ async def test_a_prompt_that_cannot_be_sent_does_not_leave_an_open_card_behind(
         lambda api: any(call.status == 500 for call in api.calls("sendMessage"))
     )
     await telegram.desk.inbox.answer(ask.id, (Answer(values=("fix",)),), person=WEB)
-    await telegram.in_time(telegram.until(card, lambda card: "Answered elsewhere" in card.text))
+    await telegram.in_time(
+        telegram.until(card, lambda card: "Answered in the web inbox" in card.text)
+    )

@@ -59,6 +59,7 @@ async def settled(here: World, ask: Ask) -> Ask:
         (CHECKS, ["1,2"], ("Unit tests", "Load test"), None),
         (CHECKS, ["3"], ("3",), None),
         (CHECKS, ["1", "fuzzing"], ("Unit tests",), "fuzzing"),
+        (SURE, ["yes,", "but", "back", "up"], ("yes",), "but back up"),
     ],
 )
 async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
@@ -78,8 +79,8 @@ async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
     ("question", "words", "said"),
     [
         (COLOUR, ["7"], "There is no option 7. This question has 1 to 2."),
-        (SURE, ["perhaps"], "“perhaps” is neither yes nor no."),
-        (SURE, ["3"], "There is no option 3. This question has 1 to 2."),
+        (SURE, ["perhaps"], "“perhaps” is not clearly yes or no."),
+        (SURE, ["3"], "“3” is not clearly yes or no."),
         (NAME, ["x" * 10_001], "answers[0].values[0]: 10,001 characters, at most 10,000"),
     ],
 )
@@ -206,7 +207,7 @@ async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path
             ("answer", {"answers": []}),
             ("cancel", {"reason": "no"}),
         ):
-            with pytest.raises(AskEnded, match="has ended: answered in the browser at "):
+            with pytest.raises(AskEnded, match="has ended: answered in the web inbox at "):
                 await mine.action(do, id=ask.id[:6], **given)
         assert await mine.world.now(ask) == before
 

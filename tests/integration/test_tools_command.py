@@ -325,8 +325,8 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
 ) -> None:
     with pytest.raises(SystemExit) as end:
         commands.tools(["add", "git", name])
-    assert end.value.code == 64
-    assert "there are: cargo, git" in capsys.readouterr().err
+    assert end.value.code == 2
+    assert f"there is no example {name!r}" in capsys.readouterr().err
     assert not folder.exists()
 
 
@@ -340,7 +340,7 @@ def test_the_package_has_the_very_examples_of_the_repository() -> None:
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["check"], 0), (["check", "bad.json"], 1), (["check", "--jsonn"], 64), ([], 64)],
+    [(["check"], 0), (["check", "bad.json"], 1), (["check", "--jsonn"], 2), ([], 2)],
     ids=["fine", "problem", "option", "nothing"],
 )
 def test_a_script_gets_the_code_and_no_hub_is_started_or_imported(

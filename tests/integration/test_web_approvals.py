@@ -148,8 +148,8 @@ async def test_the_pages_own_buttons_allow_once(web: Web) -> None:
     assert await verdict(web, ask) == (Answer(values=("allow",)),)
     page = await page_of(web, ask)
     assert "Allowed once" in page
-    assert "In the browser, " in page
-    assert "Handing over." in page
+    assert "Allowed in the web inbox, " in page
+    assert "On its way." in page
 
 
 async def test_the_check_box_leads_to_the_second_tap_and_back(web: Web) -> None:
@@ -348,4 +348,4 @@ async def test_an_answer_of_elsewhere_is_told_with_its_place(web: Web) -> None:
     assert isinstance(ended.outcome, Outcome)
     page = await page_of(web, ask)
     assert "Allowed once" in page
-    assert "<bdi>Ada</bdi>, Telegram" in page
+    assert "<bdi>Ada</bdi> allowed it on Telegram, " in page

@@ -43,15 +43,18 @@ async def test_the_sheets_ask_back_from_the_question_in_one_go(web: Web) -> None
         assert await reason(web, ask) == said
 
 
-async def test_without_the_script_each_is_a_screen_with_a_way_back(web: Web) -> None:
+async def test_without_the_script_it_is_a_screen_with_a_way_back(web: Web) -> None:
     ask = await web.desk.ask(SELECT)
+    page = (await web.browser.get(f"/asks/{ask.id}")).text
+    assert page.index("Ask back…") < page.index("Cancel question…")
     page = (await tap(web, ask, "ask_cancel")).text
-    for words in ("Ask to explain…", "Ask to rephrase", "Keep it open"):
-        assert words in page
-    page = (await tap(web, ask, "ask_explain")).text
-    assert "What should be explained?" in page
+    assert "Ask back…" not in page
     await tap(web, ask, "back")
-    assert (await now(web, ask)).draft.view is View.CANCEL
+    page = (await tap(web, ask, "ask_explain")).text
+    for words in ("What should the agent explain?", "Explain this", "Ask it differently", "Back"):
+        assert words in page
+    await tap(web, ask, "back")
+    assert (await now(web, ask)).draft.view is View.QUESTION
     await tap(web, ask, "ask_explain")
     await tap(web, ask, "explain", text="Why two?")
     assert await reason(web, ask) == f"{EXPLAIN} Why two?"
@@ -105,7 +108,7 @@ async def test_the_review_of_such_a_set_has_nothing_to_ask_back_about(web: Web) 
     await tap(web, ask, "choose", option=0)
     before = await now(web, ask)
     assert before.draft.view is View.REVIEW
-    assert "Ask to explain…" not in (await web.browser.get(f"/asks/{ask.id}/card")).text
+    assert "Ask back…" not in (await web.browser.get(f"/asks/{ask.id}/card")).text
     assert (await tap(web, ask, "rephrase")).status_code == 422
     assert (await tap(web, ask, "explain")).status_code == 422
     assert await now(web, ask) == before

@@ -241,7 +241,7 @@ async def test_a_browser_that_the_token_logged_in_is_called_so(web: Web) -> None
     fields = {"do": "choose", "step": "0", "option": "0"}
     assert (await web.stranger.post(f"/asks/{ask.id}/form", data=fields)).status_code == 303
     page = (await web.stranger.get(f"/asks/{ask.id}")).text
-    assert "In a browser logged in with the token, " in page
+    assert "Answered in a browser logged in with the token, " in page
     assert "You answered" not in page
     told = (await web.script.get(f"/api/asks/{ask.id}")).json()["outcome"]
     assert (told["by"], told["channel"]) == ("in a browser logged in with the token", "web")
@@ -251,9 +251,9 @@ async def test_of_another_browser_is_said_that_it_is_one(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
     fields = {"do": "choose", "step": "0", "option": "0"}
     await web.browser.post(f"/asks/{ask.id}/form", data=fields)
-    assert "In the browser, " in (await web.browser.get(f"/asks/{ask.id}")).text
+    assert "Answered in the web inbox, " in (await web.browser.get(f"/asks/{ask.id}")).text
     told = (await web.script.get(f"/api/asks/{ask.id}")).json()["outcome"]
-    assert (told["by"], told["channel"]) == ("in the browser", "web")
+    assert (told["by"], told["channel"]) == ("in the web inbox", "web")
 
 
 # ── strangers, other sites, other names ───────────────────────────────────────────────────────────

@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.cards.phrases import local_time
-from chatbridge.core.model import Ask, Option, Question, QuestionType, Status, View
+from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType, Status, View
 from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web
@@ -513,3 +513,25 @@ async def test_a_long_question_is_cut_in_lists_and_whole_on_its_card(web: Web) -
     ask, _ = await web.desk.ask(long), await web.desk.ask(TEXT)
     assert len((await web.browser.get("/")).text) < 20_000
     assert len((await web.browser.get(f"/asks/{ask.id}")).text) > 100_000
+
+
+async def test_a_yes_or_no_takes_a_remark(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    page = (await web.browser.get(f"/asks/{ask.id}")).text
+    assert "Yes, with this remark" in page
+    form = {"do": "choose", "step": "0", "option": "1", "remark": " Back up\r\nfirst "}
+    await web.browser.post(f"/asks/{ask.id}/form", data=form, headers=MARK)
+    ended = await web.desk.inbox.ask(ask.id)
+    assert ended.outcome
+    said = Answer(values=("no",), custom_text="Back up\nfirst")
+    assert ended.outcome.answers == (said,)
+    assert "No, Back up" in (await web.browser.get(f"/asks/{ask.id}")).text
+
+
+async def test_a_remark_that_is_too_long_or_for_another_question_changes_nothing(web: Web) -> None:
+    for question, remark in ((CONFIRM, "x" * 10_001), (SELECT, "why")):
+        ask = await web.desk.ask(question)
+        form = {"do": "choose", "step": "0", "option": "0", "remark": remark}
+        sent = await web.browser.post(f"/asks/{ask.id}/form", data=form, headers=MARK)
+        assert sent.status_code == 422
+        assert await web.desk.inbox.ask(ask.id) == ask

@@ -52,7 +52,7 @@ async def test_an_answer_waits_for_the_agent_until_the_agent_has_it(web: Web) ->
     await delivered(web, 1)
     shown = await card(web, ask)
     assert "Answered: SQLite" in shown
-    assert "The agent has it." in shown
+    assert "Delivered." in shown
 
 
 async def test_an_answer_from_elsewhere_says_from_where(web: Web) -> None:
@@ -62,11 +62,11 @@ async def test_an_answer_from_elsewhere_says_from_where(web: Web) -> None:
     await delivered(web, 1)
     handed_over = await card(web, ask)
     for shown in (on_its_way, handed_over):
-        assert "Answered elsewhere" in shown
+        assert " answered on Telegram, " in shown
         assert "SQLite" in shown
-        assert "Robin , Telegram," in shown
-    assert "Handing over." in on_its_way
-    assert "The agent has it." in handed_over
+        assert "Robin answered on Telegram," in shown
+    assert "On its way." in on_its_way
+    assert "Delivered." in handed_over
 
 
 async def test_an_answer_that_no_agent_takes_is_called_kept_with_the_time_it_is_kept_until(
@@ -77,7 +77,9 @@ async def test_an_answer_that_no_agent_takes_is_called_kept_with_the_time_it_is_
     await after(web, ask, Policy().handover_within)
     shown = await card(web, ask)
     assert "The answer is kept" in shown
-    assert re.search(r"Kept until \d\d:\d\d \. The agent gets it when it asks this again\.", shown)
+    assert re.search(
+        r"The agent had stopped waiting\. The answer is kept until \d\d:\d\d \.", shown
+    )
     assert "Discard" in shown
     web.clock.advance(Policy().late_answer_ttl)
     shown = await card(web, ask)
@@ -103,8 +105,8 @@ async def test_a_timed_out_question_says_that_silence_was_all_the_agent_got(web:
     ask = await web.desk.ask(CONFIRM)
     await web.desk.time_out(ask)
     shown = await card(web, ask)
-    assert "Question timed out" in shown
-    assert re.search(r"Nobody answered by \d\d:\d\d \. The agent was told so, nothing else", shown)
+    assert "Not answered in time" in shown
+    assert re.search(r"Ended \d\d:\d\d \. The agent was told that nobody answered\.", shown)
     assert "Answer anyway" in shown
 
 

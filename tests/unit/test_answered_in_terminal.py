@@ -18,4 +18,4 @@ ASK = replace(ask(text("Which?")), status=Status.ANSWERED, outcome=OUTCOME, deli
 def test_the_inbox_says_terminal() -> None:
     who, *rest = page_remark(build_card(ASK, channel="web"), now=NOW + 90)
     assert isinstance(who, Name)
-    assert (who.text, *rest[:3]) == ("ada", ", ", "terminal", ", ")
+    assert (who.text, *rest[:2]) == ("ada", " answered in the terminal", ", ")

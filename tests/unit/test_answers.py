@@ -38,6 +38,11 @@ def test_other_answers_a_select_alone() -> None:
     assert check_answers([SELECT], given) == (given["s"],)
 
 
+def test_a_yes_or_no_takes_a_remark() -> None:
+    given = {"c": Answer(values=("yes",), custom_text="Back up first.")}
+    assert check_answers([CONFIRM], given) == (given["c"],)
+
+
 def test_a_given_answer_cannot_claim_to_be_a_default() -> None:
     for question in (SELECT, MULTI):
         given = {question.id: Answer(values=("red",), decided_by="timeout")}
@@ -56,7 +61,8 @@ def test_half_a_surrogate_pair_becomes_something_that_can_be_sent_on() -> None:
         (TEXT, Answer(values=(" ",)), "answers[0].values[0]", "empty"),
         (TEXT, Answer(values=("x" * (MAX_TEXT + 1),)), "answers[0].values[0]", "10,001"),
         (TEXT, Answer(custom_text="x"), "answers[0].customText", "takes none"),
-        (CONFIRM, Answer(custom_text="x"), "answers[0].customText", "takes none"),
+        (CONFIRM, Answer(custom_text="x"), "answers[0].values", "takes one value"),
+        (CONFIRM, Answer(values=("yes",), custom_text=" "), "answers[0].customText", "empty"),
         (CONFIRM, Answer(values=("maybe",)), "answers[0].values[0]", "yes, no"),
         (CONFIRM, Answer(values=("yes", "no")), "answers[0].values", "one value"),
         (SELECT, Answer(values=("red", "pink")), "answers[0].values[1]", "red, blue, green"),

@@ -85,7 +85,7 @@ def test_a_select_shows_its_options_other_and_cancel() -> None:
     assert (first.number, first.label, first.recommended) == (1, "PostgreSQL", True)
     assert first.description == "about 9 s more"
     assert second.action == form.Choose(step=0, option=1)
-    assert roles(shown) == [Role.OTHER, Role.CANCEL]
+    assert roles(shown) == [Role.OTHER, Role.EXPLAIN, Role.CANCEL]
 
 
 def test_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -> None:
@@ -93,7 +93,14 @@ def test_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -
     on, off = shown.choices
     assert (on.picked, on.action) == (True, form.Toggle(step=0, option=0, on=False))
     assert (off.picked, off.action) == (False, form.Toggle(step=0, option=1, on=True))
-    assert roles(shown) == [Role.OTHER, Role.SKIP, Role.DROP_OTHER, Role.DONE, Role.CANCEL]
+    assert roles(shown) == [
+        Role.OTHER,
+        Role.SKIP,
+        Role.DROP_OTHER,
+        Role.DONE,
+        Role.EXPLAIN,
+        Role.CANCEL,
+    ]
     done, drop = shown.button(Role.DONE), shown.button(Role.DROP_OTHER)
     assert done is not None
     assert done.label == "Done (2)"
@@ -104,14 +111,14 @@ def test_a_multi_select_toggles_to_the_other_state_and_counts_what_is_picked() -
 def test_a_confirm_is_yes_and_no() -> None:
     shown = card(ask(CONFIRM))
     assert [choice.label for choice in shown.choices] == ["Yes", "No"]
-    assert roles(shown) == [Role.CANCEL]
+    assert roles(shown) == [Role.EXPLAIN, Role.CANCEL]
 
 
 def test_a_text_has_no_options_and_its_placeholder_in_one_line() -> None:
     shown = card(ask(TEXT))
     assert (shown.type, shown.choices) == (QuestionType.TEXT, ())
     assert shown.placeholder == "a name or two"
-    assert roles(shown) == [Role.CANCEL]
+    assert roles(shown) == [Role.EXPLAIN, Role.CANCEL]
 
 
 def test_a_step_says_where_it_is_and_leads_back() -> None:
@@ -119,7 +126,7 @@ def test_a_step_says_where_it_is_and_leads_back() -> None:
     entries = (Entry(picked=(1,), done=True), Entry(), Entry())
     shown = card(replace(asked, draft=Draft(entries=entries, at=1, step=1)))
     assert (shown.number, shown.count, shown.question) == (2, 3, "Which checks?")
-    assert roles(shown) == [Role.OTHER, Role.BACK, Role.SKIP, Role.DONE, Role.CANCEL]
+    assert roles(shown) == [Role.OTHER, Role.BACK, Role.SKIP, Role.DONE, Role.EXPLAIN, Role.CANCEL]
 
 
 def test_the_review_lists_what_was_put_in_and_edits_each() -> None:
@@ -133,7 +140,7 @@ def test_the_review_lists_what_was_put_in_and_edits_each() -> None:
     shown = card(ask(SELECT, MULTI, TEXT, CONFIRM, draft=draft))
     assert [line.answer for line in shown.lines] == ["PostgreSQL", None, "two\nlines", "No"]
     assert [line.edit for line in shown.lines] == [form.Edit(step=9, question=i) for i in range(4)]
-    assert roles(shown) == [Role.BACK, Role.SEND, Role.CANCEL]
+    assert roles(shown) == [Role.BACK, Role.SEND, Role.EXPLAIN, Role.CANCEL]
     assert (shown.question, shown.choices) == ("", ())
 
 
@@ -154,7 +161,7 @@ def test_other_asks_for_a_text_and_leads_back_to_the_options() -> None:
 def test_cancel_asks_first_from_a_question_and_from_the_review(at: int, question: str) -> None:
     draft = Draft(entries=(Entry(), Entry()), view=View.CANCEL, at=at)
     shown = card(ask(SELECT, TEXT, draft=draft))
-    assert roles(shown) == [Role.EXPLAIN, Role.REPHRASE, Role.BACK, Role.CANCEL_NOW]
+    assert roles(shown) == [Role.BACK, Role.CANCEL_NOW]
     assert shown.question == question
 
 

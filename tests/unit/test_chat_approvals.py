@@ -55,7 +55,7 @@ BEYOND = ask(approval("git push", folder=FOLDER, beyond=EVERY))
 BOTH = ask(approval("git push -f", destructive=True, beyond=EVERY))
 SESSION = stepped(COMMAND, AskSession(step=0))
 WHY = stepped(COMMAND, form.Other(step=0))
-ROWS = [["Allow for this session…"], ["Allow once"], ["Deny", "Deny, say why…"]]
+ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow for this session…"]]
 DENYING = [["Deny", "Deny, say why…"]]
 AT = clock_time(NOW + 60)
 FIRST_LINE = "🔐 shop-api · Claude Code"
@@ -336,7 +336,7 @@ def test_the_root_and_the_reminder_name_the_command() -> None:
 
 @each_chat
 def test_the_summary_says_what_was_decided_about_what(chat: Chat) -> None:
-    has, told = f"you, here, {AT} · the agent has it", f"you, here, {AT} · the agent was told"
+    has, told = f"You allowed it here, {AT} · delivered", "The agent was told: “Not now.”"
     over = replace(COMMAND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW + HOUR))
     gone = replace(COMMAND, status=Status.WITHDRAWN, outcome=Outcome(at=NOW))
     ours = replace(decided(chat, COMMAND, ALLOW), delivered_at=None, orphaned_since=NOW)
@@ -344,13 +344,17 @@ def test_the_summary_says_what_was_decided_about_what(chat: Chat) -> None:
     for shown, how, last in (
         (decided(chat, COMMAND, ALLOW), "✅ Allowed once", [has]),
         (decided(chat, COMMAND, ALLOW_SESSION), "✅ Allowed for this session", [has]),
-        (decided(chat, COMMAND, DENY, "Not now."), "🚫 Denied", ["Reason: Not now.", told]),
+        (
+            decided(chat, COMMAND, DENY, "Not now."),
+            "🚫 Denied",
+            [told, f"You denied it here, {AT}"],
+        ),
         (over, "⌛ Denied", [f"Nobody answered by {clock_time(NOW + HOUR)}."]),
         (gone, "🚫 Withdrawn", ["The agent no longer needs an answer."]),
         (
             replace(ours, dialect="command"),
             "✅ Allowed once",
-            [f"you, here, {AT} · chatbridge runs it"],
+            [f"You allowed it here, {AT} · chatbridge runs it"],
         ),
     ):
         assert chat.read(shown) == [f"{how} · shop-api", *what, *last]

@@ -47,7 +47,7 @@ PICKED = stepped(SECOND, form.Toggle(step=0, option=0, on=True))
 THIRD = stepped(PICKED, form.Done(step=0))
 REVIEW = stepped(THIRD, form.Skip(step=0))
 CANCEL = stepped(ask(DATABASE), form.AskCancel(step=0))
-EXPLAIN = stepped(CANCEL, form.AskExplain(step=0))
+EXPLAIN = stepped(ask(DATABASE), form.AskExplain(step=0))
 OTHER = stepped(SECOND, form.Other(step=0))
 OVER = replace(
     ask(confirm("Delete the old fixtures?")), status=Status.TIMED_OUT, outcome=Outcome(at=NOW)
@@ -72,7 +72,8 @@ def test_a_select_is_the_heading_the_question_its_options_and_what_to_do(chat: C
             f"<p><strong>{QUESTION}</strong></p>"
             "<ol><li><strong>PostgreSQL in Docker</strong> (recommended)<br>About 9 s more</li>"
             "<li><strong>Keep SQLite, mark the two tests as skipped</strong></li></ol>"
-            f"<p>React with a number, or reply with a number or your own words. {ENDS}</p>",
+            "<p>React with a number, or reply with a number or your own words. "
+            f"❔ asks back. {ENDS}</p>",
         }[chat]
     )
     assert (
@@ -119,29 +120,35 @@ def test_the_heading_shortens_names_and_leaves_the_lock_screen_to_the_question(c
             "",
             "",
             "React with a number, or reply with a number or your own words.",
-            "Reply with a number or your own words. Or reply cancel.",
+            "Reply with a number or your own words. Or reply explain or cancel.",
         ),
         (
             SECOND,
             "Choose one or more, then Done.",
             "Choose one or more, then Done.",
             "React with every number you want, then ✅. Or reply 1,2.",
-            "Reply with the numbers, for example 1,2. Or reply back or cancel.",
+            "Reply with the numbers, for example 1,2. Or reply back, explain or cancel.",
         ),
-        (ask(confirm("Sure?")), "", "", "👍 yes, 👎 no.", "Reply yes or no. Or reply cancel."),
+        (
+            ask(confirm("Sure?")),
+            "",
+            "",
+            "👍 yes, 👎 no.",
+            "Reply yes or no. Or reply explain or cancel.",
+        ),
         (
             THIRD,
             "Type your answer and send it.",
             "Reply to this message with your answer.",
             "Reply in this thread.",
-            "Reply in this thread. Or reply !skip, !back or !cancel.",
+            "Reply in this thread. Or reply !skip, !back, !explain or !cancel.",
         ),
         (
             REVIEW,
             "Nothing has been sent yet.",
             "Nothing has been sent yet.",
             "✅ sends. To change one, reply with its number.",
-            "Reply send to send, or with a number to change one. Or reply back or cancel.",
+            "Reply send to send, or with a number to change one. Or reply back, explain or cancel.",
         ),
         (
             OTHER,
@@ -160,14 +167,15 @@ def test_each_screen_says_what_to_do(
         said = TELEGRAM.read(shown, seen)
         assert said[-1] == f"Ends {AT}"
         assert not hint or said[-2] == hint
-    assert MATRIX.read(shown)[-1] == f"{reactions} {ENDS}"
+    asks_back = "" if shown is OTHER else " ❔ asks back."
+    assert MATRIX.read(shown)[-1] == f"{reactions}{asks_back} {ENDS}"
     assert MATRIX.read(shown, TYPED)[-1] == f"{typed} {ENDS}"
 
 
 def test_words_stand_for_buttons_where_they_apply_and_can_be_nothing_else() -> None:
-    assert "Or reply done, back or cancel." in MATRIX.read(PICKED, TYPED)[-1]
+    assert "Or reply done, back, explain or cancel." in MATRIX.read(PICKED, TYPED)[-1]
     shown = ask(select("Which?", "Cancel", "other"))
-    assert "Or reply !cancel." in MATRIX.read(shown, TYPED)[-1]
+    assert "Or reply explain or !cancel." in MATRIX.read(shown, TYPED)[-1]
 
 
 @each_chat
@@ -192,7 +200,7 @@ def test_a_review_has_a_way_back_to_each_answer() -> None:
     assert TELEGRAM.offers(REVIEW) == [
         ["Edit 1", "Edit 2", "Edit 3"],
         ["Send answers"],
-        ["Cancel…"],
+        ["Ask back…", "Cancel…"],
     ]
 
 
@@ -211,38 +219,48 @@ def test_cancelling_asks_once() -> None:
         f"Ends {AT}",
     ]
     assert TELEGRAM.offers(CANCEL) == [
-        ["Ask to explain…", "Ask to rephrase"],
         ["‹ Keep it open"],
         ["Cancel without a reason"],
     ]
     assert TELEGRAM.read(CANCEL, TELEGRAM.group)[3].endswith("Reply with a reason, or:")
-    ask_back = "Reply “explain”, or “rephrase”, to ask back instead."
     assert MATRIX.read(CANCEL) == [
-        "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open. " + ask_back
+        "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
     ]
     assert MATRIX.read(CANCEL, TYPED) == [
         "Cancel this question? Reply with a reason, or cancel to give none. "
-        f"Reply back to keep it open. {ask_back}"
+        "Reply back to keep it open."
     ]
-    only_one = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
-    other = stepped(only_one, form.Choose(step=0, option=0), form.AskCancel(step=0))
-    assert "explain" not in MATRIX.read(other)[0]
     for chat in (TELEGRAM, MATRIX):
         all_of_it = "\n".join(chat.read(stepped(REVIEW, form.AskCancel(step=0))))
         assert "Cancel all 3 questions?" in all_of_it
 
 
-def test_asking_to_explain_asks_what_first() -> None:
-    asked = "What should be explained?"
+def test_asking_back_stands_beside_cancel_where_it_can_be_done() -> None:
+    near = replace(TELEGRAM.private, now=NOW + HOUR - 60)
+    assert TELEGRAM.offers(ask(DATABASE))[-1] == ["Ask back…", "Cancel…"]
+    assert TELEGRAM.offers(ask(DATABASE), near)[-1] == ["+15 min", "Ask back…", "Cancel…"]
+    assert "❔ asks back." in MATRIX.read(ask(DATABASE))[-1]
+    assert "explain or cancel." in MATRIX.read(ask(DATABASE), TYPED)[-1]
+    only_one = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
+    other = stepped(only_one, form.Choose(step=0, option=0))
+    assert TELEGRAM.offers(other)[-1] == ["Cancel…"]
+    assert "asks back" not in MATRIX.read(other)[-1]
+
+
+def test_asking_back_asks_what_first() -> None:
+    asked = "What should the agent explain?"
     assert TELEGRAM.read(EXPLAIN)[1:] == [QUESTION, asked, "Send it as text, or:", f"Ends {AT}"]
     assert "Reply with it, or:" in TELEGRAM.read(EXPLAIN, TELEGRAM.group)
     prompted = replace(TELEGRAM.private, prompted=True)
-    assert TELEGRAM.offers(EXPLAIN, prompted) == [["Just explain more"], ["‹ Back"]]
-    assert TELEGRAM.offers(EXPLAIN) == [["Write it…"], ["Just explain more"], ["‹ Back"]]
-    how = f"{asked} Reply with it, or"
-    assert MATRIX.read(EXPLAIN) == [f"{how} ✅ to just ask for more. ↩️ goes back."]
+    offers = [["Explain this", "Ask it differently"], ["‹ Back"]]
+    assert TELEGRAM.offers(EXPLAIN, prompted) == offers
+    assert TELEGRAM.offers(EXPLAIN) == [["Write it…"], *offers]
+    assert MATRIX.read(EXPLAIN) == [
+        f"{asked} Reply with it, or ✅ for all of it. 🔁 has it asked differently, ↩️ goes back."
+    ]
     assert MATRIX.read(EXPLAIN, TYPED) == [
-        f"{how} explain to just ask for more. Reply back to go back."
+        f"{asked} Reply with it, explain for all of it, or rephrase to be asked differently. "
+        "Reply back to go back."
     ]
 
 
@@ -250,10 +268,9 @@ def test_asking_to_explain_asks_what_first() -> None:
 def test_a_question_that_takes_it_shows_what_was_asked_back(chat: Chat) -> None:
     shown = stepped(
         ask(*(replace(each, takes_ask_back=True) for each in (BRANCH, CHECKS))),
-        form.AskCancel(step=0),
         form.AskExplain(step=0),
         form.Text(text="Which one is <stable>?"),
-        form.AskCancel(step=0),
+        form.AskExplain(step=0),
         form.Rephrase(step=0),
     )
     sent = form.advance(shown.questions, shown.draft, form.Submit(step=shown.draft.step))
@@ -311,7 +328,7 @@ def test_options_without_a_reaction_are_listed_and_replied_to() -> None:
 def test_the_last_line_says_when_it_ends_and_stands_out_when_that_is_soon() -> None:
     forever = ask(confirm("Sure?"), deadline=None)
     assert TELEGRAM.read(forever)[-1] == "No time limit"
-    assert MATRIX.read(forever)[-1] == "👍 yes, 👎 no. No time limit."
+    assert MATRIX.read(forever)[-1] == "👍 yes, 👎 no. ❔ asks back. No time limit."
     html = TELEGRAM.draw(TELEGRAM.card(ask(DATABASE)), TELEGRAM.soon)
     assert html.endswith(f"\n\n<b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>")
     last = MATRIX.read(ask(DATABASE), MATRIX.soon)[-1]
@@ -373,7 +390,7 @@ def test_the_prompt_names_project_and_in_a_group_the_person() -> None:
         read_plainly(to_html(draw_prompt(explain, mention=None)))
         == "What to explain, for shop-api:"
     )
-    assert placeholder(explain) == "What should be explained?"
+    assert placeholder(explain) == "What should the agent explain?"
 
 
 def root(shown: Ask) -> list[str]:
@@ -413,9 +430,9 @@ def test_other_screens_that_are_over_are_one_line() -> None:
     assert past(gone, View.REVIEW, 3) + past(gone, View.CANCEL) == ["Not sent.", "Cancelled."]
     assert past(LATE, View.REVIEW, 1) == ["Not sent yet. It goes on below."]
     first = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
-    asked = stepped(first, form.AskCancel(step=0), form.Rephrase(step=0))
-    assert past(asked, View.CANCEL) == ["Asked back."]
-    assert past(first, View.EXPLAIN) == ["Kept open."]
+    asked = stepped(first, form.AskExplain(step=0), form.Rephrase(step=0))
+    assert past(asked, View.EXPLAIN) == ["Asked back."]
+    assert past(first, View.EXPLAIN) == ["Not asked back."]
     assert past(asked, View.QUESTION)[1] == "asked to rephrase"
 
 

@@ -76,7 +76,9 @@ def test_a_recommendation_stays_on_the_button_where_it_fits() -> None:
     assert labels(drawn(shown))[:2] == [["PostgreSQL (recommended)"], ["SQLite"]]
 
 
-@pytest.mark.parametrize("given", [("a", "A"), ("Cancel…", "b"), ("Other…", "b")])
+@pytest.mark.parametrize(
+    "given", [("a", "A"), ("Cancel…", "b"), ("Other…", "b"), ("Ask back…", "b")]
+)
 def test_options_that_read_alike_or_like_our_own_are_numbered(given: tuple[str, ...]) -> None:
     found = labels(drawn(ask(select("Which?", *given))))
     first = [label for row in found for label in row if label.startswith(("1 · ", "2 · "))]
@@ -101,12 +103,17 @@ def test_rows_stand_in_the_order_of_the_thumb() -> None:
         ["☐ Unit"],
         ["Other…"],
         ["Skip", "Done (0)"],
-        ["Cancel…", "+15 min"],
+        ["+15 min", "Ask back…", "Cancel…"],
     ]
     moved = form.advance(shown.questions, shown.draft, form.Skip(step=0))
     assert isinstance(moved, form.Moved)
     second = replace(shown, draft=moved.draft)
-    assert labels(drawn(second)) == [["main", "release/2.4"], ["Other…"], ["‹ Back"], ["Cancel…"]]
+    assert labels(drawn(second)) == [
+        ["main", "release/2.4"],
+        ["Other…"],
+        ["‹ Back"],
+        ["Ask back…", "Cancel…"],
+    ]
 
 
 def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
@@ -123,26 +130,27 @@ def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
         "☐\ufe0e Load test": None,
         "☑\ufe0e Other: smoke test": "success",
         "Done (2)": "primary",
+        "Ask back…": None,
         "Cancel…": None,
     }
 
 
 def test_more_time_is_offered_only_when_it_is_short() -> None:
     shown = ask(confirm("Sure?"))
-    assert labels(drawn(shown)) == [["Yes", "No"], ["Cancel…"]]
-    assert labels(drawn(shown, now=NOW + 45 * 60 + 1))[-1] == ["Cancel…", "+15 min"]
+    assert labels(drawn(shown)) == [["Yes", "No"], ["Ask back…", "Cancel…"]]
+    assert labels(drawn(shown, now=NOW + 45 * 60 + 1))[-1] == ["+15 min", "Ask back…", "Cancel…"]
 
 
 def test_write_answer_goes_once_the_prompt_is_out() -> None:
     shown = ask(text("What?", required=False))
-    assert labels(drawn(shown)) == [["Write answer…"], ["Skip"], ["Cancel…"]]
-    assert labels(drawn(shown, prompted=True)) == [["Skip"], ["Cancel…"]]
+    assert labels(drawn(shown)) == [["Write answer…"], ["Skip"], ["Ask back…", "Cancel…"]]
+    assert labels(drawn(shown, prompted=True)) == [["Skip"], ["Ask back…", "Cancel…"]]
 
 
 def test_of_a_hundred_options_ninety_have_buttons() -> None:
     shown = ask(select("Which?", *(f"number {i}" for i in range(100))))
     found = keys(drawn(shown))
-    assert len(found) == 92
+    assert len(found) == 93
     assert found[89].text == "90 · number 89"
 
 

@@ -119,12 +119,12 @@ def test_history_says_how_each_ended(chat: Chat) -> None:
     )
     over = replace(SECOND, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
     rows = [a_row(answered), a_row(over)]
-    lines = chat.lines(chat.write(notices.history(rows, channel="telegram")))
+    lines = chat.lines(chat.write(notices.history(rows)))
     assert lines[0] == "✅ docs-site: What should the commit message say?"
     assert lines[1].startswith("Answered: fix <b> · ")
     assert lines[2].startswith("⌛ shop-api: Which colour is")
-    assert lines[3].startswith("Timed out · ")
-    nothing = chat.write(notices.history([], channel="telegram"))
+    assert lines[3].startswith("Not answered in time · ")
+    nothing = chat.write(notices.history([]))
     assert chat.lines(nothing) == ["Nothing has ended yet."]
 
 

@@ -44,14 +44,14 @@ def test_an_answer_given_here(chat: Chat) -> None:
         "✅ Answered · shop-api",
         "Which database should the tests use?",
         "PostgreSQL in Docker",
-        f"you, here, {AT} · the agent has it",
+        f"You answered here, {AT} · delivered",
     ]
     assert chat.offers(answered) == []
-    assert chat.read(replace(answered, delivered_at=None))[-1].endswith(f"{AT} · handing over")
+    assert chat.read(replace(answered, delivered_at=None))[-1].endswith(f"{AT} · on its way")
     first = {
         TELEGRAM: "✅ <b>Answered</b> · shop-api\n\nWhich database should the tests use?\n<b>Post",
         MATRIX: "<p>✅ <strong>Answered</strong> · shop-api</p><p>Which database should the tests "
-        "use?<br><strong>PostgreSQL in Docker</strong></p><p>you, here",
+        "use?<br><strong>PostgreSQL in Docker</strong></p><p>You answered here",
     }
     assert chat.markup(chat.draw(chat.card(answered), chat.private)).startswith(first[chat])
 
@@ -60,24 +60,24 @@ def test_an_answer_given_here(chat: Chat) -> None:
 @pytest.mark.parametrize(
     ("by", "private", "who"),
     [
-        (None, False, None),
-        (Person(name="Ada", channel="", place="8"), True, None),
-        (Person(name="Ada", channel="ntfy"), True, "Ada, Ntfy"),
-        (IN_A_BROWSER, True, "in the browser"),
-        (BY_TOKEN, False, "in a browser logged in with the token"),
-        (WINDOW, False, "in the agent's own window"),
-        (Person(name="Ada", channel="terminal"), False, "Ada, terminal"),
+        (None, False, "Ada answered"),
+        (Person(name="Ada", channel="", place="8"), True, "Ada answered"),
+        (Person(name="Ada", channel="ntfy"), True, "Ada answered on Ntfy"),
+        (IN_A_BROWSER, True, "Answered in the web inbox"),
+        (BY_TOKEN, False, "Answered in a browser logged in with the token"),
+        (WINDOW, False, "Answered in the agent's own window"),
+        (Person(name="Ada", channel="terminal"), False, "Ada answered in the terminal"),
     ],
 )
 def test_an_answer_says_who_gave_it_and_where(
-    chat: Chat, by: Person | None, private: bool, who: str | None
+    chat: Chat, by: Person | None, private: bool, who: str
 ) -> None:
-    """Without a channel it is this one, where nobody says "elsewhere"."""
+    """Without a channel it is this one, which is not named."""
     by = chat.me if by is None else replace(by, channel=by.channel or chat.me.channel)
     seen = chat.private if private else chat.group
     lines = chat.read(ended(ask(DATABASE), Status.ANSWERED, CHOSEN, by=by), seen)
-    assert lines[0] == f"✅ Answered{' elsewhere' if who else ''} · shop-api"
-    assert lines[-1] == f"{who or f'Ada, {chat.name}'}, {AT} · the agent has it"
+    assert lines[0] == "✅ Answered · shop-api"
+    assert lines[-1] == f"{who}, {AT} · delivered"
 
 
 @each_chat
@@ -101,20 +101,25 @@ def test_many_answers_are_folded() -> None:
 def test_a_cancelled_question_has_its_reason(chat: Chat) -> None:
     shown = ended(ask(DATABASE), Status.CANCELLED, by=chat.me, reason="not\nnow")
     assert chat.read(shown)[0] == "🚫 Cancelled · shop-api"
-    assert chat.read(shown)[2:] == ["Reason: not now", f"you, here, {AT} · the agent was told"]
+    assert chat.read(shown)[2:] == ["The agent was told: “not now”", f"You cancelled it here, {AT}"]
     unheard = replace(shown, delivered_at=None, orphaned_since=NOW)
-    assert chat.read(unheard)[-1].endswith(" · no agent was waiting")
+    assert chat.read(unheard)[2:] == [
+        "Reason: not now",
+        f"You cancelled it here, {AT} · no agent was waiting",
+    ]
+    silent = ended(ask(DATABASE), Status.CANCELLED, by=chat.me)
+    assert chat.read(silent)[-1] == f"You cancelled it here, {AT} · the agent was told"
 
 
 @each_chat
 def test_a_timed_out_question_can_be_answered_anyway(chat: Chat) -> None:
     how = {TELEGRAM: [], MATRIX: ["Answer anyway: reply “anyway”."]}[chat]
-    nobody = f"Nobody answered by {END}."
-    question = ["⌛ Timed out · shop-api", "Delete the old fixtures?"]
-    assert chat.read(OVER) == [*question, f"{nobody} The agent was told so, nothing else.", *how]
+    end = f"Ended {END}."
+    question = ["⌛ Not answered in time · shop-api", "Delete the old fixtures?"]
+    assert chat.read(OVER) == [*question, f"{end} The agent was told that nobody answered.", *how]
     assert chat.offers(OVER) == ([["Answer anyway"]] if chat is TELEGRAM else [])
     unheard = replace(OVER, orphaned_since=NOW)
-    assert chat.read(unheard)[2] == f"{nobody} No agent was waiting."
+    assert chat.read(unheard)[2] == f"{end} No agent was waiting."
 
 
 @each_chat
@@ -131,18 +136,23 @@ def test_a_declared_answer_that_was_used_is_the_end_of_it(chat: Chat) -> None:
 def test_a_late_answer_is_kept_until_it_is_discarded_or_handed_over(chat: Chat) -> None:
     late = Outcome(at=NOW + 60, answers=(Answer(values=("yes",)),), by=chat.me)
     kept = replace(OVER, late=late, kept=True, kept_until=NOW + 10 * HOUR)
-    until = f"Kept until {clock_time(NOW + 10 * HOUR)}."
+    until = f"kept until {clock_time(NOW + 10 * HOUR)}."
     how = {TELEGRAM: [], MATRIX: ["To discard it, reply “discard”."]}[chat]
-    said = [f"{until} The agent gets it when it asks this again.", *how]
-    question = ["✅ Kept · shop-api", "Delete the old fixtures?", "Yes"]
+    said = [f"The agent had stopped waiting. Your answer is {until}", *how]
+    question = ["✅ Answered · shop-api", "Delete the old fixtures?", "Yes"]
     assert chat.read(kept) == [*question, *said]
-    assert chat.read(kept, chat.group) == [*question, f"Ada, {chat.name}, {AT}", *said]
+    assert chat.read(kept, chat.group) == [
+        *question,
+        f"Ada answered, {AT}",
+        said[0].replace("Your", "The"),
+        *how,
+    ]
     forgotten = replace(chat.private, now=NOW + 11 * HOUR)
-    assert chat.read(kept, forgotten)[-1] == f"{until} The agent did not ask again."
+    assert chat.read(kept, forgotten)[-1] == f"Your answer was {until} The agent did not ask again."
     if chat is TELEGRAM:
         assert [chat.offers(kept), chat.offers(kept, forgotten)] == [[["Discard"]], []]
     handed = chat.read(replace(kept, delivered_at=NOW + 70))[-1]
-    assert handed == f"you, here, {AT} · handed over {clock_time(NOW + 70)}"
+    assert handed == f"You answered here, {AT} · delivered {clock_time(NOW + 70)}"
     discarded = chat.read(replace(kept, discarded=True))
     assert discarded[0] == "🚫 Discarded · shop-api"
     assert discarded[-1].endswith(" · the agent does not get it")

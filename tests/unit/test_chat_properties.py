@@ -114,7 +114,7 @@ def test_telegram_takes_everything_that_does_not_fit_the_card(shown: Ask) -> Non
 
 @given(st.lists(asks(), max_size=4, unique_by=lambda shown: shown.id), long_texts)
 def test_telegram_takes_every_notice(shown: list[Ask], typed: str) -> None:
-    past = notices.history([a_row(one) for one in shown], channel="telegram")
+    past = notices.history([a_row(one) for one in shown])
     drawings = [
         draw(notices.which_one(typed, shown), now=300.0),
         draw(notices.open_asks("Reply.", shown), now=300.0),
@@ -199,7 +199,7 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
     drawing = matrix.draw_card(drawn, seen)
     check(drawing)
     first = drawing.body.split("\n")[0]
-    asides = {View.CANCEL: "Cancel", View.EXPLAIN: "What should be explained?"}
+    asides = {View.CANCEL: "Cancel", View.EXPLAIN: "What should the agent explain?"}
     if drawn.approval:
         asides[View.OTHER] = "Why should it be denied?"
     begins = asides.get(drawn.view) if drawn.view else None

@@ -30,14 +30,14 @@ def seeds(shown: Ask) -> str:
 @pytest.mark.parametrize(
     ("shown", "emoji"),
     [
-        (ask(select("Which?", "a", "b", "c")), "1️⃣ 2️⃣ 3️⃣ ❌"),
-        (FORM, "👍 👎 ❌"),
-        (SECOND, "1️⃣ 2️⃣ ✅ ⏭️ ↩️ ❌"),
-        (THIRD, "⏭️ ↩️ ❌"),
-        (ask(text("Why?")), "❌"),
-        (go(THIRD, form.Skip(step=0)), "✅ ↩️ ❌"),
+        (ask(select("Which?", "a", "b", "c")), "1️⃣ 2️⃣ 3️⃣ ❔ ❌"),
+        (FORM, "👍 👎 ❔ ❌"),
+        (SECOND, "1️⃣ 2️⃣ ✅ ⏭️ ↩️ ❔ ❌"),
+        (THIRD, "⏭️ ↩️ ❔ ❌"),
+        (ask(text("Why?")), "❔ ❌"),
+        (go(THIRD, form.Skip(step=0)), "✅ ↩️ ❔ ❌"),
         (go(FORM, form.AskCancel(step=0)), "✅ ↩️"),
-        (go(FORM, form.AskCancel(step=0), form.AskExplain(step=0)), "✅ ↩️"),
+        (go(FORM, form.AskExplain(step=0)), "✅ 🔁 ↩️"),
         (go(SECOND, form.Other(step=0)), "↩️"),
     ],
 )
@@ -47,7 +47,7 @@ def test_each_screen_is_seeded_with_what_applies_in_order(shown: Ask, emoji: str
 
 def test_at_most_ten_options_are_seeded() -> None:
     shown = ask(select("Which?", *(f"option {i}" for i in range(12))))
-    assert seeds(shown) == "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❌"
+    assert seeds(shown) == "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❔ ❌"
     tenth = reaction_for(card(shown), "🔟")
     assert tenth is not None
     assert tenth.action == form.Choose(step=0, option=9)

@@ -11,6 +11,7 @@ from chatbridge import __version__
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.hub import status
 from chatbridge.cli.questions import lists
+from chatbridge.cli.questions.ask import notified
 from chatbridge.cli.ui import tables, wording
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.serialize import ask_object
@@ -87,6 +88,12 @@ def test_pending_looks_as_it_was_drawn() -> None:
         "\n"
         "Answer here: chatbridge answer shop-a     Live view: chatbridge pending --watch\n"
     )
+
+
+def test_a_change_is_listed_by_its_file_and_not_by_its_diff() -> None:
+    subject = Subject(code="@@ the whole file @@\n+x", language="diff", file="src/new.py")
+    changed = ask("infra1", "Codex", replace(COMMAND, subject=subject), left=725.0)
+    assert lists.headline(shown(changed)) == "Approve: src/new.py"
 
 
 @pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
@@ -203,7 +210,7 @@ STATUS: Json = {
 
 
 def test_status_looks_as_the_doctor_does() -> None:
-    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    found = status.findings({**STATUS, "version": "0.0.1"}, clients=0, now=NOW)
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
@@ -224,7 +231,34 @@ def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
 
 def test_status_without_channels_says_what_to_do() -> None:
     bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
-    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
+    found = "".join(drawn(it, width=80) for it in status.findings(bare, clients=0, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
-    assert "none is connected" in found
+    assert "! agents           none is set up\n                   → chatbridge connect\n" in found
     assert "none is open" in found
+
+
+def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
+    found = status.findings({**STATUS, "links": []}, clients=4, now=NOW)
+    assert "✓ agents           4 set up, none running\n" in [drawn(it, width=80) for it in found]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"sent": ["telegram"], "waiting": []}, "Shown on Telegram."),
+        (
+            {"sent": ["telegram", "matrix", "web"], "waiting": []},
+            "Shown on Telegram, on Matrix and in the web inbox.",
+        ),
+        (
+            {"sent": ["web"], "waiting": ["telegram"]},
+            "Shown in the web inbox. Telegram: as soon as it can be reached.",
+        ),
+        (
+            {"sent": [], "waiting": ["telegram"], "delivery": "Nobody could be reached. T: x."},
+            "Not shown yet. Nobody could be reached. T: x. It is kept and shown later.",
+        ),
+    ],
+)
+def test_notify_says_what_became_of_it(content: Json, said: str) -> None:
+    assert notified(content) == said

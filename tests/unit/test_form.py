@@ -273,6 +273,20 @@ def test_only_options_have_an_other(question: Question) -> None:
     assert Filling(question).tap(Other) == form.UNFIT
 
 
+def test_a_yes_or_no_takes_a_remark_and_a_select_does_not() -> None:
+    draft = new_draft((CONFIRM,))
+    remarked = form.Choose(step=0, option=0, remark=" Back up first. ")
+    step = form.advance((CONFIRM,), draft, remarked)
+    assert isinstance(step, form.Answered)
+    assert step.answers == (Answer(values=("yes",), custom_text="Back up first."),)
+    blank = form.advance((CONFIRM,), draft, form.Choose(step=0, option=1, remark=" "))
+    assert isinstance(blank, form.Answered)
+    assert blank.answers == (Answer(values=("no",)),)
+    endless = form.Choose(step=0, option=0, remark="x" * 10_001)
+    assert form.advance((CONFIRM,), draft, endless) == form.TOO_LONG
+    assert form.advance((SELECT,), new_draft((SELECT,)), remarked) == form.UNFIT
+
+
 def test_a_text_does_not_answer_a_confirm() -> None:
     assert Filling(CONFIRM).write("yes, but") == form.UNFIT
 

@@ -41,7 +41,7 @@ def after(questions: tuple[Question, ...], draft: Draft, *kinds: Bare) -> form.S
 
 
 def explaining(questions: tuple[Question, ...], draft: Draft) -> Draft:
-    step = after(questions, draft, form.AskCancel, form.AskExplain)
+    step = after(questions, draft, form.AskExplain)
     assert isinstance(step, form.Moved)
     assert step.draft.view is View.EXPLAIN
     return step.draft
@@ -49,7 +49,7 @@ def explaining(questions: tuple[Question, ...], draft: Draft) -> Draft:
 
 def test_where_there_is_no_place_for_it_asking_back_cancels_and_the_reason_says_so() -> None:
     draft = new_draft((PLAIN,))
-    rephrase = after((PLAIN,), draft, form.AskCancel, form.Rephrase)
+    rephrase = after((PLAIN,), draft, form.AskExplain, form.Rephrase)
     assert rephrase == form.Cancelled(reason="Please rephrase this in a different way.")
     asked = explaining((PLAIN,), draft)
     bare = form.advance((PLAIN,), asked, form.Explain(step=asked.step))
@@ -61,7 +61,7 @@ def test_where_there_is_no_place_for_it_asking_back_cancels_and_the_reason_says_
 def test_of_several_questions_the_reason_names_the_one_that_was_shown() -> None:
     questions = (PLAIN, replace(PLAIN, id="c"))
     draft = replace(new_draft(questions), at=1)
-    step = after(questions, draft, form.AskCancel, form.Rephrase)
+    step = after(questions, draft, form.AskExplain, form.Rephrase)
     assert step == form.Cancelled(reason="Please rephrase question 2 in a different way.")
 
 
@@ -76,14 +76,14 @@ def test_where_there_is_a_place_it_is_that_questions_answer_and_the_form_goes_on
 
 
 def test_as_the_only_question_it_is_answered_with_that() -> None:
-    step = after((TAKING,), new_draft((TAKING,)), form.AskCancel, form.Rephrase)
+    step = after((TAKING,), new_draft((TAKING,)), form.AskExplain, form.Rephrase)
     assert isinstance(step, form.Answered)
     assert step.answers == (Answer(ask_back=AskBack.REPHRASE),)
 
 
 def test_who_picks_something_afterwards_takes_it_back() -> None:
     questions = (TAKING, PLAIN)
-    step = after(questions, new_draft(questions), form.AskCancel, form.Rephrase)
+    step = after(questions, new_draft(questions), form.AskExplain, form.Rephrase)
     assert isinstance(step, form.Moved)
     draft = replace(step.draft, at=0)
     kept = form.advance(questions, draft, form.Done(step=draft.step))
@@ -94,28 +94,37 @@ def test_who_picks_something_afterwards_takes_it_back() -> None:
     assert form.entry_answer(TAKING, toggled.draft.entries[0]) == Answer(values=("load",))
 
 
-def test_back_from_what_to_explain_leads_to_the_cancel_screen_and_changes_nothing() -> None:
-    asked = explaining((PLAIN,), new_draft((PLAIN,)))
-    step = form.advance((PLAIN,), asked, form.Back(step=asked.step))
+@pytest.mark.parametrize("view", [View.QUESTION, View.REVIEW])
+def test_back_leads_to_where_it_came_from_and_changes_nothing(view: View) -> None:
+    questions = (PLAIN, replace(PLAIN, id="c"))
+    draft = replace(new_draft(questions), view=view, at=2 if view is View.REVIEW else 1)
+    asked = explaining(questions, draft)
+    step = form.advance(questions, asked, form.Back(step=asked.step))
     assert isinstance(step, form.Moved)
-    assert step.draft.view is View.CANCEL
+    assert step.draft == replace(draft, step=2)
 
 
-@pytest.mark.parametrize("kind", [form.AskExplain, form.Rephrase, form.Explain])
-def test_it_is_offered_on_no_screen_but_its_own(kind: Bare) -> None:
+def test_who_was_about_to_cancel_may_ask_back_instead() -> None:
+    step = after((PLAIN,), new_draft((PLAIN,)), form.AskCancel, form.AskExplain)
+    assert isinstance(step, form.Moved)
+    assert step.draft.view is View.EXPLAIN
+
+
+@pytest.mark.parametrize("kind", [form.Rephrase, form.Explain])
+def test_it_is_sent_from_no_screen_but_its_own(kind: Bare) -> None:
     draft = new_draft((PLAIN,))
     assert form.advance((PLAIN,), draft, kind(step=draft.step)) == form.UNFIT
 
 
 def test_a_late_answer_cannot_ask_back_where_that_would_only_cancel() -> None:
-    draft = replace(new_draft((PLAIN,)), late=True, view=View.CANCEL)
-    assert form.advance((PLAIN,), draft, form.Rephrase(step=draft.step)) == form.UNFIT
+    draft = replace(new_draft((PLAIN,)), late=True)
+    assert form.advance((PLAIN,), draft, form.AskExplain(step=draft.step)) == form.UNFIT
 
 
 def test_in_the_review_there_is_no_one_question_to_ask_back_about() -> None:
     questions = (TAKING, replace(TAKING, id="c"))
-    draft = replace(new_draft(questions), at=2, view=View.CANCEL)
-    assert form.advance(questions, draft, form.Rephrase(step=draft.step)) == form.UNFIT
+    draft = replace(new_draft(questions), at=2, view=View.REVIEW)
+    assert form.advance(questions, draft, form.AskExplain(step=draft.step)) == form.UNFIT
 
 
 @pytest.mark.parametrize(("text", "why"), [(" \n", form.EMPTY), ("x" * 10_001, form.TOO_LONG)])

@@ -58,10 +58,15 @@ def call_of(ask: Ask, *ids: str, late: bool = False) -> Call:
     return Call(name=name, ask_id=ask.id, question_ids=given, started_at=NOW, late=late)
 
 
+def texts_of(result: CallToolResult) -> list[str]:
+    blocks = [block for block in result.content if isinstance(block, TextContent)]
+    assert len(blocks) == len(result.content)
+    return [block.text for block in blocks]
+
+
 def text_of(result: CallToolResult) -> str:
-    (block,) = result.content
-    assert isinstance(block, TextContent)
-    return block.text
+    (text,) = texts_of(result)
+    return text
 
 
 def told(ask: Ask, call: Call | None = None, reach: Reach = SEEN) -> dict[str, Any]:
@@ -165,22 +170,39 @@ def test_a_single_questions_answer_is_the_documented_sentence(
     assert said(ask) == (sentence, False)
 
 
+def test_a_remark_beside_a_yes_is_custom_text() -> None:
+    sure = Question(id="c", text="Sure?", type=QuestionType.CONFIRM)
+    for said in (answer("yes"), answer("yes", other="but back up first")):
+        (given,) = told(ended(opened(QUESTIONS, sure), Status.ANSWERED, said))["answers"]
+        remark = {"customText": said.custom_text} if said.custom_text else {}
+        assert given == {"questionId": "c", "values": ["yes"], **remark}
+
+
 @pytest.mark.parametrize(
-    ("status", "reason", "sentence"),
+    ("reason", "sentence"),
     [
-        (Status.CANCELLED, None, "User cancelled the question."),
-        (Status.CANCELLED, "Ask Kim.", "User cancelled the question. Ask Kim."),
-        (
-            Status.TIMED_OUT,
-            None,
-            "User did not respond within the timeout period. Proceeding with your best judgment.",
-        ),
+        (None, "User cancelled the question."),
+        ("Ask Kim.", "User cancelled the question. Ask Kim."),
     ],
 )
-def test_a_single_question_without_an_answer_is_an_error_with_the_documented_sentence(
-    status: Status, reason: str | None, sentence: str
+def test_a_single_question_that_is_cancelled_is_an_error_with_the_documented_sentence(
+    reason: str | None, sentence: str
 ) -> None:
-    assert said(ended(opened(QUESTION, SELECT), status, reason=reason)) == (sentence, True)
+    ask = ended(opened(QUESTION, SELECT), Status.CANCELLED, reason=reason)
+    assert said(ask) == (sentence, True)
+
+
+def test_a_single_question_that_times_out_says_beside_the_contract_that_nobody_agreed() -> None:
+    ask = ended(opened(QUESTION, SELECT), Status.TIMED_OUT)
+    result = render_result(ask, call_of(ask), SEEN)
+    sentence, meaning = texts_of(result)
+    assert sentence == (
+        "User did not respond within the timeout period. Proceeding with your best judgment."
+    )
+    assert "nobody agreed to anything" in meaning
+    assert "safe way" in meaning
+    assert result.is_error
+    assert result.structured_content is None
 
 
 def test_a_ticket_is_no_outcome_and_names_the_ask_and_the_tool_to_call() -> None:
@@ -220,8 +242,10 @@ def test_a_time_out_that_nobody_can_have_seen_says_so_and_one_that_was_seen_does
 
 def test_a_single_questions_time_out_that_nobody_can_have_seen_has_a_second_sentence() -> None:
     ask = ended(opened(QUESTION, TEXT), Status.TIMED_OUT)
-    assert said(ask, NOBODY) == (f"{TIMED_OUT} {UNREACHED}", True)
-    assert said(ask) == (TIMED_OUT, True)
+    unreached, reached = (render_result(ask, call_of(ask), each) for each in (NOBODY, SEEN))
+    assert texts_of(unreached)[0] == f"{TIMED_OUT} {UNREACHED}"
+    assert texts_of(reached)[0] == TIMED_OUT
+    assert texts_of(unreached)[1:] == texts_of(reached)[1:]
 
 
 @pytest.mark.parametrize("status", [Status.ANSWERED, Status.CANCELLED])

@@ -145,7 +145,37 @@ def test_a_confirm_takes_yes_and_no(line: str, value: str) -> None:
 def test_a_confirm_takes_nothing_else(line: str) -> None:
     reply = asked(SURE).take(line)
     assert reply.answers is None
-    assert reply.text == "Type yes or no."
+    assert reply.text.startswith("Type yes or no first")
+
+
+def test_a_confirm_takes_a_remark() -> None:
+    said = Answer(values=("yes",), custom_text="but back up first")
+    assert asked(SURE).take("yes, but back up first").answers == (said,)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("?", "Please explain this in more detail."),
+        ("? why not both", "Please explain this in more detail. why not both"),
+        ("??", "Please rephrase this in a different way."),
+    ],
+)
+def test_a_question_mark_asks_back(line: str, reason: str) -> None:
+    shown = TerminalForm({"title": None, "questions": [COLOUR]}, takes_ask_back=True)
+    assert "? and what is unclear asks back" in shown.screen()
+    assert shown.take(line).asks_back == reason
+
+
+def test_where_nobody_waits_a_question_mark_is_an_answer_like_any_other() -> None:
+    assert asked(question("Which key?")).take("?").answers == (Answer(values=("?",)),)
+
+
+def test_what_is_too_long_asks_nothing_back() -> None:
+    shown = TerminalForm({"title": None, "questions": [COLOUR]}, takes_ask_back=True)
+    reply = shown.take("?" + "x" * 10_001)
+    assert reply.asks_back is None
+    assert "too long" in reply.text
 
 
 def test_own_words_are_an_answer_beside_options() -> None:

@@ -13,33 +13,45 @@ from chatbridge.core.model import Ask, Outcome, Status
 from tests.telegram_asks import NOW, ask, confirm, select, stepped, text
 
 ONE = ask(select("Which?", "red", "blue"))
+NAMED = ask(select("What next?", "Explain", "Test"))
 WORDS = ask(text("Why?"))
 CANCEL = stepped(WORDS, AskCancel(step=0))
-EXPLAIN = stepped(CANCEL, AskExplain(step=0))
+EXPLAIN = stepped(WORDS, AskExplain(step=0))
+OTHER = stepped(ONE, form.Other(step=0))
 MIXED = ask(replace(confirm("Sure?"), takes_ask_back=True), text("Why?"))
 SECOND = stepped(MIXED, form.Choose(step=0, option=0))
 UNASKABLE = stepped(SECOND, AskCancel(step=0))
+REVIEW = stepped(ask(confirm("Sure?"), confirm("Really?")), *[form.Choose(step=0, option=0)] * 2)
 
 
 @pytest.mark.parametrize(
     ("shown", "said", "events"),
     [
         (CANCEL, "explain", (AskExplain(step=1),)),
-        (CANCEL, " Rephrase ", (Rephrase(step=1),)),
+        (CANCEL, " Rephrase ", (AskExplain(step=1), Rephrase(step=2))),
         (CANCEL, "!explain", (AskExplain(step=1),)),
         (CANCEL, "explain it to me later", (Text(text="explain it to me later", step=1),)),
-        (EXPLAIN, "✅", (Explain(step=2),)),
-        (EXPLAIN, "explain", (Explain(step=2),)),
-        (EXPLAIN, "!rephrase", (Back(step=2), Rephrase(step=3))),
-        (EXPLAIN, "↩️", (Back(step=2),)),
-        (EXPLAIN, "back", (Back(step=2),)),
-        (EXPLAIN, "!cancel", (AskCancel(step=2),)),
-        (EXPLAIN, "rephrase", (Text(text="rephrase", step=2),)),
-        (EXPLAIN, "the second one", (Text(text="the second one", step=2),)),
-        (ONE, "!explain", (AskCancel(step=0), AskExplain(step=1))),
-        (WORDS, "!Rephrase", (AskCancel(step=0), Rephrase(step=1))),
+        (EXPLAIN, "✅", (Explain(step=1),)),
+        (EXPLAIN, "explain", (Explain(step=1),)),
+        (EXPLAIN, "!rephrase", (Rephrase(step=1),)),
+        (EXPLAIN, "rephrase", (Rephrase(step=1),)),
+        (EXPLAIN, "🔁", (Rephrase(step=1),)),
+        (EXPLAIN, "↩️", (Back(step=1),)),
+        (EXPLAIN, "back", (Back(step=1),)),
+        (EXPLAIN, "!cancel", (AskCancel(step=1),)),
+        (EXPLAIN, "the second one", (Text(text="the second one", step=1),)),
+        (ONE, "explain", (AskExplain(step=0),)),
+        (ONE, "!explain", (AskExplain(step=0),)),
+        (ONE, "Ask back", (AskExplain(step=0),)),
+        (ONE, "❔", (AskExplain(step=0),)),
+        (ONE, "rephrase", (AskExplain(step=0), Rephrase(step=1))),
+        (ONE, "explain the second", (Text(text="explain the second", step=0),)),
+        (NAMED, "explain", (form.Choose(step=0, option=0),)),
+        (OTHER, "explain", (Text(text="explain", step=1),)),
+        (REVIEW, "explain", (AskExplain(step=2),)),
+        (WORDS, "!Rephrase", (AskExplain(step=0), Rephrase(step=1))),
         (WORDS, "explain", (Text(text="explain", step=0),)),
-        (ONE, "rephrase", (Text(text="rephrase", step=0),)),
+        (WORDS, "rephrase", (Text(text="rephrase", step=0),)),
     ],
 )
 def test_a_word_asks_back_or_is_what_was_asked_for(

@@ -175,7 +175,7 @@ def test_yes_and_no_in_words_and_signs(said: str, option: int) -> None:
     assert action(FORM, said) == Choose(step=0, option=option)
 
 
-@pytest.mark.parametrize("said", ["1", "maybe", "yes please", "", "✅"])
+@pytest.mark.parametrize("said", ["1", "maybe", "yes?", "", "✅"])
 def test_a_confirm_takes_nothing_else(said: str) -> None:
     assert why(FORM, said) == "Reply yes or no."
 

@@ -38,9 +38,10 @@ class Show:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """Take the message that this one replies to as the answer."""
+    """Take the message that this one replies to as the answer, or as the remark of an option."""
 
     step: int
+    option: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "h": (ShowAll, ("step",)),
     "w": (Write, ("step",)),
     "u": (Use, ("step",)),
+    "v": (Use, ("step", "option")),
     "E": (lambda: AskAction.EXTEND, ()),
     "D": (lambda: AskAction.DISCARD, ()),
     "S": (Show, ()),

@@ -8,7 +8,14 @@ from dataclasses import replace
 from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Lengths, Seen, T
-from chatbridge.channels.chat.hints import hints, more_time, sentences, side_hint, time_left
+from chatbridge.channels.chat.hints import (
+    TO_EXPLAIN,
+    hints,
+    more_time,
+    sentences,
+    side_hint,
+    time_left,
+)
 from chatbridge.channels.chat.outcome import (
     ONE_ANSWER,
     ONE_QUESTION,
@@ -122,8 +129,8 @@ def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     asked = asked_line(source, REMINDER_LENGTH)
     if not chat.buttons:
-        code = " ".join(card.subject.code.split()) if card.subject else ""
-        about = doc.line(doc.Untrusted(clipped(code, REMINDER_LENGTH)))
+        what = clipped(" ".join(notices.about(card.subject).split()), REMINDER_LENGTH)
+        about = doc.line(doc.Untrusted(what))
         return (first, doc.line(asked), about, doc.line(*more_time(card)))
     if card.approval:
         whole = notices.in_one_line(source, notices.about(card.subject))
@@ -158,7 +165,7 @@ def prompt_subject(card: Card) -> str:
 def placeholder(card: Card) -> str:
     """What the field for the answer shows while it is empty."""
     if card.view is View.EXPLAIN:
-        return "What should be explained?"
+        return TO_EXPLAIN
     if card.approval:
         return "Your reason"
     return clipped(card.placeholder or "Your answer", PLACEHOLDER_LENGTH)
@@ -202,7 +209,7 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     if ask.approval:
         return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
     if view in (View.CANCEL, View.EXPLAIN):
-        return doc.paragraph(_left_aside(ask, at, going_on=going_on))
+        return doc.paragraph(_left_aside(ask, view, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
         return doc.paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
@@ -212,13 +219,15 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     return (doc.Lines(((*number, asked), (answer(given, ONE_ANSWER),) if given else ())),)
 
 
-def _left_aside(ask: Ask, at: int, *, going_on: bool) -> str:
-    """The cancel screen, and the one beside it."""
+def _left_aside(ask: Ask, view: View, at: int, *, going_on: bool) -> str:
+    """The cancel screen, and the one for asking back."""
     if at < len(ask.questions) and ask.draft.entries[at].ask_back is not None:
         return "Asked back."
-    if going_on:
-        return "Kept open."
-    return "Cancelled." if ask.status is Status.CANCELLED else "Not cancelled."
+    if ask.status is Status.CANCELLED:
+        return "Cancelled."
+    if view is View.EXPLAIN:
+        return "Not asked back."
+    return "Kept open." if going_on else "Not cancelled."
 
 
 def _given(ask: Ask, at: int) -> Answered | None:

@@ -18,7 +18,7 @@ from chatbridge.core.text import one_line
 ENTERED_LENGTH, DECLARED_LENGTH = 100, 200
 CHOSEN_AT_MOST, CHOSEN_LENGTH = 12, 20
 """How many of the chosen options a line names, and how much of each."""
-ASK_BACK = "Reply “explain”, or “rephrase”, to ask back instead."
+TO_EXPLAIN = "What should the agent explain?"
 LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
@@ -83,7 +83,7 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         how = "Send a reason as text" if seen.private else "Reply with a reason"
         yield (f"The agent is told that you will not answer. {how}, or:",)
     elif card.view is View.EXPLAIN:
-        yield (strong("What should be explained?"),)
+        yield (strong(TO_EXPLAIN),)
         yield ("Send it as text, or:" if seen.private else "Reply with it, or:",)
     elif card.view is View.REVIEW:
         yield ("Nothing has been sent yet.",)
@@ -155,13 +155,13 @@ def side_hint(card: Card, seen: Seen) -> Line:
         how = "Reply with a reason, or cancel to give none. Reply back to keep it open."
         if seen.reactions:
             how = "Reply with a reason, or ✅ without one. ↩️ keeps it open."
-        asking: Line = (ASK_BACK,) if card.button(Role.EXPLAIN) else ()
-        return sentences(((f"Cancel {_which(card)}? {how}",), asking))
+        return (f"Cancel {_which(card)}? {how}",)
     if card.view is View.EXPLAIN:
-        how = "Reply with it, or explain to just ask for more. Reply back to go back."
+        how = "Reply with it, explain for all of it, or rephrase to be asked differently. "
+        how += "Reply back to go back."
         if seen.reactions:
-            how = "Reply with it, or ✅ to just ask for more. ↩️ goes back."
-        return (f"What should be explained? {how}",)
+            how = "Reply with it, or ✅ for all of it. 🔁 has it asked differently, ↩️ goes back."
+        return (f"{TO_EXPLAIN} {how}",)
     if card.approval and card.view is View.OTHER:
         back = "↩️ goes back." if seen.reactions else "Reply back to go back."
         return (f"Why should it be denied? Reply with the reason. {back}",)
@@ -253,10 +253,12 @@ def _words(card: Card, seen: Seen) -> str:
     chosen = any(choice.picked for choice in card.choices) or card.entered is not None
     words = [
         _word(card, role)
-        for role in (Role.DONE, Role.SKIP, Role.BACK, Role.CANCEL)
+        for role in (Role.DONE, Role.SKIP, Role.BACK, Role.EXPLAIN, Role.CANCEL)
         if card.button(role) and (chosen or role is not Role.DONE)
     ]
-    if seen.reactions or not words:
+    if seen.reactions:
+        return f"{emoji_shortcuts.ASK_BACK} asks back." if card.button(Role.EXPLAIN) else ""
+    if not words:
         return ""
     listed = f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else words[0]
     return f"Or reply {listed}."

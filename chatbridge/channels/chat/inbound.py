@@ -30,13 +30,17 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import TAP_IT, allows
 from chatbridge.core.forms.typed_input import (
+    YES_OR_NO,
     Action,
     Unclear,
+    asks_yes_or_no,
     format_approval_help,
     interpret,
     interpret_beside_buttons,
     takes_text,
+    takes_words,
 )
+from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
@@ -53,6 +57,16 @@ MAX_PAST_LISTED = 10
 
 Result = form.Step | str
 """A sentence if there was no step."""
+
+
+@dataclass(frozen=True, slots=True)
+class YesOrNo:
+    """A text that says neither clearly to this ask: the person is asked which, and has not to type
+    it again."""
+
+    ask: Ask
+
+
 Said = str | Document | Message
 Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
@@ -133,7 +147,9 @@ class ChatInput:
 
     # ── texts ─────────────────────────────────────────────────────────────────────────────────────
 
-    async def text(self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False) -> Result:
+    async def text(
+        self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False
+    ) -> Result | YesOrNo:
         """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
         written for a step that is over."""
         said = (text or "").strip().casefold() if self.typed else ""
@@ -148,20 +164,30 @@ class ChatInput:
         meaning = await off_loop(partial(read, ask, text), weight=weight_of(ask))
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
+        if meaning == YES_OR_NO:
+            return YesOrNo(ask)
         if isinstance(meaning, Unclear):
             return meaning.why
         if await self._is_unsent(ask, meaning, by.chat):
             return phrases.UNSENT
         return await self.put(ask, *meaning, by=by)
 
-    async def use(self, ask: Ask, step: int, text: str | None, by: Origin) -> Result:
+    async def use(
+        self, ask: Ask, step: int, text: str | None, by: Origin, *, option: int | None = None
+    ) -> Result | YesOrNo:
         """Apply a text that was typed before; only now it is known which question it is for, and
-        that was at this step."""
+        that was at this step. With an option it is the remark of that."""
         if is_over(ask, may_reopen=not self.typed):
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE
-        return await self.text(ask, text, by) if text else MESSAGE_GONE
+        if not text:
+            return MESSAGE_GONE
+        if option is None:
+            return await self.text(ask, text, by)
+        opening, opened = _opened(ask)
+        choice = form.Choose(step=opened.draft.step, option=option, remark=text)
+        return await self.put(ask, *opening, choice, by=by)
 
     async def clearly_meant(
         self, surface: str, shown: CardVisibility, *, is_current: Callable[[Ask, str], bool]
@@ -172,7 +198,7 @@ class ChatInput:
         if await any_unseen(self.inbox, surface, shown):
             return None
         here = await shown_on(self.inbox, surface)
-        waiting = [ask for ask, _ in here if takes_text(ask) and not (self.typed and ask.approval)]
+        waiting = [ask for ask in self.may_mean([ask for ask, _ in here]) if takes_text(ask)]
         if len(waiting) != 1 or not all(is_current(ask, post.place) for ask, post in here):
             return None
         return waiting[0]
@@ -181,18 +207,27 @@ class ChatInput:
         """What a text beside the cards may be for, and approvals, which it is not for."""
         return [ask for ask, _ in await shown_on(self.inbox, surface)]
 
+    def may_mean(self, here: Sequence[Ask]) -> Sequence[Ask]:
+        """Those that a text beside the cards may be for: what waits for text or, if nothing does,
+        every question that takes words."""
+        waiting = [ask for ask in here if takes_text(ask) and not (self.typed and ask.approval)]
+        any_screen = self.typed  # also the review's words are typed
+        return waiting or [
+            ask for ask in here if takes_words(ask) or (any_screen and not ask.approval)
+        ]
+
     async def ask_back(self, text: str, surface: str) -> Said:
         """The question which ask a text is for, with a button for each."""
         here = await self.asks_on(surface)
-        waiting = [ask for ask in here if takes_text(ask)]
-        takes_words = [ask for ask in here if takes_text(ask) or not ask.approval]
-        if len(waiting) > 1:
-            return notices.which_one(text, waiting)
-        if waiting or len(takes_words) == len(here) == 1:
-            return notices.use_it((waiting or here)[0])
+        meant = self.may_mean(here)
+        if len(meant) > 1:
+            return notices.which_one(text, meant)
+        if meant:
+            unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None
+            return notices.yes_or_no(meant[0]) if unclear else notices.use_it(meant[0])
         if not here:
             return notices.NOTHING_WAITS
-        return notices.open_asks(REPLY_TO_ONE if takes_words else TAP_IT.why, here)
+        return notices.open_asks(TAP_IT.why if here[0].approval else REPLY_TO_ONE, here)
 
     # ── buttons ───────────────────────────────────────────────────────────────────────────────────
 
@@ -207,7 +242,9 @@ class ChatInput:
         if ask is None:
             return UNKNOWN, Tapped.LOSES_BUTTONS
         if isinstance(tap.action, Use):
-            result = await self.use(ask, tap.action.step, written, by)
+            use = tap.action
+            used = await self.use(ask, use.step, written, by, option=use.option)
+            result = YES_OR_NO.why if isinstance(used, YesOrNo) else used
             then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
             return await self._toast(ask, result), then
         result = await self._tap(tap, ask, by, is_early)
@@ -297,7 +334,7 @@ class ChatInput:
                 return await self._ask_to_cancel(await self.inbox.ask(listed.only.id), by)
             case "history":
                 rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
-                return notices.history(rows, channel=self.channel)
+                return notices.history(rows)
         return None
 
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
@@ -345,15 +382,20 @@ def _is_for_any_step(meaning: Sequence[Action] | Unclear) -> bool:
     )
 
 
-def _interpret_beside_buttons(ask: Ask, text: str) -> tuple[Action, ...]:
-    """A text for an ask that has timed out opens its late answer first."""
-    opening: tuple[form.Event, ...] = ()
-    if takes_late_answer(ask) and not ask.draft.late:
-        opening = (form.AnswerAnyway(step=ask.draft.step),)
-        opened = form.advance(ask.questions, ask.draft, opening[0])
-        assert isinstance(opened, form.Moved)
-        ask = replace(ask, draft=opened.draft)
-    return (*opening, *interpret_beside_buttons(ask, text))
+def _interpret_beside_buttons(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
+    opening, opened = _opened(ask)
+    meaning = interpret_beside_buttons(opened, text)
+    return meaning if isinstance(meaning, Unclear) else (*opening, *meaning)
+
+
+def _opened(ask: Ask) -> tuple[tuple[form.Event, ...], Ask]:
+    """What opens the late answer of an ask that has timed out, and the ask as it is then."""
+    if not takes_late_answer(ask) or ask.draft.late:
+        return (), ask
+    opening = form.AnswerAnyway(step=ask.draft.step)
+    opened = form.advance(ask.questions, ask.draft, opening)
+    assert isinstance(opened, form.Moved)
+    return (opening,), replace(ask, draft=opened.draft)
 
 
 async def patiently(send: Callable[[], Awaitable[T]], clock: Clock, *, pause: float = 0.0) -> T:

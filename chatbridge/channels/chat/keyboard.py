@@ -31,23 +31,24 @@ _BLANK = "\u2800\ufffc"
 """What Telegram takes for empty although Unicode calls it a symbol."""
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
-_LABELS = {Role.CANCEL: "Cancel…", Role.CANCEL_NOW: "Cancel without a reason"}
+_LABELS = {Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
-    "ask to explain…|just explain more|ask to rephrase|show all|allow for this session…|"
+    "ask back…|explain this|ask it differently|show all|allow for this session…|"
     "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…"
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
-ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+ALLOWING = (Role.ALLOW, Role.RUN_NOW, Role.SESSION, Role.SESSION_NOW)
 _ROWS = (
-    *((role,) for role in (Role.SHOW_ALL, *ALLOWING, Role.DROP_OTHER, Role.OTHER)),
-    (Role.EXPLAIN, Role.REPHRASE),
-    (Role.EXPLAIN_NOW,),
+    *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.SESSION_NOW)),
+    *((role,) for role in (Role.DROP_OTHER, Role.OTHER)),
+    (Role.EXPLAIN_NOW, Role.REPHRASE),
     (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
+    (Role.SESSION,),
     *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
-    (Role.CANCEL, Role.EXTEND),
+    (Role.EXTEND, Role.EXPLAIN, Role.CANCEL),
 )
 """The form's own buttons, row by row."""
 

@@ -26,6 +26,8 @@ from chatbridge.core.cards.operation_summary import output_name, summarize_opera
 from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.exact_text import exact_line
+from chatbridge.core.forms.typed_input import asks_yes_or_no
+from chatbridge.core.forms.yes_no import NO, YES, read_yes_no
 from chatbridge.core.model import (
     GLYPHS,
     Ask,
@@ -60,12 +62,14 @@ ONLY_TEXT = "Only text can be an answer here."
 
 def which_one(text: str, asks: Sequence[Ask]) -> doc.Message:
     """Several questions could be meant. The text is already typed: nobody types it again."""
-    asks = asks[:LISTED_AT_MOST]
-    whole = [f"{project(ask.project.name).text}: {current_question(ask)}" for ask in asks]
-    labels = distinct(whole, [f"{number} · {label}" for number, label in enumerate(whole, 1)])
-    keys = [
-        _key(ask, label, Use(step=ask.draft.step)) for ask, label in zip(asks, labels, strict=True)
+    uses = [
+        (f"{word}{project(ask.project.name).text}: {current_question(ask)}", ask, use)
+        for ask in asks[:LISTED_AT_MOST]
+        for word, use in _uses(ask, text)
     ]
+    whole = [words for words, *_ in uses]
+    labels = distinct(whole, [f"{number} · {label}" for number, label in enumerate(whole, 1)])
+    keys = [_key(ask, label, use) for label, (_, ask, use) in zip(labels, uses, strict=True)]
     document = doc.Group(
         (
             doc.line(doc.strong("Which question is this for?")),
@@ -74,6 +78,30 @@ def which_one(text: str, asks: Sequence[Ask]) -> doc.Message:
         )
     )
     return doc.Message(document=(document,), rows=(*in_rows(keys, 1), (_no("Neither"),)))
+
+
+def _uses(ask: Ask, text: str) -> Sequence[tuple[str, Use]]:
+    """What a text can be for an ask, in one word where that is not clear."""
+    step = ask.draft.step
+    if not asks_yes_or_no(ask) or read_yes_no(text) is not None:
+        return [("", Use(step=step))]
+    return [("Yes · ", Use(step=step, option=YES)), ("No · ", Use(step=step, option=NO))]
+
+
+def yes_or_no(ask: Ask) -> doc.Message:
+    """To a text that says neither clearly. It is typed already, and goes along as the remark."""
+    step = ask.draft.step
+    rows = (
+        (_key(ask, "Yes, with this remark", Use(step=step, option=YES)),),
+        (_key(ask, "No, with this remark", Use(step=step, option=NO)),),
+        (_no("Neither"),),
+    )
+    return doc.Message(document=doc.paragraph(*yes_or_no_question(ask)), rows=rows)
+
+
+def yes_or_no_question(ask: Ask) -> doc.Line:
+    asked = doc.Name(current_question(ask), ONE_QUESTION)
+    return ("Is this yes or no to “", asked, "”?")
 
 
 def use_it(ask: Ask) -> doc.Message:
@@ -156,15 +184,15 @@ def numbered(first: str, entries: Sequence[doc.Line], *, total: int) -> doc.Docu
     return (doc.line(first), doc.Group((items, doc.Lines((more,))), tight=True))
 
 
-def history(rows: Sequence[Row], *, channel: str) -> doc.Document:
+def history(rows: Sequence[Row]) -> doc.Document:
     """Ended asks, the newest first."""
     if not rows:
         return doc.paragraph("Nothing has ended yet.")
-    return tuple(_ended(row, channel) for row in rows)
+    return tuple(_ended(row) for row in rows)
 
 
-def _ended(row: Row, channel: str) -> doc.Lines:
-    about, how = row.summary, row.how_it_ended(channel=channel)
+def _ended(row: Row) -> doc.Lines:
+    about, how = row.summary, row.how_it_ended
     # A reason is no answer: it stands on the card.
     answered = about.said and not about.approval and about.state is not State.CANCELLED
     said: doc.Line = (

@@ -18,6 +18,7 @@ from chatbridge.cli.people import people_in
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import secrets
 
@@ -62,17 +63,17 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         return []
     extras.need(EXTRA)
     if given.matrix_user is None or file is None:
-        raise ChatbridgeError(
-            "For Matrix both are needed: --matrix-user, and --matrix-token-file or "
+        raise WrongUsage(
+            "for Matrix both are needed: --matrix-user, and --matrix-token-file or "
             "--matrix-password-file"
         )
     for user in (given.matrix_user, *given.matrix_allow):
         if not USER_ID.fullmatch(user):
-            raise ChatbridgeError(f"{user!r} is no user id, such as @ada:example.org")
+            raise WrongUsage(f"{user!r} is no user id, such as @ada:example.org")
     try:
         Matrix.model_validate({"room_id": given.matrix_room})
     except ValidationError as error:
-        raise ChatbridgeError(f"--matrix-room: {first_problem(error)}") from None
+        raise WrongUsage(f"--matrix-room: {first_problem(error)}") from None
     secret = read_secret(file)
     homeserver = asyncio.run(homeserver_of(given.matrix_homeserver or given.matrix_user))
     with Bot(homeserver, given.matrix_user) as bot:

@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import pair, people_in
+from chatbridge.cli.people import listed_names, pair, people_in
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
@@ -25,6 +25,7 @@ from chatbridge.cli.setup.state import (
     read_secret,
 )
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import secrets
 
@@ -51,7 +52,7 @@ def ask(setup: Setup) -> None:
         prompts.explain(BOT_FATHER)
         save_token(setup, _asked(now.api_base))
     elif now.allowed_users:
-        prompts.say(f"  Paired: {', '.join(map(str, now.allowed_users))}")
+        prompts.say(f"  Paired: {listed_names(TELEGRAM, now)}")
         if not prompts.confirm("Pair another phone?", default=False):
             if prompts.confirm("Send a test question?", default=True):
                 restart_hub()
@@ -77,7 +78,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         # In the file's own form: numbers, and each once.
         new = Telegram.model_validate({"allowed_users": people, "chat_id": chats})
     except ValidationError as error:
-        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
+        raise WrongUsage(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
     allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
     in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
 
@@ -97,7 +98,7 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
     now = setup.settings.table(TELEGRAM)
     if file is None:
         if now.token is None:
-            raise ChatbridgeError("There is no bot yet: --telegram-token-file FILE is needed, too")
+            raise WrongUsage("there is no bot yet: --telegram-token-file FILE is needed, too")
         return None
     token = token_in(read_secret(file))
     if token is None:

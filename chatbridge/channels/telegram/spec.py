@@ -56,6 +56,7 @@ TELEGRAM: ChannelSpec[Telegram] = ChannelSpec(
     server=lambda table: table.api_base,
     lock=lambda table: account_lock(bot_id(table)),
     people="allowed_users",
+    names="chatbridge.channels.telegram.doctor:names",
     chats="chat_id",
     named_by=("token", "allowed_users"),
     # Another server could bring taps that nobody made.

@@ -268,7 +268,6 @@ class Pages:
 
         def page() -> Response:
             if ask is not None:
-                context["asks_back"] = form.can_ask_back(ask.questions, ask.draft)
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,

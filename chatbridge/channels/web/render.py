@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import json
 import mimetypes
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
@@ -176,6 +177,7 @@ class Templates:
             "MARKED": MARKED,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
+            "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
         self._jinja.filters |= {"iso": iso, "clock": clock, "left": left, "one_line": one_line}

@@ -164,20 +164,11 @@ def events_of(ask: Ask, action: Event, text: str) -> tuple[Event, ...]:
             return form.Text(text=text, step=step), form.Done(step=step + 1)
         case form.Other(step=step) if typed and ask.approval:
             return form.Other(step=step), form.Text(text=text, step=step + 1)
-        case form.Rephrase(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = _lead_to_cancel(ask, step)
-            return *lead, form.Rephrase(step=step + len(lead))
-        case form.Explain(step=step) if form.can_ask_back(ask.questions, ask.draft):
-            lead = ()
-            if ask.draft.view is not View.EXPLAIN:
-                lead = _lead_to_cancel(ask, step)
-                lead = *lead, form.AskExplain(step=step + len(lead))
+        case form.Rephrase(step=step) | form.Explain(step=step):
+            lead = () if ask.draft.view is View.EXPLAIN else (form.AskExplain(step=step),)
             step += len(lead)
-            last = form.Text(text=text, step=step) if typed else form.Explain(step=step)
-            return *lead, last
+            if isinstance(action, form.Rephrase):
+                return *lead, form.Rephrase(step=step)
+            return *lead, form.Text(text=text, step=step) if typed else form.Explain(step=step)
         case _:
             return (action,)
-
-
-def _lead_to_cancel(ask: Ask, step: int) -> tuple[Event, ...]:
-    return () if ask.draft.view is View.CANCEL else (form.AskCancel(step=step),)

@@ -25,7 +25,7 @@ from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
 from chatbridge.commands.definitions.problems import Problem
 from chatbridge.core.errors import CommandUnusable
-from chatbridge.core.text import encodable
+from chatbridge.core.text import did_you_mean, encodable
 from chatbridge.hub.wiring import known_projects
 from chatbridge.settings import Settings, load
 from chatbridge.tool_names import TOOLS
@@ -49,7 +49,8 @@ def tools(given: argparse.Namespace) -> int:
         return _list(as_json=given.json)
     known = names()
     if unknown := [name for name in given.name if name not in known]:
-        raise WrongUsage(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
+        near = did_you_mean(unknown[0], known, before=", ") or f"; there are: {', '.join(known)}"
+        raise WrongUsage(f"there is no example {unknown[0]!r}{near}")
     return _add(given.name)
 
 

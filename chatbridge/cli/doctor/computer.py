@@ -29,7 +29,8 @@ def service(_context: DoctorContext) -> list[Finding]:
         return [fine(name, why_not.partition(". ")[0])]
     found = manager.properties()
     if found.get("LoadState") != "loaded":
-        return [fine(name, "not installed: the hub starts with the first agent")]
+        what = "not installed: the hub starts with the first agent"
+        return [fine(name, what, installed=False)]
     state, unit = found.get("ActiveState", ""), found.get("UnitFileState", "")
     details = {"state": state, "enabled": unit, "file": found.get("FragmentPath", "")}
     enabled = unit.startswith("enabled")

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from chatbridge.channels.checks import Finding, fine, from_error, problem, remar
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import counted, first_of, shown
 from chatbridge.core.errors import StoreError
+from chatbridge.core.model import Ask
 
 LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
@@ -40,12 +41,27 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
 def notes(path: Path, channel: str) -> dict[str, str]:
     """What a channel remembers, such as where a chat has moved to, if that can be read."""
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             file.text_factory = lambda stored: stored.decode(errors="replace")
             rows = file.execute("SELECT key, value FROM notes WHERE channel = ?", (channel,))
             return {str(key): str(value) for key, value in rows}
     except sqlite3.Error:
         return {}
+
+
+def asks(path: Path, where: str, *values: float) -> list[Ask]:
+    """Those for which this holds, without those that this version cannot read."""
+    from chatbridge.store.connection import text_or_bytes
+    from chatbridge.store.rows import QUESTION, UNREADABLE
+
+    found = []
+    with suppress(sqlite3.Error), opened(path) as file:
+        file.row_factory = sqlite3.Row
+        file.text_factory = text_or_bytes
+        for row in file.execute(f"SELECT * FROM asks WHERE {where}", values):  # noqa: S608 - ours
+            with suppress(*UNREADABLE):
+                found.append(QUESTION.read(row))
+    return found
 
 
 def _looked_at(path: Path) -> list[Finding]:
@@ -58,7 +74,7 @@ def _looked_at(path: Path) -> list[Finding]:
     )
     until = time.monotonic() + LOOK_SECONDS
     try:
-        with _opened(path) as file:
+        with opened(path) as file:
             file.set_progress_handler(lambda: time.monotonic() > until, STEPS)
             rows = file.execute("PRAGMA integrity_check(10)")
             said = [line for (row,) in rows for line in str(row).splitlines()]
@@ -105,7 +121,7 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """As `migrate.check` does it: what the log beside the file holds counts, and where there is no
     log, none is made."""
     log = path.with_name(path.name + "-wal")

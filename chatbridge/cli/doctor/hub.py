@@ -13,9 +13,9 @@ from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
+from chatbridge.cli.hub.hub_client import why_not_running
 from chatbridge.cli.hub.status import restart_of
 from chatbridge.cli.ui.wording import first_of, lasted, shown
-from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
@@ -37,7 +37,8 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
         return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
         return [from_error("hub", f"the last one could not start: {found.failure}")]
-    return [from_error("hub", str(HubUnreachable()), mark=Mark.REMARK)]
+    why = await asyncio.to_thread(why_not_running)
+    return [from_error("hub", why, mark=Mark.REMARK)]
 
 
 def channel_of(found: HubState, name: str) -> list[Finding]:

@@ -37,8 +37,8 @@ class Screen:
         draw([finding])
         sys.stdout.flush()
 
-    def end(self, found: Sequence[Finding]) -> None:
-        print(f"{self._clear}\n{summed_up(found)}", end="")
+    def end(self, found: Sequence[Finding], *, night: bool) -> None:
+        print(f"{self._clear}\n{summed_up(found, night=night)}", end="")
 
 
 def draw(findings: Iterable[Finding]) -> None:
@@ -62,10 +62,12 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def summed_up(findings: Sequence[Finding]) -> str:
+def summed_up(findings: Sequence[Finding], *, night: bool = False) -> str:
     numbers = {mark: sum(f.mark == mark for f in findings) for mark in ("problem", "remark")}
     said = ", ".join(counted(number, mark) for mark, number in numbers.items() if number)
-    return f"{said}. Details: chatbridge doctor --json\n" if said else "All is well.\n"
+    if not said:
+        return "All is well. Good night.\n" if night else "All is well.\n"
+    return f"{said}.\n" if night else f"{said}. Details: chatbridge doctor --json\n"
 
 
 def _lines(text: str, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""`chatbridge stop` and `inbox`: ending and restarting the hub; a link that logs a browser in."""
+"""`chatbridge stop`, `restart` and `inbox`: ending the hub, and a link that logs a browser in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.service import manager
-from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.link import search
 
 if TYPE_CHECKING:
@@ -30,10 +30,34 @@ OF_A_MACHINE = (
 )
 
 
-def stop(_given: argparse.Namespace) -> int:
-    pid = end_hub(runtime_paths.state_dir())
+def stop(given: argparse.Namespace) -> int:
+    state = runtime_paths.state_dir()
+    if not given.force and lock_file.find_holder(state) is not None:
+        check_settings()
+    pid = end_hub(state)
     print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
     return 0
+
+
+def restart(given: argparse.Namespace) -> int:
+    if not given.force:
+        check_settings()
+    restart_hub()
+    print("The hub runs again. Agents that wait did not notice.")
+    return 0
+
+
+def check_settings() -> None:
+    """:raises SettingsError: no hub could start with the settings as they are now."""
+    from chatbridge import settings
+
+    try:
+        settings.load()
+    except SettingsError as error:
+        raise SettingsError(
+            f"{error}. Nothing was stopped: no other hub could start with these settings. "
+            "To stop this one all the same, add --force"
+        ) from None
 
 
 def end_hub(state: str) -> int | None:

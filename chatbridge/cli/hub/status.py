@@ -26,11 +26,17 @@ def status(given: argparse.Namespace) -> int:
         return 0
     from chatbridge.cli.doctor.screen import draw
 
-    draw(findings(found, now=time.time()))
+    clients = 0
+    if not found["links"]:
+        from chatbridge.cli.connect.plans import found_clients
+
+        clients = sum(client.connected for client in found_clients())
+    draw(findings(found, clients=clients, now=time.time()))
     return 0
 
 
-def findings(status: Json, *, now: float) -> Iterator[Finding]:
+def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
+    """`clients`: how many are set up, where none is connected."""
     from chatbridge.channels.checks import fine, from_error, problem, remark
     from chatbridge.cli.ui.wording import lasted
 
@@ -53,8 +59,12 @@ def findings(status: Json, *, now: float) -> Iterator[Finding]:
         f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
         for link in status["links"]
     ]
-    agents = f"{len(links)} connected: {', '.join(links)}" if links else "none is connected"
-    yield fine("agents", agents)
+    if links:
+        yield fine("agents", f"{len(links)} connected: {', '.join(links)}")
+    elif clients:
+        yield fine("agents", f"{clients} set up, none running")
+    else:
+        yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]
     are = f"{count} {'is' if count == 1 else 'are'} open: chatbridge pending"
     yield fine("questions", are if count else "none is open")

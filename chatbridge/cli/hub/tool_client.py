@@ -151,12 +151,14 @@ def own_link(
     folder: str = ".",
     name: str | None = None,
     relay: Callable[[dict[str, object]], Relay] = OwnRelay,
+    limit: int | None = None,
     quiet: bool = False,
 ) -> Iterator[Calls]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
     the last response has arrived. `client` and `title` are who it says that it is, `folder` where
-    it works, and `name` its own name, where it is to be one that was there before. `quiet`: what
-    the link would say on standard error is said by others."""
+    it works, and `name` its own name, where it is to be one that was there before. `limit`: after
+    so many seconds nobody waits for a call any more. `quiet`: what the link would say on standard
+    error is said by others."""
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()
@@ -172,7 +174,7 @@ def own_link(
                 os.chdir(folder)
             wake = wake_on(signal.SIGTERM, signal.SIGINT)
             label = os.environ.get("CHATBRIDGE_LABEL") or None
-            preface = build_preface(label) | ({"link": name} if name else {})
+            preface = build_preface(label, limit=limit) | ({"link": name} if name else {})
             Link(relay(preface), wake).run()
         except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
             os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from chatbridge import safe_json
-from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected, is_set_up
 from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import cell, seconds_of, time_of
 from chatbridge.core.errors import HubUnreachable, InvalidAnswer
@@ -24,9 +24,9 @@ def answer(given: argparse.Namespace) -> int:
     if given.json and given.values:
         raise WrongUsage("--json takes no values")
     if given.json:
-        return _sent(ask_hub("answer", id=given.id, answers=_from_input()))
+        return _sent(ask_hub("answer", start=is_set_up(), id=given.id, answers=_from_input()))
     if given.values:
-        return _sent(ask_hub("answer", id=given.id, words=given.values))
+        return _sent(ask_hub("answer", start=is_set_up(), id=given.id, words=given.values))
     if not sys.stdin.isatty():
         complain(f"There is no terminal to ask in. Give the answer: chatbridge answer {given.id} …")
         return FAILED
@@ -34,7 +34,7 @@ def answer(given: argparse.Namespace) -> int:
 
 
 def cancel(given: argparse.Namespace) -> int:
-    reply = ask_hub("cancel", id=given.id, reason=given.reason)
+    reply = ask_hub("cancel", start=is_set_up(), id=given.id, reason=given.reason)
     heard = reply.get("heard", True)  # a hub from before an upgrade does not say
     say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
     return 0
@@ -60,10 +60,10 @@ def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
     from chatbridge.cli.questions.terminal_form import TerminalForm
 
-    ask = ask_hub("ask", id=wanted)["ask"]
+    ask = ask_hub("ask", start=is_set_up(), id=wanted)["ask"]
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
-    form = TerminalForm(ask)
+    form = TerminalForm(ask, takes_ask_back=ask["status"] == "open")
     print(f"{_heading(ask)}\n\n{form.screen()}")
     with connected() as line:
         line.begin("watch")
@@ -82,6 +82,11 @@ def _in_terminal(wanted: str) -> int:
             if reply.answers is not None:
                 drop_typed()
                 return _sent(ask_hub("answer", id=ask["id"], answers=form.as_json(reply.answers)))
+            if reply.asks_back is not None:
+                drop_typed()
+                ask_hub("cancel", id=ask["id"], reason=reply.asks_back)
+                say(f"Asked back. The agent is told: {reply.asks_back}")
+                return 0
             print(f"\n{reply.text}")
 
 

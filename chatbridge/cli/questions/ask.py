@@ -10,7 +10,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from chatbridge.cli.commands import LEVELS
@@ -19,13 +19,13 @@ from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import one_line, title_of, visible
 from chatbridge.durations import parse
 
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
-CANCELLED, TIMED_OUT = 2, 3
+TIMED_OUT, CANCELLED = 3, 5
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
 NOTICE_WITHIN = 30.0
@@ -52,7 +52,7 @@ def ask(given: argparse.Namespace) -> int:
         return left.code
     except NoAnswer as error:
         return _failed(error)
-    return _told(outcome, asked, whole=given.json)
+    return _told(outcome, asked, whole=given.json, confirm=given.confirm)
 
 
 def notify(given: argparse.Namespace) -> int:
@@ -65,9 +65,26 @@ def notify(given: argparse.Namespace) -> int:
             content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
     except NoAnswer as error:
         return _failed(error)
-    if content.get("delivery"):
-        say(f"Kept, to be shown later. {content['delivery']}")
+    say(notified(content))
     return 0
+
+
+def notified(content: Json) -> str:
+    """What came of a notice: where it is shown, and where it follows."""
+    from chatbridge.core.cards.outcome_text import in_place
+
+    if not content["sent"]:
+        why = content.get("delivery") or "Nobody was reached yet."
+        return f"Not shown yet. {why} It is kept and shown later."
+    later = " and ".join(map(title_of, content["waiting"]))
+    shown = f"Shown {places_text([in_place(name) for name in content['sent']])}."
+    return f"{shown} {later}: as soon as it can be reached." if later else shown
+
+
+def places_text(places: Sequence[str]) -> str:
+    """`on Telegram, on Matrix and in the web inbox`."""
+    *others, last = places
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _failed(error: NoAnswer) -> int:
@@ -159,9 +176,9 @@ class Asked:
         if found is None:
             return f"Asked ({str(self.id)[:6]}). Ctrl-C: leave."
         places, troubles, short = found["places"], found["troubles"], found["ask"]["short"]
-        *others, last = places or [""]
-        where = f" {', '.join(others)} and {last}" if others else f" {last}"
-        line = f"Asked{where} ({short})." if places else f"Nobody can see it yet ({short})."
+        line = f"Nobody can see it yet ({short})."
+        if places:
+            line = f"Asked {places_text(places)} ({short})."
         if self.deadline is not None:
             line += f" Ends {time_of(self.deadline)}."
         lines = [f"{line} Ctrl-C: leave.", *(f"{name}: {why}" for name, why in troubles.items())]
@@ -196,14 +213,18 @@ def _outcome(calls: Calls, arguments: Json, asked: Asked) -> Json:
     return {**({"askId": asked.id} if asked.id else {}), **outcome}
 
 
-def _told(outcome: Json, asked: Asked, *, whole: bool) -> int:
+def _told(outcome: Json, asked: Asked, *, whole: bool, confirm: bool) -> int:
     if whole:
         print(json.dumps(outcome))
     if outcome["answered"]:
         if outcome.get("late") and asked.id is None:
             say("Answered before, and kept for this question.")
         answer = outcome["answers"][0]
-        for text in [] if whole else [*answer["values"], *filter(None, [answer.get("customText")])]:
+        own = answer.get("customText")
+        if confirm and own and not whole:
+            say(f"Remark: {one_line(own)}")  # a script compares the answer with yes or no
+            own = None
+        for text in [] if whole else [*answer["values"], *filter(None, [own])]:
             # A script reads it as it was given; a terminal is not to be steered.
             sys.stdout.write(f"{visible(text) if sys.stdout.isatty() else text}\n")
         return 0

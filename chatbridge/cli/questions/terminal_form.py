@@ -12,23 +12,26 @@ from chatbridge import markdown
 from chatbridge.core.cards.build import answer_text
 from chatbridge.core.exact_text import distinguish_labels
 from chatbridge.core.forms import form
+from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
 from chatbridge.core.text import one_line, prose, split_recommended
 
 BACK = "<"
+EXPLAIN, REPHRASE = "?", "??"
 
 
 class Reply(NamedTuple):
-    """What a typed line led to: something to print, or the answers to send."""
+    """What a typed line led to: something to print, or the answers or what asks back to send."""
 
     text: str = ""
     answers: tuple[Answer, ...] | None = None
+    asks_back: str | None = None
 
 
 class TerminalForm:
     """One ask of the inbox's API, filled in by typed lines."""
 
-    def __init__(self, ask: dict[str, Any]) -> None:
+    def __init__(self, ask: dict[str, Any], *, takes_ask_back: bool = False) -> None:
         self.questions = tuple(
             Question(
                 id=found["id"],
@@ -44,6 +47,7 @@ class TerminalForm:
         )
         self._title = one_line(ask["title"] or "")
         self._draft = new_draft(self.questions)
+        self._takes_ask_back = takes_ask_back
 
     def screen(self) -> str:
         """What is to be answered now."""
@@ -69,15 +73,20 @@ class TerminalForm:
 
     def take(self, line: str) -> Reply:
         """What a typed line leads to: another screen, a word about it, or the end."""
+        if self._takes_ask_back and line.startswith(EXPLAIN):
+            return self._ask_back(line)
         if self._draft.view is not View.REVIEW:
             question = self.questions[self._draft.at]
             if (number := _named(question, line)) is not None:
                 line = str(number)
             elif question.type is QuestionType.CONFIRM and line.strip() not in ("1", "2", BACK, ""):
-                return Reply("Type yes or no.")
+                return self._yes_or_no(line)
         if problem := self._problem(line):
             return Reply(problem)
-        for event in self._events(line):
+        return self._put(*self._events(line))
+
+    def _put(self, *events: form.Event) -> Reply:
+        for event in events:
             match form.advance(self.questions, self._draft, event):
                 case form.Moved(draft=draft):
                     self._draft = draft
@@ -86,6 +95,28 @@ class TerminalForm:
                 case form.Refused(why=why):
                     return Reply(why)
         return Reply(self.screen())
+
+    def _yes_or_no(self, line: str) -> Reply:
+        said = read_yes_no(line)
+        if said is None:
+            return Reply("Type yes or no first, then a remark if you like: yes, but …")
+        step = self._draft.step
+        return self._put(form.Choose(step=step, option=said.option, remark=said.remark))
+
+    def _ask_back(self, line: str) -> Reply:
+        """The reason with which it is cancelled: what the agent should do about its question."""
+        opened = form.advance(self.questions, self._draft, form.AskExplain(step=self._draft.step))
+        assert isinstance(opened, form.Moved)
+        step, what = opened.draft.step, line.removeprefix(EXPLAIN).strip()
+        event: form.Event = form.Text(step=step, text=what) if what else form.Explain(step=step)
+        if line == REPHRASE:
+            event = form.Rephrase(step=step)
+        match form.advance(self.questions, opened.draft, event):
+            case form.Cancelled(reason=reason):
+                return Reply(asks_back=reason)
+            case refused:
+                assert isinstance(refused, form.Refused)
+                return Reply(refused.why)
 
     def as_json(self, answers: tuple[Answer, ...]) -> list[dict[str, Any]]:
         """Answers as the API takes them."""
@@ -144,7 +175,13 @@ class TerminalForm:
                 hint = "Type a number, or your own answer."
         if not question.required:
             hint += " Enter skips."
-        return f"{hint} {BACK} goes back." if self._draft.at or self._draft.editing else hint
+        if self._draft.at or self._draft.editing:
+            hint += f" {BACK} goes back."
+        if self._takes_ask_back:
+            hint += (
+                f"\n{EXPLAIN} and what is unclear asks back; {REPHRASE} has it asked differently."
+            )
+        return hint
 
     def _review(self) -> str:
         lines = self._heading("check and send")

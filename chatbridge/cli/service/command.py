@@ -30,7 +30,7 @@ def service(given: argparse.Namespace) -> int:
         return 0 if install(linger=given.linger, say=print) else FAILED
     if given.what in ("uninstall", "status"):
         return _uninstall() if given.what == "uninstall" else _status()
-    return _control(given.what)
+    return _control(given.what, force=given.force)
 
 
 def install(*, linger: bool | None, say: Say) -> bool:
@@ -169,12 +169,16 @@ def _logs(rest: list[str]) -> int:
     os.execvp(words[0], words)
 
 
-def _control(what: str) -> int:
-    """:raises ServiceFailed:"""
+def _control(what: str, *, force: bool) -> int:
+    """:raises ServiceFailed: :raises SettingsError: nothing was stopped."""
+    from chatbridge.cli.hub.control import check_settings
+
     if why_not := manager.available():
         raise ServiceFailed(why_not)
     if manager.properties().get("LoadState") != "loaded":
         raise ServiceFailed("the service is not installed. Run: chatbridge service install")
+    if what != "start" and not force:
+        check_settings()
     if what == "restart":
         before = lock_file.find_holder(runtime_paths.state_dir())
         manager.restart()

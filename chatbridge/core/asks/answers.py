@@ -92,7 +92,7 @@ def _checked(question: Question, answer: Answer, path: str) -> Answer:
         return Answer()
     custom = answer.custom_text
     if custom is not None:
-        if not question.takes_other:
+        if not question.takes_other and question.type is not QuestionType.CONFIRM:
             raise InvalidAnswer(f"{path}.customText", f"a {question.type} question takes none")
         custom = _checked_text(custom, f"{path}.customText")
     if question.type is QuestionType.TEXT:
@@ -107,7 +107,8 @@ def _checked(question: Question, answer: Answer, path: str) -> Answer:
     if question.type is QuestionType.MULTI_SELECT:
         ordered = tuple(label for label in labels if label in answer.values)
         return Answer(values=ordered, custom_text=custom)
-    if len(answer.values) + (custom is not None) != 1:
+    own = custom is not None and question.takes_other  # of a confirm it is a remark
+    if len(answer.values) + own != 1:
         raise InvalidAnswer(f"{path}.values", f"a {question.type} question takes one value")
     return Answer(values=answer.values, custom_text=custom)
 

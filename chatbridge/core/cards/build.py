@@ -96,9 +96,13 @@ def build_card(
 
 
 def _entered(ask: Ask) -> str | None:
-    """The text that was entered for the current question."""
-    entry = ask.draft.entries[ask.draft.at]
-    return entry.text if entry.ask_back is None else None
+    """The text that was entered for the current question; of a confirm, with its yes or no."""
+    question, entry = ask.questions[ask.draft.at], ask.draft.entries[ask.draft.at]
+    if entry.ask_back is not None:
+        return None
+    if entry.text is not None and question.type is QuestionType.CONFIRM:
+        return said_to(question, form.entry_answer(question, entry))
+    return entry.text
 
 
 def state_of(ask: Ask) -> State:
@@ -200,10 +204,10 @@ def answer_text(answer: Answer) -> str | None:
 
 
 _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
-    Role.EXPLAIN: ("Ask to explain…", form.AskExplain),
-    Role.REPHRASE: ("Ask to rephrase", form.Rephrase),
-    Role.EXPLAIN_NOW: ("Just explain more", form.Explain),
-    Role.CANCEL: ("Cancel question", form.AskCancel),
+    Role.EXPLAIN: ("Ask back…", form.AskExplain),
+    Role.REPHRASE: ("Ask it differently", form.Rephrase),
+    Role.EXPLAIN_NOW: ("Explain this", form.Explain),
+    Role.CANCEL: ("Cancel…", form.AskCancel),
     Role.CANCEL_NOW: ("Cancel question", form.Cancel),
     Role.BACK: ("Back", form.Back),
     Role.SEND: ("Send answers", form.Submit),
@@ -238,10 +242,12 @@ def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[But
     buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
     if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
-    if not ask.approval:
-        buttons.append(_tap(ask, Role.CANCEL))
     if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
         buttons.append(Button(role=Role.EXTEND, label="+15 min", action=AskAction.EXTEND))
+    if not ask.approval:
+        if form.can_ask_back(ask.questions, ask.draft):
+            buttons.append(_tap(ask, Role.EXPLAIN))
+        buttons.append(_tap(ask, Role.CANCEL))
     return tuple(buttons)
 
 
@@ -249,12 +255,10 @@ def _form_buttons(ask: Ask) -> list[Button]:
     draft = ask.draft
     match draft.view:
         case View.CANCEL:
-            can_ask_back = form.can_ask_back(ask.questions, draft)
-            asking = (Role.EXPLAIN, Role.REPHRASE) if can_ask_back else ()
-            keep = _tap(ask, Role.BACK, "Keep it open")
-            return [*(_tap(ask, role) for role in asking), keep, _tap(ask, Role.CANCEL_NOW)]
+            return [_tap(ask, Role.BACK, "Keep it open"), _tap(ask, Role.CANCEL_NOW)]
         case View.EXPLAIN:
-            return [_tap(ask, Role.BACK), _tap(ask, Role.EXPLAIN_NOW)]
+            roles = (Role.EXPLAIN_NOW, Role.REPHRASE, Role.BACK)
+            return [_tap(ask, role) for role in roles]
         case View.REVIEW:
             return [_tap(ask, Role.BACK), _tap(ask, Role.SEND)]
         case View.OTHER:
@@ -334,4 +338,4 @@ def approval_buttons(ask: Ask) -> list[Button]:
         return [_tap(ask, Role.SHOW_ALL), deny, why]
     if form.goes_beyond(ask.questions[0]):
         return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
-    return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]
+    return [_tap(ask, Role.ALLOW), deny, why, _tap(ask, Role.SESSION)]

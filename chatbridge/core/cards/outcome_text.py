@@ -16,7 +16,7 @@ from chatbridge.core.text import one_line, title_of
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
 UNNAMED_PLACES = {
-    ("web", ""): "in the browser",
+    ("web", ""): "in the web inbox",
     ("web", "token"): "in a browser logged in with the token",
     ("window", ""): "in the agent's own window",
 }
@@ -27,6 +27,7 @@ MAX_NAME_CHARACTERS = 40
 MAX_REASON_CHARACTERS = 1_000
 RUNS_IT = "chatbridge runs it"
 NOT_NEEDED = "The agent no longer needs an answer."
+GONE = "The agent had stopped waiting."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +42,11 @@ Sentence = tuple[Part, ...]
 
 
 def heading(card: Card) -> str:
-    return how_it_ended(
-        card.state,
-        approval=card.approval,
-        verdict=card.verdict,
-        beyond=bool(card.subject and card.subject.beyond),
-        elsewhere=card.by is not None and not card.by_you,
-    )
+    beyond = bool(card.subject and card.subject.beyond)
+    return how_it_ended(card.state, approval=card.approval, verdict=card.verdict, beyond=beyond)
 
 
-def how_it_ended(
-    state: State, *, approval: bool, verdict: str | None, beyond: bool, elsewhere: bool
-) -> str:
+def how_it_ended(state: State, *, approval: bool, verdict: str | None, beyond: bool) -> str:
     match state:
         case State.ALLOWED if verdict == SESSION:
             return "Allowed for this session"
@@ -60,10 +54,10 @@ def how_it_ended(
             return "Allowed" if beyond else "Allowed once"
         case State.TIMED_OUT if approval:
             return "Denied"
-        case State.ANSWERED | State.HANDING_OVER:
-            return "Answered elsewhere" if elsewhere else "Answered"
+        case State.ANSWERED | State.HANDING_OVER | State.KEPT:
+            return "Answered"
         case State.TIMED_OUT | State.LATE | State.OPEN:
-            return "Timed out"
+            return "Not answered in time"
     return state.capitalize()
 
 
@@ -84,7 +78,10 @@ def given_reason(card: Card) -> str | None:
 def reason(card: Card) -> Sentence:
     """Why the person cancelled or denied it; empty if that was not said."""
     said = given_reason(card)
-    return ("Reason: ", Name(one_line(said), MAX_REASON_CHARACTERS)) if said else ()
+    if not said:
+        return ()
+    name = Name(one_line(said), MAX_REASON_CHARACTERS)
+    return ("Reason: ", name) if card.unheard else ("The agent was told: “", name, "”")
 
 
 def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]:
@@ -97,11 +94,12 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
         case State.WITHDRAWN:
             yield (NOT_NEEDED,)
         case State.KEPT:
-            if not _here(card, viewer):
+            if not (here := _here(card, viewer)):
                 yield _told(card, (), viewer)
-            yield _kept(card, now)
+            yield _kept(card, now, whose="Your" if here else "The")
         case _:
-            yield _told(card, _agent_knows(card), viewer)
+            reaches = () if reason(card) and not card.unheard else _agent_knows(card)
+            yield _told(card, reaches, viewer)
 
 
 def page_heading(card: Card, *, now: float) -> Sentence:
@@ -113,7 +111,7 @@ def page_heading(card: Card, *, now: float) -> Sentence:
         case State.HANDING_OVER if card.by_you:
             return ("Answer sent, waiting for ", Name(card.agent, MAX_NAME_CHARACTERS), "…")
         case State.ANSWERED | State.HANDING_OVER if not card.by_you:
-            return ("Answered elsewhere",)
+            return ("Answered",)
         case State.ANSWERED if card.count == 1 and answers and answers[0].ask_back:
             return ("Asked back",)
         case State.ANSWERED if card.count == 1:
@@ -123,8 +121,6 @@ def page_heading(card: Card, *, now: float) -> Sentence:
             return (f"The answer {'was' if is_forgotten(card, now) else 'is'} kept",)
         case State.DISCARDED:
             return ("Answer discarded",)
-        case State.TIMED_OUT | State.LATE | State.OPEN:
-            return ("Question timed out",)
     return (heading(card),)
 
 
@@ -137,19 +133,16 @@ def page_remark(card: Card, *, now: float) -> Sentence:
         case State.WITHDRAWN:
             then: Sentence = (NOT_NEEDED,)
         case State.KEPT:
-            then = _kept(card, now)
-        case State.ANSWERED if card.handed_over_late:
-            then = ("Handed over, late.",)
+            then = _kept(card, now, whose="The")
         case State.HANDING_OVER if card.by_you:
             then = ()
         case _:
-            then = tuple(f"{_capitalised(str(part))}." for part in _agent_knows(card))
+            then = _agent_knows(card)
+            if then and isinstance(then[0], str):
+                then = (_capitalised(then[0]), *then[1:], ".")
     if not card.outcome:
         return then
-    ended: Sentence = (Time(card.outcome.at), ".")
-    if card.by:
-        first, *rest = by_whom(card.by)
-        ended = (_capitalised(first) if isinstance(first, str) else first, *rest, ", ", *ended)
+    ended = (*_told(card, (), None), ".")
     return (*ended, " ", *then) if then else ended
 
 
@@ -166,15 +159,15 @@ def _agent_knows(card: Card) -> Sentence:
     """What has reached the agent, as part of a sentence."""
     match card.state:
         case State.ANSWERED if card.handed_over_late and card.delivered_at is not None:
-            return ("handed over ", Time(card.delivered_at))
+            return ("delivered ", Time(card.delivered_at))
         case State.ANSWERED:
-            return ("the agent has it",)
+            return ("delivered",)
         case State.HANDING_OVER:
-            return ("handing over",)
+            return ("on its way",)
         case State.ALLOWED if card.ours_to_run:
             return (RUNS_IT,)
         case State.ALLOWED if not card.unheard:
-            return ("the agent has it" if card.delivered_at is not None else "handing over",)
+            return ("delivered" if card.delivered_at is not None else "on its way",)
         case State.CANCELLED | State.DENIED if not card.unheard:
             return ("the agent was told",)
         case State.ALLOWED | State.CANCELLED | State.DENIED:
@@ -198,31 +191,44 @@ def _nobody(card: Card, *, names_answer: bool) -> Sentence:
         return (*nobody, " Used, as agreed beforehand", *used)
     if card.approval:
         return nobody
-    agent = " No agent was waiting." if card.unheard else " The agent was told so, nothing else."
-    return (*nobody, agent)
+    ended: Sentence = ("Ended ", Time(at), ". ") if at is not None else ()
+    told = "No agent was waiting." if card.unheard else "The agent was told that nobody answered."
+    return (*ended, told)
 
 
-def _kept(card: Card, now: float) -> Sentence:
+def _kept(card: Card, now: float, *, whose: str) -> Sentence:
     if card.kept_until is None:
-        return ("The agent gets it when it asks this again.",)
-    gets = "did not ask again" if is_forgotten(card, now) else "gets it when it asks this again"
-    return ("Kept until ", Time(card.kept_until), f". The agent {gets}.")
+        return (f"{GONE} {whose} answer is kept for it.",)
+    until = Time(card.kept_until)
+    if is_forgotten(card, now):
+        return (f"{whose} answer was kept until ", until, ". The agent did not ask again.")
+    return (f"{GONE} {whose} answer is kept until ", until, ".")
+
+
+_DID = {State.ALLOWED: "allowed it", State.DENIED: "denied it", State.CANCELLED: "cancelled it"}
 
 
 def _told(card: Card, what: Sentence, viewer: str | None) -> Sentence:
     """Who ended it, where and when, and what the agent knows of it."""
-    who: Sentence = ("you, here",) if _here(card, viewer) else by_whom(card.by) if card.by else ()
-    if card.outcome:
-        who = (*who, ", ", Time(card.outcome.at)) if who else (Time(card.outcome.at),)
-    return (*who, " · ", *what) if who and what else (*who, *what)
+    if not card.outcome:
+        return what
+    at, did = Time(card.outcome.at), _DID.get(card.state, "answered")
+    who: Sentence = (at,)
+    if _here(card, viewer):
+        who = (f"You {did} here, ", at)
+    elif card.by:
+        who = (*_by_whom(card.by, did, here=card.by_you), ", ", at)
+    return (*who, " · ", *what) if what else who
 
 
-def by_whom(person: Person) -> Sentence:
-    """What is known of who put something in: a name where a service vouches for it, and where."""
-    if place := UNNAMED_PLACES.get((person.channel, person.place)):
-        return (place,)
-    name, where = one_line(person.name), title_of(person.channel)
-    return (Name(name, MAX_NAME_CHARACTERS), ", ", where) if name else (where,)
+def _by_whom(person: Person, did: str, *, here: bool) -> Sentence:
+    """What is known of who put something in: a name where a service vouches for it, and where.
+    `here`: on the card's own channel."""
+    name = one_line(person.name)
+    if not name or (person.channel, person.place) in UNNAMED_PLACES:
+        return (f"{_capitalised(did.removesuffix(' it'))} {where(person)}",)
+    place = "" if here else f" {in_place(person.channel)}"
+    return (Name(name, MAX_NAME_CHARACTERS), f" {did}{place}")
 
 
 def where(person: Person) -> str:

@@ -30,7 +30,6 @@ class Summary:
     beyond: bool = False  # Of an approval: it covers more than its subject
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
-    by: str | None = None  # The channel on which it was ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,14 +68,11 @@ class Row:
     def ended_at(self) -> float:
         return self.summary.ended_at or self.settled_at or self.created_at
 
-    def how_it_ended(self, *, channel: str) -> str:
-        found = self.summary
+    @property
+    def how_it_ended(self) -> str:
+        about = self.summary
         return how_it_ended(
-            found.state,
-            approval=found.approval,
-            verdict=found.verdict,
-            beyond=found.beyond,
-            elsewhere=found.by not in (None, channel),
+            about.state, approval=about.approval, verdict=about.verdict, beyond=about.beyond
         )
 
 

@@ -4,5 +4,6 @@ Modules:
 
     form: the events of a person, and the state machines that they drive
     typed_input: what a typed text means
+    yes_no: a typed yes or no, with a remark
     emoji_shortcuts: emoji that stand for buttons
 """

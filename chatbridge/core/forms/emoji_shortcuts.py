@@ -13,6 +13,7 @@ from chatbridge.core.model import QuestionType
 NUMBERS = ("1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣", "🔟")
 YES_NO = ("👍", "👎")
 FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
+ASK_BACK, REPHRASE = "❔", "🔁"
 SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
 
 _ROLES = (
@@ -20,8 +21,10 @@ _ROLES = (
     (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
     (DENY, (Role.DENY,)),
     (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
+    (REPHRASE, (Role.REPHRASE,)),
     (SKIP, (Role.SKIP,)),
     (BACK, (Role.BACK,)),
+    (ASK_BACK, (Role.EXPLAIN,)),
     (CANCEL, (Role.CANCEL,)),
 )
 _UNIMPORTANT = dict.fromkeys((0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)))
@@ -68,4 +71,4 @@ def is_shortcut(emoji: str) -> bool:
     return normal(emoji) in _ALL
 
 
-_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, FORWARD, SKIP, BACK, CANCEL, SHOW_ALL)))
+_ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, *(emoji for emoji, _ in _ROLES))))

@@ -36,9 +36,10 @@ class _Tap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose(_Tap):
-    """Pick the one option of a select, or yes (0) or no (1) of a confirm."""
+    """Pick the one option of a select, or yes (0) or no (1) of a confirm, which takes a remark."""
 
     option: int
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +106,7 @@ class AnswerAnyway(_Tap):
 
 
 class AskExplain(_Tap):
-    """Show the screen on which a person says what should be explained: nothing is sent yet."""
+    """Show the screen for asking back: nothing is sent yet."""
 
 
 class Explain(_Tap):
@@ -180,17 +181,15 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return show(draft, view=View.CANCEL)
         case view, AnswerAnyway() if not draft.late:
             aside = view in (View.CANCEL, View.EXPLAIN)
-            return show(draft, late=True, view=_view_under_cancel(draft) if aside else view)
-        case View.CANCEL, Back():
-            return show(draft, view=_view_under_cancel(draft))
+            return show(draft, late=True, view=_view_beside(draft) if aside else view)
+        case ((View.CANCEL | View.EXPLAIN), Back()):
+            return show(draft, view=_view_beside(draft))
         case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
-        case View.CANCEL, AskExplain() if can_ask_back(questions, draft):
+        case view, AskExplain() if view is not View.EXPLAIN and can_ask_back(questions, draft):
             return show(draft, view=View.EXPLAIN)
-        case View.CANCEL, Rephrase() if can_ask_back(questions, draft):
+        case View.EXPLAIN, Rephrase():
             return _ask_back(questions, draft, AskBack.REPHRASE, None)
-        case View.EXPLAIN, Back():
-            return show(draft, view=View.CANCEL)
         case View.EXPLAIN, Text(text=text):
             return _ask_back(questions, draft, AskBack.EXPLAIN, text)
         case View.EXPLAIN, Explain():
@@ -217,8 +216,10 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
     answered = entry.picked or entry.text is not None or entry.ask_back is not None
     lacks_choice = multi and question.required and not answered
     match event:
-        case Choose(option=option) if single and 0 <= option < len(question.choices):
-            return _move_on(questions, draft, Entry(picked=(option,), done=True))
+        case Choose(option=option, remark=remark) if single and option in range(
+            len(question.choices)
+        ):
+            return _choose(questions, draft, option, remark)
         case Toggle(option=option, on=on) if multi and 0 <= option < len(question.choices):
             picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
             entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
@@ -244,6 +245,14 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
     return UNFIT
 
 
+def _choose(questions: Sequence[Question], draft: Draft, option: int, remark: str | None) -> Step:
+    text = encodable(remark or "").strip() or None
+    if text and questions[draft.at].type is not QuestionType.CONFIRM:
+        return UNFIT  # of a select, a text is another answer
+    refused = check_text(text) if text else None
+    return refused or _move_on(questions, draft, Entry(picked=(option,), text=text, done=True))
+
+
 def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
     """Whether there is a question to ask back about, and an agent that waits."""
     if draft.at < len(questions) and questions[draft.at].takes_ask_back:
@@ -267,7 +276,8 @@ def _ask_back(
     return Cancelled(reason=f"{wish} {text}" if text else wish)
 
 
-def _view_under_cancel(draft: Draft) -> View:
+def _view_beside(draft: Draft) -> View:
+    """The screen to which the cancel screen and the one for asking back lead back."""
     return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 

@@ -13,10 +13,9 @@ from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
+from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
-
-SHORT_YES_NO = {"y": 0, "n": 1}
 
 MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
 SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
@@ -32,11 +31,9 @@ _WORDS = {
 _CANCEL_WORDS = {
     **dict.fromkeys(("back", "keep", "keep it open", "no", "n"), Role.BACK),
     **dict.fromkeys(("yes", "y", "cancel"), Role.CANCEL_NOW),
-    "explain": Role.EXPLAIN,
-    "rephrase": Role.REPHRASE,
 }
 """Words on the cancel screen. Without them, "no" would become the reason for the agent."""
-_ASKING_BACK = ("explain", "rephrase")
+_ASKING_BACK = ("explain", "rephrase", "ask back")
 
 _DENY_REASON = re.compile(r"deny\s*:(.*)", re.IGNORECASE | re.DOTALL)
 RUN_IT = "run it"
@@ -72,11 +69,23 @@ def takes_text(ask: Ask) -> bool:
     return draft.view in (View.OTHER, View.CANCEL, View.EXPLAIN)
 
 
-def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
+def takes_words(ask: Ask) -> bool:
+    """Whether a text can be an answer on the current screen, also as an option or a yes or no."""
+    return takes_text(ask) or (ask.draft.view is View.QUESTION and not ask.approval)
+
+
+def asks_yes_or_no(ask: Ask) -> bool:
+    on_question = ask.draft.view is View.QUESTION
+    return on_question and ask.questions[ask.draft.at].type is QuestionType.CONFIRM
+
+
+def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...] | Unclear:
     """Return the events that this text stands for on the current screen: at least one."""
     step = ask.draft.step
     if ask.draft.view is View.QUESTION and not takes_text(ask) and not ask.approval:
         question = ask.questions[ask.draft.at]
+        if question.type is QuestionType.CONFIRM:
+            return _say_yes_or_no(step, text)
         if question.type is QuestionType.MULTI_SELECT:
             picks = _find_options(question, text)
             if picks:
@@ -84,6 +93,13 @@ def interpret_beside_buttons(ask: Ask, text: str) -> tuple[Event, ...]:
         elif (pick := _find_option(question, text, _map_names(question))) is not None:
             return (form.Choose(step=step, option=pick),)
     return (form.Text(text=text, step=step),)
+
+
+def _say_yes_or_no(step: int, text: str) -> tuple[Event, ...] | Unclear:
+    said = read_yes_no(text)
+    if said is None:
+        return YES_OR_NO
+    return (form.Choose(step=step, option=said.option, remark=said.remark),)
 
 
 def _find_options(question: Question, text: str) -> list[int]:
@@ -107,8 +123,6 @@ def _find_option(question: Question, text: str, names: Names) -> int | None:
     said = _fold(text)
     if said in names:
         return names[said][0]
-    if question.type is QuestionType.CONFIRM:
-        return SHORT_YES_NO.get(said)
     if re.fullmatch(r"[1-9][0-9]{0,3}", said) and int(said) <= len(question.choices):
         return int(said) - 1
     return None
@@ -153,8 +167,7 @@ def interpret(ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
     if card.view is not View.QUESTION or question is None or not card.choices:
         return (form.Text(text=text, step=card.step),)
     if question.type is QuestionType.CONFIRM:
-        pick = _find_option(question, text, names)
-        return YES_OR_NO if pick is None else (card.choices[pick].action,)
+        return _say_yes_or_no(card.step, text)
     return _pick_options(card, names, text, multi=question.type is QuestionType.MULTI_SELECT)
 
 
@@ -166,13 +179,14 @@ def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Uncle
         needed = word == "skip" and card.view is View.QUESTION and card.required
         why = form.REQUIRED.why if needed else form.UNFIT.why
         return find(ask, card, word) or Unclear(why=why)
+    if card.view is View.QUESTION and card.type is QuestionType.TEXT:
+        return None  # any word is an answer
+    if said in _ASKING_BACK and card.view is not View.OTHER:
+        return _ask_back_events(ask, card, said)
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.action,) if button else None
-    if card.view is View.EXPLAIN and said == "explain":
-        return _ask_back_events(ask, card, said)
-    any_word_is_an_answer = card.view is View.QUESTION and card.type is QuestionType.TEXT
-    return None if any_word_is_an_answer else _find_word_action(ask, card, said)
+    return _find_word_action(ask, card, said)
 
 
 def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
@@ -185,16 +199,15 @@ def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | N
 
 
 def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
-    """Return the events that ask back, by way of the cancel screen."""
+    """Return the events that ask back, by way of its screen."""
     if not ask.open or not form.can_ask_back(ask.questions, ask.draft):
         return None
-    explain = word == "explain"
-    if explain and card.view is View.EXPLAIN:
-        return (form.Explain(step=card.step),)
-    to_cancel = form.Back if card.view is View.EXPLAIN else form.AskCancel
-    way = () if card.view is View.CANCEL else (to_cancel(step=card.step),)
+    there = card.view is View.EXPLAIN
+    way = () if there else (form.AskExplain(step=card.step),)
     step = card.step + len(way)
-    return (*way, form.AskExplain(step=step) if explain else form.Rephrase(step=step))
+    if word == "rephrase":
+        return (*way, form.Rephrase(step=step))
+    return (form.Explain(step=step),) if there else way
 
 
 def _on_review(card: Card, said: str) -> tuple[Action, ...] | Unclear:

@@ -31,7 +31,8 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_input import SAID, interpret_beside_buttons
+from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
+from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
@@ -39,6 +40,7 @@ from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
+from chatbridge.store.rows import summary_of
 
 CHANNEL = "terminal"
 SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the others
@@ -239,9 +241,17 @@ def _object(ask: Ask, short: str) -> Json:
 
 
 async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
-    """`brief`: for a table only."""
-    short, shorten = short_ids(asks), _cut if request.given.get("brief") is True else dict
-    return {"asks": [shorten(_object(ask, short[ask.id])) async for ask in sliced(asks)]}
+    short, brief = short_ids(asks), request.given.get("brief") is True
+    return {"asks": [in_list(it, short[it.id], brief=brief) async for it in sliced(asks)]}
+
+
+def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
+    """`brief`: for a table only, with the texts as people saw them."""
+    found = _object(ask, short)
+    if not brief:
+        return found
+    summary = summary_of(ask)
+    return {**_cut(found), "headline": summary.question, "said": summary.said}
 
 
 def _cut(value: Any) -> Any:
@@ -283,11 +293,15 @@ def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
             own = " ".join(word for word, labels in picked if not labels) or None
             values = tuple(label for _, labels in picked for label in labels)
             answer = Answer(values=values, custom_text=own)
-        case kind:
+        case QuestionType.CONFIRM:
+            said = read_yes_no(text)
+            if said is None:
+                quoted = shortened(one_line(text), SAID)
+                raise ChatbridgeError(f"“{quoted}” is not clearly yes or no.")
+            label = question.choices[said.option].label
+            answer = Answer(values=(label,), custom_text=said.remark)
+        case _:
             labels = _picked(ask, question, text)
-            if not labels and kind is QuestionType.CONFIRM:
-                said = shortened(one_line(text), SAID)
-                raise ChatbridgeError(f"“{said}” is neither yes nor no.")
             answer = Answer(values=labels) if labels else Answer(custom_text=text)
     return check_answers(ask.questions, {question.id: answer})
 
@@ -295,9 +309,11 @@ def from_words(ask: Ask, words: list[str]) -> tuple[Answer, ...]:
 def _picked(ask: Ask, question: Question, text: str) -> tuple[str, ...]:
     """The labels that a text names, by its words or its number, as in a chat."""
     blank = replace(ask, draft=new_draft(ask.questions))
+    events = interpret_beside_buttons(blank, text)
+    assert not isinstance(events, Unclear)
     labels = [
         question.choices[event.option].label
-        for event in interpret_beside_buttons(blank, text)
+        for event in events
         if isinstance(event, form.Choose | form.Toggle)
     ]
     digits = text.strip()

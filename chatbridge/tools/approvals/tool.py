@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 from mcp_types import CallToolResult
 
+from chatbridge.core.approval_rules import Rule
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
@@ -30,6 +31,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.projects import settings_of
+from chatbridge.tools.approvals.scope import Use, fitting_rule, plain_file
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -85,6 +87,8 @@ it by yourself allows nothing."""
     waiting: Waiting
     timeout: float | None
     """Of approvals; None: that of every ask."""
+    rules: tuple[Rule, ...] = ()
+    """What the owner lets agents do without asking."""
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
         tool, given = _parsed(arguments)
@@ -104,6 +108,13 @@ it by yourself allows nothing."""
         text, subject = await asyncio.to_thread(
             subject_of, tool, given, call.project, folder=call.folder, started=started
         )
+        use = Use(tool, given, call.project, call.folder)
+        file = await asyncio.to_thread(plain_file, use)
+        rule = await asyncio.to_thread(fitting_rule, self.rules, use, file, call.clock.time())
+        where = f"tool={tool} call={call.id} project={call.project.name}"
+        if rule is not None:
+            log.info("allowed by rule %d of approvals.allow %s", rule, where)
+            return _allow(given)
         broker = self.waiting.broker
         timeout = broker.policy.default_timeout if self.timeout is None else self.timeout
         # The call ends then at the latest, and the card must not promise more time than it has.

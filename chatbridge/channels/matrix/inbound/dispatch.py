@@ -12,7 +12,7 @@ from functools import partial
 
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
-from chatbridge.channels.chat.inbound import ChatInput, Origin, Spawn, reply_to
+from chatbridge.channels.chat.inbound import ChatInput, Origin, Result, Spawn, YesOrNo, reply_to
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
@@ -26,7 +26,6 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import is_shortcut
-from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
@@ -98,7 +97,7 @@ class Receiver:
                 if found := await self._cards.meant_by(event, chat):
                     stale = self._is_stale(found)
                     result = await self._input.text(found.ask, _text_of(event), by, stale=stale)
-                    self._replies.say(reply_to(result), to=event, root=found.root)
+                    self._reply(result, to=event, root=found.root)
                 elif _is_plain(event) and chat.viewer is not None:
                     await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
@@ -161,8 +160,7 @@ class Receiver:
         elif (_text_of(event) or "").strip().casefold() in HELP:
             self._replies.say(notices.help_text(reactions=self.reactions), to=event)
         elif only := await self._clearly_meant(chat):
-            told = reply_to(await self._input.text(only, _text_of(event), by))
-            self._replies.say(told, to=event)
+            self._reply(await self._input.text(only, _text_of(event), by), to=event)
         else:
             await self._ask_back(event, chat)
 
@@ -181,9 +179,7 @@ class Receiver:
     async def _ask_back(self, event: RoomEvent, chat: Chat) -> None:
         """A message beside the cards allows nothing, and denies nothing."""
         here = await self._input.asks_on(chat.name)
-        questions = [ask for ask in here if not ask.approval]
-        if questions:
-            asks = [ask for ask in questions if takes_text(ask)] or questions
+        if asks := self._input.may_mean(here):
             self.spawn(self._replies.ask_back(asks, to=event))
         else:
             told = notices.on_its_card() if here else notices.nothing_waits()
@@ -213,10 +209,16 @@ class Receiver:
         text = _text_of(written) if written is not None and written.sender == tap.sender else None
         if written is None or not text:
             self._replies.say(GONE, to=tap)
-        elif ask := await self._input.find(chosen[0]):
-            told = reply_to(await self._input.use(ask, chosen[1], text, by))
+        elif ask := await self._input.find(chosen.ask):
+            used = await self._input.use(ask, chosen.step, text, by, option=chosen.option)
             self.spawn(self._replies.take_away(asked))
-            self._replies.say(told, to=written)
+            self._reply(used, to=written)
+
+    def _reply(self, result: Result | YesOrNo, *, to: RoomEvent, root: str | None = None) -> None:
+        if isinstance(result, YesOrNo):
+            self.spawn(self._replies.ask_yes_or_no(result.ask, to=to, root=root))
+        else:
+            self._replies.say(reply_to(result), to=to, root=root)
 
     async def _taken_back(self, event: RoomEvent, chat: Chat, by: Origin) -> None:
         """A person removes something: a reaction of theirs, or a message of ours."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from chatbridge.channels.chat.inbound import Spawn, patiently
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.matrix.render.notices import said, which_one
+from chatbridge.channels.matrix.render.notices import said, which_one, yes_or_no
 from chatbridge.core.forms.emoji_shortcuts import NUMBERS, YES_NO, normal
+from chatbridge.core.forms.yes_no import NO, YES
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
@@ -25,27 +26,38 @@ from chatbridge.safe_json import value_at
 OFFER = "chatbridge.offer"
 
 
+class Use(NamedTuple):
+    """What a message may be for: an ask, its step when the message was written and, if the message
+    is a remark, the option."""
+
+    ask: str
+    step: int
+    option: int | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """Which ask a message may be for."""
+    """What a message may be for."""
 
     text: str
     """The event of the message."""
-    asks: tuple[tuple[str, int], ...]
-    """The asks, and their steps when it was written."""
+    uses: tuple[Use, ...]
 
     def emojis(self) -> Sequence[str]:
-        return YES_NO[:1] if len(self.asks) == 1 else NUMBERS[: len(self.asks)]
+        remark = any(use.option is not None for use in self.uses)
+        few = YES_NO if remark or len(self.uses) == 1 else NUMBERS
+        return few[: len(self.uses)]
 
-    def chosen(self, emoji: str) -> tuple[str, int] | None:
-        for known, ask in zip(self.emojis(), self.asks, strict=False):
+    def chosen(self, emoji: str) -> Use | None:
+        for known, use in zip(self.emojis(), self.uses, strict=False):
             if normal(known) == normal(emoji):
-                return ask
+                return use
         return None
 
 
 def to_content(made: Offer) -> dict[str, Any]:
-    asks = [{"ask": ask_id, "step": step} for ask_id, step in made.asks]
+    uses = [use._asdict() for use in made.uses]
+    asks = [{name: value for name, value in use.items() if value is not None} for use in uses]
     return {OFFER: {"text": made.text, "asks": asks}}
 
 
@@ -54,9 +66,13 @@ def from_content(content: Mapping[str, Any]) -> Offer | None:
     text, asks = value_at(found, "text"), value_at(found, "asks")
     if not isinstance(text, str) or not isinstance(asks, list):
         return None
-    pairs = [(value_at(each, "ask"), value_at(each, "step")) for each in asks]
-    known = tuple((a, s) for a, s in pairs if isinstance(a, str) and type(s) is int)
-    return Offer(text=text, asks=known)
+    fields = [[value_at(each, name) for name in Use._fields] for each in asks]
+    return Offer(text=text, uses=tuple(Use(*each) for each in fields if _is_use(*each)))
+
+
+def _is_use(ask: object, step: object, option: object) -> bool:
+    known = option is None or (type(option) is int and option in (YES, NO))
+    return isinstance(ask, str) and type(step) is int and known
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +87,25 @@ class Replies:
         where they wrote. Whether it arrives or not, what they did has been dealt with."""
         if not told:
             return
-        about = relation(to.content)
-        if root is None and about.kind == "m.thread":
-            root = about.event
-        tapped = to.type == "m.reaction"
-        if root is not None:
-            # A reaction cannot be replied to.
-            where = content.in_thread(root, after=root if tapped else to.id, reply=not tapped)
-        else:
-            where = content.in_reply(to.id)
-        self.spawn(self._send(said(told) if isinstance(told, str) else told, where, to))
+        words = said(told) if isinstance(told, str) else told
+        self.spawn(self._send(words, _beside(to, root), to))
 
     async def ask_back(self, asks: Sequence[Ask], *, to: RoomEvent) -> None:
         """Ask which of these a message is for, with a reaction for as many as there are signs."""
         drawing = which_one(asks, now=self.clock.time(), reactions=self.reactions)
-        listed = asks[: len(NUMBERS)]
-        made = Offer(text=to.id, asks=tuple((ask.id, ask.draft.step) for ask in listed))
-        sent = await self._send(drawing, content.in_reply(to.id) | to_content(made), to)
+        uses = tuple(Use(ask.id, ask.draft.step) for ask in asks[: len(NUMBERS)])
+        await self._offer(drawing, Offer(text=to.id, uses=uses), content.in_reply(to.id), to)
+
+    async def ask_yes_or_no(self, ask: Ask, *, to: RoomEvent, root: str | None = None) -> None:
+        """Ask for which of the two a message is the remark."""
+        drawing = yes_or_no(ask, now=self.clock.time(), reactions=self.reactions)
+        uses = tuple(Use(ask.id, ask.draft.step, option) for option in (YES, NO))
+        await self._offer(drawing, Offer(text=to.id, uses=uses), _beside(to, root), to)
+
+    async def _offer(
+        self, drawing: Words, made: Offer, where: content.Content, to: RoomEvent
+    ) -> None:
+        sent = await self._send(drawing, where | to_content(made), to)
         for emoji in made.emojis() if self.reactions else ():
             tx = content.transaction("seed", sent, emoji)
             await patiently(partial(self.api.react, to.room, sent, emoji, tx=tx), self.clock)
@@ -99,3 +117,15 @@ class Replies:
         new = content.message(drawing, notice=True) | where
         tx = content.transaction("say", to.id, drawing.body)
         return await patiently(partial(self.api.send, to.room, new, tx=tx), self.clock)
+
+
+def _beside(to: RoomEvent, root: str | None) -> content.Content:
+    """Where a notice about what somebody did stands: in the thread of `root`, or where they
+    wrote."""
+    about = relation(to.content)
+    if root is None and about.kind == "m.thread":
+        root = about.event
+    if root is None:
+        return content.in_reply(to.id)
+    tapped = to.type == "m.reaction"  # which cannot be replied to
+    return content.in_thread(root, after=root if tapped else to.id, reply=not tapped)

@@ -58,6 +58,14 @@ def which_one(asks: Sequence[Ask], *, now: float, reactions: bool) -> Words:
     return write(notices.numbered(first, entries, total=len(asks)), now=now)
 
 
+def yes_or_no(ask: Ask, *, now: float, reactions: bool) -> Words:
+    """To a text that says neither clearly."""
+    how = " Reply yes or no, and then your words."
+    if reactions:
+        how = " 👍 or 👎 answers, with this as a remark."
+    return write(paragraph(*notices.yes_or_no_question(ask), how), now=now)
+
+
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
 
 

@@ -27,10 +27,11 @@ from chatbridge.channels.chat.inbound import (
     Said,
     Spawn,
     Tapped,
+    YesOrNo,
     patiently,
     reply_to,
 )
-from chatbridge.channels.chat.notices import ONLY_TEXT
+from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.surface import CardRequest
 from chatbridge.channels.telegram.client.api import Api
@@ -256,7 +257,9 @@ class Receiver:
     async def _put(self, message: Message, ask: Ask, by: Origin, *, stale: bool = False) -> None:
         result = await self._input.text(ask, message.text or None, by, stale=stale)
         # Whether these arrive or not, the message has been dealt with.
-        if isinstance(result, Refused) and result != STALE:
+        if isinstance(result, YesOrNo):
+            await self._say(yes_or_no(result.ask), to=message)
+        elif isinstance(result, Refused) and result != STALE:
             self.spawn(self._say(result.why, to=message))
         elif (told := reply_to(result)) is not None:
             await self._say(told, to=message)

@@ -100,6 +100,7 @@ function onSubmit(event) {
   event.preventDefault();
   if (sending || connection === "broken" || connection === "out") return;
   const fields = new URLSearchParams(new FormData(form));
+  if (event.submitter?.name) fields.set(event.submitter.name, event.submitter.value);
   const name = fields.get("do");
   if (opensSheet(form)) return;
   if (fields.has("text") && !all("[data-limit]").every(fitsLimit)) return;
@@ -257,8 +258,9 @@ function setConnection(state) {
   status.textContent = words[state];
   status.classList.toggle("off", state !== "live");
   find("#banner").hidden = !["broken", "out"].includes(state);
-  find("#banner-title").textContent = state === "out" ? "You are logged out." : "No connection to your computer";
-  find("#try-now").hidden = state === "out";
+  const over = document.body.dataset.over;
+  find("#banner-title").textContent = state === "out" ? "You are logged out." : over ?? "No connection to your computer";
+  find("#try-now").hidden = state === "out" || Boolean(over);
   showPause();
   if (card()) applyConnection(card());
 }
@@ -266,8 +268,9 @@ function setConnection(state) {
 function showPause() {
   const seconds = Math.ceil((retryAt - Date.now()) / 1000);
   const next = seconds > 0 ? `Trying again in ${seconds} s.` : "Trying now.";
-  const text = connection === "out"
-    ? "Run chatbridge inbox on your computer." : `${next} What you type is kept on this page.`;
+  let text = `${next} What you type is kept on this page.`;
+  if (document.body.dataset.over) text = "Next, on your computer: chatbridge setup";
+  else if (connection === "out") text = "Run chatbridge inbox on your computer.";
   if (find("#banner-text").textContent !== text) find("#banner-text").textContent = text;
 }
 

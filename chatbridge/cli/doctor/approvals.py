@@ -1,0 +1,34 @@
+"""What agents may do without asking: the owner's rules, one line each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from chatbridge.channels.checks import Finding, fine, remark
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.ui.wording import shown
+from chatbridge.core.approval_rules import Rule
+from chatbridge.core.cards.phrases import format_time
+
+NAME = "approvals"
+
+
+def approvals(context: DoctorContext) -> list[Finding]:
+    rules = context.settings.approvals.rules()
+    if not rules:
+        return [fine(NAME, "no rule in the configuration allows anything without asking")]
+    now, mend = context.clock.time(), f"Change approvals.allow in {shown(context.config)}"
+    return [_rule(number, rule, now, mend) for number, rule in enumerate(rules, 1)]
+
+
+def _rule(number: int, rule: Rule, now: float, mend: str) -> Finding:
+    what = f"{rule.what} in {shown(Path(rule.project))}"
+    if rule.is_over(now):
+        return remark(NAME, f"rule {number} has expired: {what}", mend)
+    if not os.path.isdir(rule.project):
+        return remark(NAME, f"rule {number} is for a folder that is not there: {what}", mend)
+    if rule.is_wide:
+        return remark(NAME, f"rule {number} is wide, and has no end: {what}", mend)
+    until = f" until {format_time(rule.expires, now=now)}" if rule.expires is not None else ""
+    return fine(NAME, f"rule {number} allows {what}{until}")
