@@ -68,7 +68,7 @@ HTTP_ADDRESS = "127.0.0.1:8788"
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
     return int(text)
 
 

@@ -102,7 +102,7 @@ def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
     except (SettingsError, TOMLKitError) as error:
         why = error if isinstance(error, SettingsError) else f"{path} cannot be changed: {error}"
         raise SettingsError(
-            f"{why}. It was left as it is. Correct it, or rename it to start anew"
+            f"{why}. It was not changed. Correct it, or rename it to start over"
         ) from None
     for key, value in changes.items():
         _set(cast("dict[str, Any]", document), key, value, path=path)

@@ -246,7 +246,7 @@ def _answer(stage: Stage, address: str, ask: Json, agent: Calls, call: str) -> b
                 continue
             line = typed_line()
             if line is None:
-                _say("\nNo more from the terminal; the browser's answer still counts.")
+                _say("\nNo more input from the terminal; you can still answer in the browser.")
                 return False
             reply = form.take(line)
             if reply.answers is None:

@@ -57,7 +57,7 @@ def people(given: argparse.Namespace) -> int:
         names = names_of(spec, found.table(spec))
         rows += [(str(it), called(name), spec.title) for it, name in names.items()]
     if not rows:
-        print("Nobody is paired. Run: chatbridge setup, or with a bot: chatbridge pair")
+        print("Nobody is paired. Run: chatbridge setup, or if you have a bot: chatbridge pair")
         return 0
     titles = ("ID", "NAME", "CHANNEL") if any(name for _, name, _ in rows) else ("ID", "CHANNEL")
     shown = [row if "NAME" in titles else (row[0], row[2]) for row in rows]
@@ -248,7 +248,7 @@ def _claim(channel: str) -> Json | None:
             return None
         if "claimed" in outcome:
             return dict(outcome["claimed"])
-        prompts.bad("Nobody pressed Start in 10 minutes.")
+        prompts.bad("Nobody pressed Start within 10 minutes.")
         return {}
 
 

@@ -39,7 +39,7 @@ class HubAlreadyRunning(ChatbridgeError):
 
 
 class HubUnreachable(ChatbridgeError):
-    """The hub is not running. It starts with the first agent"""
+    """The hub is not running. It starts with the first agent."""
 
 
 class HubRefused(ChatbridgeError):

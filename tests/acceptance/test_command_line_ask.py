@@ -243,7 +243,7 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(home: House) -> None:
         (["x?", "--timeout", "soon"], "--timeout 'soon': give seconds"),
         (["x?", "--timeout", "1s"], "--timeout '1s': 10 s is the shortest"),
         (["x?", "--timeout", "9h"], "--timeout '9h': 8 h is the longest\nTo allow more"),
-        (["x?", "-o", "a", "-o", "b", "-o", "a"], "the option 'a' is there twice"),
+        (["x?", "-o", "a", "-o", "b", "-o", "a"], "the option 'a' is given twice"),
         (["x?", "-o", "a", "-o", " "], "an option is empty"),
     ],
 )

@@ -3,6 +3,7 @@ page and back."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import time
@@ -161,6 +162,23 @@ def test_a_hook_waits_through_a_hub_that_is_killed(home: House, page: Page) -> N
         assert again["id"] == asked["id"]
         assert Page(home.state).allows(again) == 200
         assert asking.says() == ALLOWED
+
+
+def test_a_permission_that_was_given_in_claude_codes_window_is_no_longer_asked_for(
+    home: House, page: Page
+) -> None:
+    record = home.project.parent / "session.jsonl"
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": LIST}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+    event = {**permission(home.project, session="window"), "transcript_path": str(record)}
+    with hook(home, event) as asking:
+        ask = page.sees(COMMAND)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
+        entry = {"type": "user", "timestamp": at}
+        lines = [{**entry, "message": {"content": [it]}} for it in (use, result)]
+        record.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        assert asking.says() is None
+    assert page.ask(ask["id"])["status"] == "withdrawn"
 
 
 def test_a_hook_that_is_killed_leaves_an_approval_that_nobody_waits_for(

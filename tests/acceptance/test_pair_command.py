@@ -164,7 +164,7 @@ def test_after_ten_minutes_enter_shows_a_new_code(place: tuple[Desk, BotApi]) ->
         terminal = offer_code(hub)
         me.expect("or open  https://t.me/example_bot?start=p_7Q4K2MXD      (works once, 10 min)")
         terminal.send({"event": {"over": True}})
-        me.expect("✗ Nobody pressed Start in 10 minutes.", "Press Enter for a new code.")
+        me.expect("✗ Nobody pressed Start within 10 minutes.", "Press Enter for a new code.")
         me.press(ENTER)
         terminal.close()
         with closing(offer_code(hub)) as again:

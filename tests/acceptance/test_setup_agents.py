@@ -29,7 +29,7 @@ def to_the_agents(me: PtyPerson) -> None:
         "30 minutes",
     )
     me.press(DOWN, DOWN, ENTER)
-    me.expect("Which agents use it?", "Claude Code", "Codex")
+    me.expect("Which agents should use it?", "Claude Code", "Codex")
 
 
 def test_the_browser_alone_and_the_agents_that_are_here() -> None:
@@ -70,7 +70,7 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
             assert ".claude.json" not in screen
             assert "AGENTS.md" not in screen
             me.enter("n")
-            me.expect("Later, then: chatbridge connect", "done. Now try:")
+            me.expect("To do it later: chatbridge connect", "done. Now try:")
             me.ends(0)
         assert (here.folder / ".codex" / "config.toml").read_text() == CODEX
         assert (here.folder / ".claude.json").read_text() == '{"theme": "dark"}\n'
@@ -78,5 +78,5 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
 
 def test_a_variable_that_counts_over_what_is_written_is_named() -> None:
     with desk(CHATBRIDGE_MAX_TIMEOUT="9h") as here, here.runs("setup") as me:
-        me.expect("! Set in this terminal, and counting over what is written here:")
+        me.expect("! Set in this terminal, and overriding what is written here:")
         me.expect("CHATBRIDGE_MAX_TIMEOUT", "Where do you want to answer?")

@@ -70,7 +70,7 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
     desk, api = place
     phone = phone_of(api, "Ada")
     with desk.runs("setup") as me:
-        me.expect("About three minutes.", "nothing is lost.")
+        me.expect("It takes three minutes.", "nothing is lost.")
         choose_telegram(me)
         me.expect("1. In Telegram, open a chat with @BotFather and send  /newbot")
         give_token(me, FROM_BOT_FATHER.format(token=api.token))
@@ -110,7 +110,7 @@ def test_each_thing_that_goes_wrong_is_said_with_the_next_step_and_leaves_no_tra
     with desk.runs("setup") as me:
         choose_telegram(me)
         give_token(me, "I do not have one")
-        me.expect("✗ There is no token in that.")
+        me.expect("✗ That contains no token.")
         give_token(me, f"{api.bot.id}:{'x' * 35}")
         me.expect("✗ Telegram does not know this token.")
         me.expect("Copy it again from @BotFather, from the digits to the last letter.")
@@ -125,7 +125,7 @@ def test_each_thing_that_goes_wrong_is_said_with_the_next_step_and_leaves_no_tra
         give_token(me, api.token)
         me.asks("Remove it? (y/N)")
         me.press(CTRL_C)
-        me.expect("Stopped. Nothing was changed. Go on at any time: chatbridge setup")
+        me.expect("Stopped. Nothing was changed. Continue any time: chatbridge setup")
         me.ends(130)
     assert not desk.config.parent.exists()
     assert api.service.updates.webhook
@@ -144,7 +144,7 @@ def test_a_webhook_is_removed_if_the_person_says_so_and_esc_leaves_pairing_for_l
         code_on(me)
         assert not api.service.updates.webhook
         me.press(ESCAPE)
-        me.expect("Later, then: chatbridge pair")
+        me.expect("To do it later: chatbridge pair")
         to_the_end(me)
     assert tomllib.loads(desk.config.read_text())["telegram"] == {"api_base": api.address}
 
@@ -197,7 +197,7 @@ def test_ctrl_c_midway_keeps_what_works_and_says_what(place: tuple[Desk, BotApi]
         give_token(me, api.token)
         code_on(me)
         me.press(CTRL_C)
-        me.expect("Stopped. Kept: the bot's token. Go on at any time: chatbridge setup")
+        me.expect("Stopped. Kept: the bot's token. Continue any time: chatbridge setup")
         me.ends(130)
     with desk.runs("setup") as me:
         me.expect("nobody is paired", "❯ As it is")

@@ -218,7 +218,7 @@ def help_words(
         (["tools", "add", "gti"], "did you mean git?"),
         (["notify", "x", "--level", "warnin"], "did you mean warning?"),
         (["history", "--jsn"], "there is no argument --jsn, did you mean --json?"),
-        (["history", "--limit", "0"], "'0' is no number from 1 to 1000"),
+        (["history", "--limit", "0"], "'0' is not a number from 1 to 1000"),
         (["ask"], "required: question"),
         (["ask", "x", "--timeout", "1"], "10 s is the shortest"),
         (["answer"], "required: ID\n"),

@@ -40,8 +40,8 @@ async def test_none_runs_and_none_is_started(
     machine.configure("")
     (found,) = await machine.look(HUB)
     assert found.what == "The hub is not running"
-    or_for_good = ", or for good: chatbridge service install" if systemd else ""
-    assert found.fix == (f"It starts with the first agent{or_for_good}",)
+    keep = ". To keep it running: chatbridge service install" if systemd else ""
+    assert found.fix == (f"It starts with the first agent{keep}",)
     assert not machine.state.exists()
 
 
@@ -65,7 +65,7 @@ async def test_an_older_one_is_told_with_how_to_get_the_new_one(machine: Machine
         (found,) = await machine.look(HUB)
     assert found.mark is Mark.REMARK
     assert found.what == f"runs version 0.0.9, older than what is installed ({__version__})"
-    assert found.fix == ("chatbridge service restart    (agents that wait notice nothing)",)
+    assert found.fix == ("chatbridge service restart    (waiting agents do not notice)",)
 
 
 async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -> None:
@@ -141,7 +141,7 @@ async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothin
     with scripted_hub(str(machine.state)) as silent:
         found = await machine.look(HUB, WEB, hub_within=0.2)
     assert found[0].mark is Mark.PROBLEM
-    assert found[0].what == (f"pid {silent.pid} does not work as it should: no answer within 0.2 s")
+    assert found[0].what == (f"pid {silent.pid} does not work properly: no answer within 0.2 s")
     assert found[1].mark is Mark.FINE
 
 
@@ -159,8 +159,8 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
         os.close(lock)
     assert found.mark is Mark.PROBLEM
     assert found.what == (
-        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work as it "
-        "should: it holds the lock, but takes no connection"
+        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work "
+        "properly: it holds the lock, but takes no connection"
     )
 
 
@@ -190,7 +190,7 @@ async def test_a_channel_whose_settings_only_the_hub_has_is_told_as_the_hub_does
     assert screen(found) == (
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check it\n"
-        "✓ matrix           works, as the hub says; its settings are not seen from here\n"
+        "✓ matrix           works, the hub says; its settings cannot be seen from here\n"
     )
 
 
@@ -217,7 +217,7 @@ async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Mac
     found = [f async for f in run_checks(machine.situation(), checks, within=0.1)]
     assert [(f.name, f.what) for f in found] == [
         ("slow", "no answer within 0.1 s"),
-        ("broken", "could not be looked at (LookupError: nothing there)"),
+        ("broken", "could not be checked (LookupError: nothing there)"),
         ("quick", "is well"),
     ]
 

@@ -266,7 +266,7 @@ def test_it_ends_with_0_only_if_all_is_well(
     assert "✗ phone " in shown
     warned = [Check("it", lambda _: [Finding(mark=Mark.REMARK, name="it", what="so")])]
     well = [Check("it", lambda _: [Finding(mark=Mark.FINE, name="it", what="so")])]
-    for checks, code, end in ((warned, 1, "1 remark.\n"), (well, 0, "All is well. Good night.\n")):
+    for checks, code, end in ((warned, 1, "1 warning.\n"), (well, 0, "All is well. Good night.\n")):
         monkeypatch.setattr("chatbridge.cli.doctor.run.tonight_checks", lambda it=checks: it)
         assert run_tonight(context) == code
         assert capsys.readouterr().out.endswith(f"\n{end}")

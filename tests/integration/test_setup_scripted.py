@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
     right, user = ("--telegram-token-file", "-"), ("--telegram-user", "7")
     unknown = f"{api.bot.id}:{'x' * 35}"
     assert "does not know this token" in here.refused(*right, *user, given=unknown)
-    assert "no bot's token in standard input" in here.refused(*right, given="hello")
+    assert "no bot token in standard input" in here.refused(*right, given="hello")
     assert "is empty" in here.refused(*right)
     assert "cannot be read" in here.refused("--telegram-token-file", "/nowhere/token")
     names = here.refused(*right, "--telegram-user", "@ada", given=api.token)
@@ -136,7 +136,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
     assert "is the shortest" in here.refused("--wait", "1s")
     assert "no bot yet" in here.refused(*user)
     assert "both are needed" in here.refused("--matrix-user", "@bot:example.org")
-    assert "no user id" in here.refused("--matrix-user", "bot", "--matrix-token-file", "-")
+    assert "is not a user id" in here.refused("--matrix-user", "bot", "--matrix-token-file", "-")
     assert "there is nothing to do" in here.refused()
     assert "emacs" in here.refused("--web-only", "--connect", "emacs")
     api.set_webhook("https://elsewhere.example.org")

@@ -96,6 +96,17 @@ def test_history_has_the_labels_that_people_saw(
     assert capsys.readouterr().out == "Nothing was found.\n"
 
 
+def test_settings_that_cannot_be_used_are_said_and_hide_no_question(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(state, an_open(CONFIRM))
+    state.with_name("config.toml").write_text("max_open_ask = 1")
+    assert commands.pending([]) == 0
+    said = capsys.readouterr()
+    assert "Deploy?" in said.out
+    assert "did you mean max_open_asks? (line 1)" in said.err
+
+
 def test_a_database_that_cannot_be_read_is_said_and_left_as_it_is(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

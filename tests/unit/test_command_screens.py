@@ -219,8 +219,8 @@ def test_status_looks_as_the_doctor_does() -> None:
         "                   → Check the file\n"
         "✓ web inbox        http://127.0.0.1:8787\n"
         "✓ agents           2 connected: shop-api, inf⟨U+001B⟩ra (0.0.9)\n"
-        "✓ questions        1 is open: chatbridge pending\n"
-        "! remark           The agent in shop-api was started with other settings\n"
+        "✓ questions        1 open: chatbridge pending\n"
+        "! warning          The agent in shop-api was started with other settings\n"
         "                   → Run: chatbridge stop\n"
     )
 
@@ -234,7 +234,7 @@ def test_status_without_channels_says_what_to_do() -> None:
     found = "".join(drawn(it, width=80) for it in status.findings(bare, clients=0, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
     assert "! agents           none is set up\n                   → chatbridge connect\n" in found
-    assert "none is open" in found
+    assert "none open" in found
 
 
 def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
@@ -245,14 +245,14 @@ def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"sent": ["telegram"], "waiting": []}, "Shown on Telegram."),
+        ({"sent": ["telegram"], "waiting": []}, "Shown: Telegram."),
         (
             {"sent": ["telegram", "matrix", "web"], "waiting": []},
-            "Shown on Telegram, on Matrix and in the web inbox.",
+            "Shown: Telegram, Matrix, web inbox.",
         ),
         (
             {"sent": ["web"], "waiting": ["telegram"]},
-            "Shown in the web inbox. Telegram: as soon as it can be reached.",
+            "Shown: web inbox. Later, when it can be reached: Telegram.",
         ),
         (
             {"sent": [], "waiting": ["telegram"], "delivery": "Nobody could be reached. T: x."},

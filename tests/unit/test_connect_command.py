@@ -83,7 +83,7 @@ def test_yes_writes_and_says_what_to_restart(
     assert commands.connect(["codex", "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "+ 7 lines       backup: config.toml.bak" in shown
-    assert "✓ Codex is connected. Start Codex anew" in shown
+    assert "✓ Codex is connected. Restart Codex" in shown
     entry = tomllib.loads(file.read_text())["mcp_servers"]["chatbridge"]
     start = program()
     told = [*start.args, "--limit", "3600"]

@@ -20,7 +20,7 @@ NOT_POLLED = (
     "stop it: look for a second chatbridge, or another bridge with the same token; or make a new "
     "bot: chatbridge setup"
 )
-PRIVACY = "in Telegram, to @BotFather: /setprivacy, then Enable; then add the bot anew"
+PRIVACY = "in Telegram, to @BotFather: /setprivacy, then Enable; then add the bot again"
 
 
 async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
@@ -49,7 +49,7 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     found += [each for each in looked if isinstance(each, Finding)]
     if me.reads_all and {"group", "supergroup"}.intersection(looked):
         # In groups only replies count, and those come with privacy mode, too.
-        what = "is sent everything that is said in its groups, and needs only replies"
+        what = "receives everything that is said in its groups, but needs only replies"
         found.append(remark(NAME, f"@{me.username} {what}", PRIVACY))
     if told and not found:
         # What the hub has met and this look has not: a lock of another hub, a pause.
@@ -102,8 +102,8 @@ async def _chat(api: Api, chat: int) -> Finding | str:
     except ChatRefused as error:
         return _refused(chat, str(error))
     except (RetryLater, Rejected) as error:
-        return remark(NAME, f"the chat {chat} could not be looked at: {error}")
-    return problem(NAME, wrong, "let an administrator allow it") if wrong else kind
+        return remark(NAME, f"the chat {chat} could not be checked: {error}")
+    return problem(NAME, wrong, "ask an administrator to allow it") if wrong else kind
 
 
 def _refused(chat: int, said: str) -> Finding:

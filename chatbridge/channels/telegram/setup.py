@@ -37,7 +37,7 @@ Telegram needs a bot of your own:
   1. In Telegram, open a chat with @BotFather and send  /newbot
   2. Give it a name, then a user name that ends in "bot"
   3. Copy the token it answers with (it looks like 123456:ABC-DEF…)
-     It is on your phone? Use Telegram Desktop, or send it to yourself.
+     Is it on your phone? Use Telegram Desktop, or send it to yourself.
 """
 UNKNOWN = "Telegram does not know this token."
 AGAIN = "Copy it again from @BotFather, from the digits to the last letter."
@@ -65,7 +65,7 @@ def ask(setup: Setup) -> None:
     ):
         ask_on_the_phone(TELEGRAM)
     else:
-        prompts.say("  Later, then: chatbridge pair")
+        prompts.say("  To do it later: chatbridge pair")
 
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
@@ -102,7 +102,7 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
         return None
     token = token_in(read_secret(file))
     if token is None:
-        raise ChatbridgeError(f"There is no bot's token in {name_of(file)}. {AGAIN}")
+        raise ChatbridgeError(f"There is no bot token in {name_of(file)}. {AGAIN}")
     try:
         _, webhook = asyncio.run(look(token, now.api_base))
     except TokenRejected:
@@ -144,7 +144,7 @@ def _asked(base: str) -> str:
     while True:
         token = token_in(prompts.hidden("Paste the token (not shown):"))
         if token is None:
-            prompts.bad("There is no token in that.", AGAIN)
+            prompts.bad("That contains no token.", AGAIN)
             continue
         prompts.forget_typed()
         if check(token, base) is not None:

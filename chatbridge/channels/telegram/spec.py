@@ -32,7 +32,11 @@ def _add_flags(flags: argparse._ArgumentGroup) -> None:
         "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
     )
     flags.add_argument(
-        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
+        "--telegram-chat",
+        metavar="ID",
+        nargs="+",
+        default=[],
+        help="chats to use, if not their own",
     )
 
 

@@ -84,9 +84,9 @@ def _check(names: Sequence[str], *, as_json: bool) -> int:
         said = "All is well."
         if library.problems:
             said = f"{counted(len(library.problems), 'problem')}. "
-            said += "A file with a problem has no tools; the others have."
+            said += "A file with a problem has no tools; the others do."
         elif programs:
-            said = "The files are right, but not every program can be run."
+            said = "The files are fine, but not every program can be run."
         print(f"\n{said}")
     return 0 if ok else FAILED
 
@@ -186,7 +186,7 @@ def _add(given: Sequence[str]) -> int:
         try:
             path = copy(name, folder)
         except FileExistsError as error:
-            say(f"{shown(error.filename)} is there already, and stays as it is.")
+            say(f"{shown(error.filename)} already exists and was not changed.")
             refused = True
             continue
         added.append(path)
@@ -198,9 +198,7 @@ def _add(given: Sequence[str]) -> int:
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
     draw(findings(wrong))
     if not wrong:
-        print(
-            "Look through it: what agents may run, and what needs your approval, is for you to say."
-        )
+        print("Look through it: you decide what agents may run, and what needs your approval.")
     return FAILED if wrong or refused else 0
 
 

@@ -11,9 +11,11 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from chatbridge.cli.agents.transcript import Transcript
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
@@ -95,7 +97,7 @@ def main(argv: list[str]) -> int:
     try:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
-            raise ValueError("the event is no JSON object")
+            raise ValueError("the event is not a JSON object")
         if (said := _said(event, limit)) is not None:
             os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
@@ -150,7 +152,8 @@ def _decision(event: Json, limit: int | None) -> Json | None:
     if isinstance(folder := event.get("cwd"), str):
         os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
         event = {**event, "cwd": "."}
-    return decided(_called("approve_tool_use", arguments, event, limit=limit))
+    elsewhere = Transcript(event).settled
+    return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
 
 
 def decided(result: Json) -> Json | None:
@@ -196,9 +199,10 @@ def _called(
     *,
     within: float | None = None,
     limit: int | None = None,
+    unless: Callable[[], bool] | None = None,
 ) -> Json:
     """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
-    be ended. :raises NoAnswer:"""
+    be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
     folder, session = event.get("cwd"), event.get("session_id")
     name = None
     if isinstance(session, str) and session:
@@ -210,4 +214,4 @@ def _called(
         return Relay(preface, shared=True)
 
     with own_link(CLIENT, folder=where, name=name, relay=one_of_many, limit=limit) as calls:
-        return calls.call(tool, arguments, within=within)
+        return calls.call(tool, arguments, within=within, unless=unless)

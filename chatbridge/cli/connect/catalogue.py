@@ -273,7 +273,7 @@ _ALL = (
             Hook("Stop"),
         ),
         instructions="CLAUDE.md",
-        restart="Start Claude Code anew; /mcp shows chatbridge then.",
+        restart="Restart Claude Code; /mcp then shows chatbridge.",
     ),
     Client(
         name="codex",
@@ -291,7 +291,7 @@ _ALL = (
         timeout="tool_timeout_sec",
         tells_limit=True,
         at_least={"startup_timeout_sec": 30},
-        restart="Start Codex anew; /mcp shows chatbridge then.",
+        restart="Restart Codex; /mcp then shows chatbridge.",
     ),
     Client(
         name="cursor",
@@ -329,7 +329,7 @@ _ALL = (
         tells_limit=True,
         unit=1000,
         ceiling=TIMER,
-        restart="Start Gemini CLI anew; /mcp shows chatbridge then.",
+        restart="Restart Gemini CLI; /mcp then shows chatbridge.",
     ),
     Client(
         name="opencode",
@@ -345,7 +345,7 @@ _ALL = (
         timeout="timeout",
         unit=1000,
         ceiling=TIMER,
-        restart="Start opencode anew.",
+        restart="Restart opencode.",
     ),
     Client(
         name="cline",
@@ -388,7 +388,7 @@ _ALL = (
         first={"description": "Asks you on your phone"},
         timeout="timeout",
         tells_limit=True,
-        restart="Begin a new session in Goose.",
+        restart="Start a new session in Goose.",
     ),
     Client(
         name="windsurf",

@@ -30,7 +30,7 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
     if not path.exists():
         if any(said.startswith(GONE) for said in (await context.hub()).faults):
             return []  # the check of the hub says so
-        return [fine(name, "none yet: it is made with the first hub", file=str(path))]
+        return [fine(name, "none yet: the first hub creates it", file=str(path))]
     try:
         await migrate.check(path)
     except StoreError as error:
@@ -83,7 +83,7 @@ def _looked_at(path: Path) -> list[Finding]:
             unreadable = _unreadable(file) if said == ["ok"] and schema == migrate.newest() else []
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-            return [remark(name, f"too large to be looked through in {LOOK_SECONDS:g} s")]
+            return [remark(name, f"too large to be checked within {LOOK_SECONDS:g} s")]
         return [problem(name, f"{shown(path)} cannot be read ({error})", file=str(path))]
     except sqlite3.DatabaseError as error:
         return [problem(name, f"{shown(path)} is damaged ({error})", fix, file=str(path))]
@@ -93,7 +93,7 @@ def _looked_at(path: Path) -> list[Finding]:
     details = {"file": str(path), "questions": questions, "schema": schema}
     if unreadable:
         what = f"this version cannot read {first_of(unreadable)}"
-        fix = "install the version again that wrote it: all else works, and it is left as it is"
+        fix = "reinstall the version that wrote it; everything else works"
         return [problem(name, what, fix, unreadable=unreadable, **details)]
     return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
 

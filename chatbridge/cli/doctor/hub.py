@@ -32,7 +32,7 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
             holder += f" (version {found.version}, and {__version__} is installed)"
-        what = f"{holder} does not work as it should: {found.trouble}"
+        what = f"{holder} does not work properly: {found.trouble}"
         log = shown(runtime_paths.log_path(str(context.state)))
         return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
@@ -48,7 +48,7 @@ def channel_of(found: HubState, name: str) -> list[Finding]:
         return []
     if trouble := found.trouble_of(name):
         return [from_error(name, trouble)]
-    return [fine(name, "works, as the hub says; its settings are not seen from here")]
+    return [fine(name, "works, the hub says; its settings cannot be seen from here")]
 
 
 def order_of(version: str) -> list[tuple[int, int, str]]:
@@ -66,7 +66,7 @@ def _running(
     context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since, links = str(status["version"]), float(status["since"]), status["links"]
-    restart = f"{restart_of(status['startedBy'])}    (agents that wait notice nothing)"
+    restart = f"{restart_of(status['startedBy'])}    (waiting agents do not notice)"
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,

@@ -84,7 +84,7 @@ async def _bounded(check: Check, context: DoctorContext, within: float) -> Seque
     except Exception as error:
         # One check must not hide what the others find.
         log.debug("the check %s failed", check.name, exc_info=error)
-        return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
+        return [problem(check.name, f"could not be checked ({type(error).__name__}: {error})")]
 
 
 def all_checks() -> list[Check]:

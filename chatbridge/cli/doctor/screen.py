@@ -63,8 +63,9 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
 
 
 def summed_up(findings: Sequence[Finding], *, night: bool = False) -> str:
-    numbers = {mark: sum(f.mark == mark for f in findings) for mark in ("problem", "remark")}
-    said = ", ".join(counted(number, mark) for mark, number in numbers.items() if number)
+    words = {"problem": "problem", "remark": "warning"}
+    numbers = {word: sum(f.mark == mark for f in findings) for mark, word in words.items()}
+    said = ", ".join(counted(number, word) for word, number in numbers.items() if number)
     if not said:
         return "All is well. Good night.\n" if night else "All is well.\n"
     return f"{said}.\n" if night else f"{said}. Details: chatbridge doctor --json\n"

@@ -116,7 +116,7 @@ def _ended(state: str) -> bool:
             connection(start=False).close()
         except HubUnreachable:
             return False
-    raise ChatbridgeError("The hub runs and cannot be found. Run: chatbridge stop, and try again")
+    raise ChatbridgeError("The hub runs but cannot be found. Run: chatbridge stop, and try again")
 
 
 def inbox(given: argparse.Namespace) -> int:

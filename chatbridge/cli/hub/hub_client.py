@@ -47,7 +47,7 @@ def why_not_running() -> str:
     from chatbridge.cli.service import manager
 
     without = str(HubUnreachable())
-    return without if manager.available() else f"{without}, or for good: chatbridge service install"
+    return without if manager.available() else f"{without} {manager.KEEP_RUNNING}"
 
 
 def is_set_up() -> bool:

@@ -66,13 +66,12 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
     else:
         yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]
-    are = f"{count} {'is' if count == 1 else 'are'} open: chatbridge pending"
-    yield fine("questions", are if count else "none is open")
+    yield fine("questions", f"{count} open: chatbridge pending" if count else "none open")
     for text in status.get("faults", ()):  # a hub of before has none
         yield from_error("hub", text)
     for text in status["remarks"]:
         what, _, fix = text.partition(". ")
-        yield remark("remark", what, *([fix] if fix else []))
+        yield remark("warning", what, *([fix] if fix else []))
 
 
 def _other_version(running: str, started_by: str) -> tuple[str, str]:

@@ -44,7 +44,7 @@ def _from_input() -> Any:
     try:
         body = safe_json.loads(sys.stdin.read())
     except ValueError as error:
-        raise InvalidAnswer("standard input", f"this is no JSON: {error}") from None
+        raise InvalidAnswer("standard input", f"this is not JSON: {error}") from None
     if not isinstance(body, dict) or body.keys() != {"answers"}:
         raise InvalidAnswer("standard input", 'accepted is {"answers": […]}')
     return body["answers"]

@@ -10,7 +10,7 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from chatbridge.cli.commands import LEVELS
@@ -71,20 +71,12 @@ def notify(given: argparse.Namespace) -> int:
 
 def notified(content: Json) -> str:
     """What came of a notice: where it is shown, and where it follows."""
-    from chatbridge.core.cards.outcome_text import in_place
-
-    if not content["sent"]:
+    sent, waiting = (", ".join(map(title_of, content[name])) for name in ("sent", "waiting"))
+    if not sent:
         why = content.get("delivery") or "Nobody was reached yet."
         return f"Not shown yet. {why} It is kept and shown later."
-    later = " and ".join(map(title_of, content["waiting"]))
-    shown = f"Shown {places_text([in_place(name) for name in content['sent']])}."
-    return f"{shown} {later}: as soon as it can be reached." if later else shown
-
-
-def places_text(places: Sequence[str]) -> str:
-    """`on Telegram, on Matrix and in the web inbox`."""
-    *others, last = places
-    return f"{', '.join(others)} and {last}" if others else last
+    later = f" Later, when it can be reached: {waiting}." if waiting else ""
+    return f"Shown: {sent}.{later}"
 
 
 def _failed(error: NoAnswer) -> int:
@@ -99,7 +91,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.multi and not options:
         raise WrongUsage("--multi needs options: -o LABEL -o LABEL")
     if twice := next((it for it in options if options.count(it) > 1), None):
-        raise WrongUsage(f"the option {twice!r} is there twice")
+        raise WrongUsage(f"the option {twice!r} is given twice")
     if not all(label.strip() for label in options):
         raise WrongUsage("an option is empty")
     if given.title and len(given.title) > LONGEST_TITLE:
@@ -155,7 +147,7 @@ class Asked:
     @property
     def left_sentence(self) -> str:
         if self.id is None:
-            return "Stopped. If the question is out already, it is here: chatbridge pending"
+            return "Stopped. If the question was sent, it is listed here: chatbridge pending"
         if self._withdraws:
             return "Stopped waiting. The question is withdrawn."
         return "Stopped waiting. The question stays open: chatbridge pending"
@@ -176,9 +168,9 @@ class Asked:
         if found is None:
             return f"Asked ({str(self.id)[:6]}). Ctrl-C: leave."
         places, troubles, short = found["places"], found["troubles"], found["ask"]["short"]
-        line = f"Nobody can see it yet ({short})."
-        if places:
-            line = f"Asked {places_text(places)} ({short})."
+        *others, last = places or [""]
+        where = f" {', '.join(others)} and {last}" if others else f" {last}"
+        line = f"Asked{where} ({short})." if places else f"Nobody can see it yet ({short})."
         if self.deadline is not None:
             line += f" Ends {time_of(self.deadline)}."
         lines = [f"{line} Ctrl-C: leave.", *(f"{name}: {why}" for name, why in troubles.items())]

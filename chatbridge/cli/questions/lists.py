@@ -120,7 +120,7 @@ def _watch(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass  # there is no other way out
     except HubGone:
-        raise HubUnreachable("the hub has gone. Watch again when there is another one") from None
+        raise HubUnreachable("the hub has stopped. Watch again when another one runs") from None
     return 0
 
 
@@ -155,7 +155,7 @@ def _live() -> NoReturn:
                             height = get_terminal_size().lines
                             show(live_screen(asks, now=time.time(), height=height))
             except HubUnreachable:
-                show(["The hub has gone. This goes on with the next one.", "", LEAVE])
+                show(["The hub has stopped. This continues with the next one.", "", LEAVE])
                 time.sleep(TICK)
     finally:
         print("\x1b[?25h\x1b[?1049l", end="", flush=True)

@@ -4,16 +4,16 @@ made."""
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.cli.doctor.database import opened
-from chatbridge.core.errors import StoreError
+from chatbridge.cli.ui.running import complain
+from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.hub.control.asks import in_list, short_ids
-from chatbridge.settings import load
+from chatbridge.settings import Settings, load
 from chatbridge.store import migrate
 from chatbridge.store.connection import text_or_bytes
 from chatbridge.store.rows import QUESTION, UnreadableRows
@@ -34,8 +34,8 @@ def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None
 def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
     """As a hub lists them; None if only a hub can read the file, because it is of an earlier
     version. :raises ChatbridgeError: it cannot be read."""
-    path = load().database(Path(runtime_paths.state_dir()))
-    if not os.path.exists(path):
+    path = _database()
+    if not path.exists():
         return []
     asyncio.run(migrate.check(path))
     try:
@@ -49,3 +49,13 @@ def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
     asks = UnreadableRows().read(QUESTION, rows)
     short = short_ids(asks)
     return [in_list(ask, short[ask.id], brief=brief) for ask in asks]
+
+
+def _database() -> Path:
+    """Where the settings say; where they cannot be used, which is said, in its usual place."""
+    state = Path(runtime_paths.state_dir())
+    try:
+        return load().database(state)
+    except SettingsError as error:
+        complain(str(error))
+        return Settings.model_construct().database(state)

@@ -28,7 +28,7 @@ from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
 WELCOME = """
-chatbridge brings your agents' questions to your phone. About three minutes.
+chatbridge brings your agents' questions to your phone. It takes three minutes.
 You can run this again at any time; nothing is lost.
 """
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
@@ -66,13 +66,13 @@ def run(leave_out: Sequence[str]) -> int:
         restart = _set_up(setup, leave_out)
     except KeyboardInterrupt:
         prompts.say()
-        prompts.wrapped(f"Stopped. {setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"Stopped. {setup.summary} Continue any time: chatbridge setup")
         return INTERRUPTED
     except ChatbridgeError as error:
         prompts.say()
         prompts.bad(prompts.shown(str(error)))
         prompts.say()
-        prompts.wrapped(f"{setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
     run_tonight(DoctorContext.here())
     prompts.say()
@@ -97,7 +97,7 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     if place in steps:
         load_reference(steps[place].ask)(setup)
     elif place == BROWSER.value and commands.inbox([]) != 0:
-        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
+        raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)
     _set_service(setup)
@@ -126,7 +126,7 @@ def _warn_of_variables() -> None:
     names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
-            f"Set in this terminal, and counting over what is written here: {', '.join(names)}"
+            f"Set in this terminal, and overriding what is written here: {', '.join(names)}"
         )
         prompts.say()
 
@@ -151,11 +151,11 @@ def _set_service(setup: Setup) -> None:
         prompts.wrapped(f"  {why_not}")
         return
     if is_running():
-        prompts.good("the service runs")
+        prompts.good("the service is running")
         return
     question = "Start chatbridge with this computer (systemd user service)?"
     if not prompts.confirm(question, default=True):
-        prompts.say("  Later, then: chatbridge service install")
+        prompts.say("  To do it later: chatbridge service install")
         return
     try:
         if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
@@ -168,7 +168,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether one was connected that was not before."""
     found = found_clients()
     if not found:
-        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
+        prompts.explain("  No agent was found here. For any other: chatbridge connect --print")
         return False
     choices = [
         Choice(
@@ -179,7 +179,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
         for it in found
     ]
     plans: list[Plan] = []
-    for client in prompts.pick_several("Which agents use it?", choices):
+    for client in prompts.pick_several("Which agents should use it?", choices):
         try:
             plans.append(plan(client, leave_out=leave_out))
         except ChatbridgeError as error:
@@ -194,7 +194,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     if any(len(it.changes) > 1 for it in plans):
         prompts.wrapped(f"  {PARTS}")
     if not prompts.confirm("Write these?", default=True):
-        prompts.say("  Later, then: chatbridge connect")
+        prompts.say("  To do it later: chatbridge connect")
         return False
     connected = False
     for it in plans:

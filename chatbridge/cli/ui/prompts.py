@@ -140,7 +140,7 @@ def pick_several(question: str, choices: Sequence[Choice[T]]) -> list[T]:
     import questionary
 
     offered = [questionary.Choice(it.title, value=it.value, checked=it.picked) for it in choices]
-    hint = "(space: on and off, Enter: done)"
+    hint = "(space: select, Enter: done)"
     answer: list[T] = _asked("checkbox", question, choices=offered, pointer="❯", instruction=hint)
     return answer
 
