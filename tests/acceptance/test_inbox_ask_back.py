@@ -32,12 +32,12 @@ async def test_what_is_unclear_can_be_said_in_a_sheet(visit: Visit) -> None:
     page = await visit.open(ask)
     await tap(page, "Ask back…")
     sheet = page.get_by_role("dialog", name="What should the agent explain?")
-    await expect(page.get_by_label("What is unclear, if you like")).to_be_focused()
+    await expect(page.get_by_label("What is unclear (optional)")).to_be_focused()
     await sheet.get_by_role("button", name="Back").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     assert await visit.inbox.now(ask) == ask
     await tap(page, "Ask back…")
-    await page.get_by_label("What is unclear, if you like").fill("Why not both?")
+    await page.get_by_label("What is unclear (optional)").fill("Why not both?")
     await sheet.get_by_role("button", name="Explain this").click()
     reason = (await outcome_of(visit, ask)).reason
     assert reason == "Please explain this in more detail. Why not both?"

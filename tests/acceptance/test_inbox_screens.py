@@ -362,6 +362,7 @@ async def test_the_history_follows_what_is_typed_and_a_reload_and_back_keep_it(
         await expect(page.get_by_role("searchbox")).to_have_value("dogs")
         await expect(found).to_have_count(2)
         await page.locator("#found .row").click()
+        await page.wait_for_url("**/asks/**")
         await page.reload()
         await expect(page.get_by_role("link", name="Back to History")).to_have_count(2)
         await page.locator(".back").click()

@@ -292,6 +292,8 @@ function applyConnection(root) {
 
 // ── start ──────────────────────────────────────────────────────────────────────────────────────
 
+const filter = (field) => filterHistory(field, (address) => get(address).catch(disconnected));
+
 let ticking;
 function tick() {
   countDown(document);
@@ -311,7 +313,7 @@ function onVisibility() {
 document.addEventListener("submit", onSubmit);
 document.addEventListener("keydown", onKey);
 document.addEventListener("input", ({ target }) => {
-  if (target.matches("[data-filters]")) filterHistory(target, (address) => get(address).catch(disconnected));
+  if (target.matches("[data-filters]")) filter(target);
   if (!target.matches("[data-draft]")) return;
   saveDraft(target);
   if (target.dataset.limit) fitsLimit(target);
@@ -348,5 +350,7 @@ knowRows();
 knowNotices();
 showLocalTimes(document);
 if (card()) prepare(card());
+// What was typed before the script was there.
+all("[data-filters]").filter((field) => field.value !== field.defaultValue).forEach(filter);
 connect();
 onVisibility();
