@@ -360,6 +360,8 @@ def test_a_files_own_folder_comes_first_and_the_projects_folder_is_never_called_
     assert folders_of(f"{root}/src/a/b.py", project) == (f"{root}/src/a", root)
     assert folders_of(f"{root}/b.py", project) == (root,)
     assert folders_of(f"{root}-evil/b.py", project) == ()
+    deep = "/".join(["folder"] * 15)
+    assert folders_of(f"{root}/{deep}/b.py", project) == (root,), "nobody could read it on a card"
 
 
 _names = st.sampled_from(

@@ -34,6 +34,7 @@ from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.cards.outcome_text import given_reason, is_forgotten, page_heading, page_remark
 from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
+from chatbridge.core.cards.wider import wider_note
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
 from chatbridge.core.text import one_line, prose
@@ -157,6 +158,7 @@ class Templates:
             "changes": changes,
             "REALLY": REALLY,
             "MARKED": MARKED,
+            "wider_note": wider_note,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
