@@ -201,6 +201,25 @@ def until_alone(home: House, ask: Json) -> None:
             time.sleep(0.02)
 
 
+def test_the_owners_rule_allows_without_asking_and_no_variable_or_project_does() -> None:
+    rule = '[[approvals.allow]]\ntool = "Bash"\ncommand = "{}"\nproject = "{}"\n'
+    variable = '[{"tool": "Bash", "command": "make x", "project": "%s"}]'
+    settings = {"CHATBRIDGE_APPROVALS__TIMEOUT": "1", "CHATBRIDGE_MIN_TIMEOUT": "1"}
+    with house(**settings) as home:
+        config = home.state.parent / ".config" / "chatbridge" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(rule.format("npm test", home.project))
+        (home.project / ".chatbridge.toml").write_text(rule.format("make x", home.project))
+        home.environment["CHATBRIDGE_APPROVALS__ALLOW"] = variable % home.project
+        for command, allowed in (("npm test", True), ("npm test; x", False), ("make x", False)):
+            event = permission(home.project, given={"command": command})
+            said = hooked(event, home.environment)
+            assert bool(said) is allowed, command
+        with closing(sqlite3.connect(home.database)) as read:
+            rows = read.execute("SELECT json_extract(questions, '$[0].subject.code') FROM asks")
+            assert [code for (code,) in rows] == ["npm test; x", "make x"]
+
+
 def test_nobody_answers_and_claude_code_asks_by_itself() -> None:
     settings = {"CHATBRIDGE_APPROVALS__TIMEOUT": "1", "CHATBRIDGE_MIN_TIMEOUT": "1"}
     with house(**settings) as home, hook(home, permission(home.project)) as asking:

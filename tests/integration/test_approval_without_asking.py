@@ -137,8 +137,11 @@ async def is_asked(claude: ClaudeCode, use: Json) -> bool:
     opened = asyncio.create_task(claude.world.until(lambda ask: ask.open and ask.id not in before))
     try:
         await asyncio.wait({call, opened}, return_when=asyncio.FIRST_COMPLETED)
-        assert opened.done() or verdict(await call) == allowed(use)
-        return opened.done()
+        if not opened.done():
+            assert verdict(await call) == allowed(use)
+            return False
+        await put(claude.world, await opened, form.Choose(step=0, option=DENY))
+        return True
     finally:
         call.cancel()
         opened.cancel()
@@ -179,10 +182,10 @@ async def test_what_lies_outside_or_others_run_is_asked_for_under_a_grant_too(
     os.link(outside / "a.txt", source / "hard.py")
     (source / "run.py").write_text("")
     (source / "run.py").chmod(0o755)
+    for beside in ("a.py", "srcs/a.py", "SRC/a.py", "src-evil/a.py", "lib/src/a.py"):
+        assert await is_asked(claude, write(shop / beside)), beside
     for path in (
-        "../a.py",
-        "../srcs/a.py",
-        "../SRC/a.py",
+        "../src/a.py",
         "../../.bashrc",
         "folder/a.txt",
         "file.py",

@@ -279,9 +279,10 @@ def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
     assert timed == [f"Any agent in shop-api may run this exact command {until} {at}.", APPLY]
     at = clock_time(NOW + 8 * HOUR)
     assert chat.read(EDITS)[1] == (
-        f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}. "
-        "Hidden files, links, scripts and what tools run by themselves are still asked for."
+        f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}."
     )
+    still = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+    assert [still in chat.read(shown) for shown in (EDITS, WIDEN, TIMED)] == [True, False, False]
     rows = [["Yes"], ["‹ Back", "Deny"]]
     assert chat.offers(SESSION) == {TELEGRAM: rows, MATRIX: [["👍", "👎", "↩️"]]}[chat]
     how = "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
@@ -353,6 +354,10 @@ def test_denying_with_a_reason_asks_for_it() -> None:
 
 @each_chat
 def test_where_it_cannot_be_settled_the_card_says_where_it_can(chat: Chat) -> None:
+    for wider in (WIDEN, HOW_LONG, TIMED, EDITS):
+        card = chat.card(wider, only_on=("ntfy",))
+        assert not card.choices
+        assert "without asking" not in "\n".join(chat.read(card, chat.soon))
     card = chat.card(COMMAND, only_on=("ntfy",))
     shown = chat.read(card, chat.soon)
     assert "Allow or deny this in Ntfy." in shown

@@ -13,6 +13,7 @@ from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.outcome import asked_line
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
+from chatbridge.core.cards.wider import wider_note
 from chatbridge.core.model import Subject, View
 
 ENDED_QUESTION = 200
@@ -33,7 +34,7 @@ def screen(card: Card, seen: Seen, chat: Capabilities[T], *, listed: bool) -> do
     return doc.Group(
         (
             doc.Group((_asked(card, chat), *about, doc.Lines((whole,))), tight=True),
-            doc.Lines((beyond, marked)),
+            doc.Lines((beyond, marked, (note,) if (note := wider_note(card)) else ())),
             options,
         )
     )

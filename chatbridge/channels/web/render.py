@@ -43,6 +43,7 @@ from chatbridge.core.cards.outcome_text import (
 )
 from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
+from chatbridge.core.cards.wider import wider_note
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
@@ -182,6 +183,7 @@ class Templates:
             "changes": changes,
             "REALLY": REALLY,
             "MARKED": MARKED,
+            "wider_note": wider_note,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from chatbridge.core.cards.card import Choice, Part
+from chatbridge.core.cards.card import Card, Choice, Part
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.exact_text import exact_line
@@ -14,7 +14,7 @@ from chatbridge.core.model import Ask, Grant, Subject, View
 from chatbridge.core.text import one_line
 
 WIDER_VIEWS = (View.WIDEN, View.HOW_LONG, View.CONFIRM_WIDER)
-STILL_ASKED = " Hidden files, links, scripts and what tools run by themselves are still asked for."
+STILL_ASKED = "Hidden files, links, scripts and what tools run by themselves are still asked for."
 
 
 def wider_choices(ask: Ask) -> tuple[Choice, ...]:
@@ -51,8 +51,13 @@ def wider_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
     folder = scopes[draft.scope]
     if view is View.HOW_LONG:
         return ("How long may it ", *_doing(ask, folder), " without asking?")
-    still = (STILL_ASKED,) if folder else ()
-    return (*_allowed(ask, Grant(folder=folder, until=draft.until)), *still)
+    return tuple(_allowed(ask, Grant(folder=folder, until=draft.until)))
+
+
+def wider_note(card: Card) -> str:
+    """What the last tap does not allow, though it may sound so."""
+    last = card.wider and card.view is View.CONFIRM_WIDER
+    return STILL_ASKED if last and card.subject and card.subject.edits else ""
 
 
 def lasting_words(grant: Grant) -> str:

@@ -7,6 +7,7 @@ Files are looked at when a tool is about to be used, never before. Not for the e
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -18,7 +19,9 @@ from chatbridge.tools.approvals.subject import Json, change_of, command_of, has_
 
 INSTRUCTIONS = frozenset({"agents.md", "claude.local.md", "claude.md", "gemini.md"})
 """Files that tell the next agent what to do."""
-LONGEST_FOLDER = 100  # Below the project's: a longer one would be cut where it has to be read
+_NAMED = re.compile(r"[\w./+@-]{1,100}")
+"""Folders below the project's that can stand in a sentence: a longer one would be cut where it has
+to be read, and one with spaces could go on with words of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,8 @@ def folders_of(file: str, project: Project) -> tuple[str, ...]:
     root, folder = _root(project), os.path.dirname(file)
     if root is None or not PurePosixPath(file).is_relative_to(root):
         return ()
-    if folder == root or len(folder) - len(root) > LONGEST_FOLDER:
-        return (root,)
-    return (folder, root)
+    named = _NAMED.fullmatch(folder, len(root))
+    return (folder, root) if folder != root and named else (root,)
 
 
 def fitting_rule(rules: Sequence[Rule], use: Use, file: str | None, now: float) -> int | None:
