@@ -78,6 +78,10 @@ class BoardChat(ChatSurface[str]):
     def current_room(self) -> str:
         return ROOM
 
+    def messages_after(self, message: str) -> int:
+        names = [*self._board.notes]
+        return len(names) - names.index(message) - 1 if message in names else 0
+
     async def send(self, new: Outgoing[str]) -> Sent:
         assert isinstance(new.what, Drawing)
         note = self._board.post(BOT, new.what.text, new.what.rows, reply_to=new.root)

@@ -19,11 +19,12 @@ PLACE = CardMessages(
     pages=("",),
     prompt=Prompt(id="10", step=2),
     old=("4", "5"),
+    above="6",
     reminder="",
 )
 STORED = (
     '{"chat":7,"card":8,"step":2,"since":9.5,"thread":3,"again":true,"files":1,'
-    '"prompt":{"id":10,"step":2},"old":[4,5],"reminder":0}'
+    '"prompt":{"id":10,"step":2},"old":[4,5],"above":6,"reminder":0}'
 )
 
 
@@ -35,9 +36,9 @@ def test_a_place_can_be_read_again() -> None:
 def test_what_an_earlier_version_did_not_store_has_its_default() -> None:
     """As before cards could take the place of others."""
     stored = json.loads(to_text(PLACE))
-    del stored["old"]
+    del stored["old"], stored["above"]
     found = from_text(json.dumps({**stored, "drawn": "8489a4449b3bd482"}))
-    assert found == replace(PLACE, old=())
+    assert found == replace(PLACE, old=(), above="")
 
 
 def test_what_a_later_version_stores_beside_it_is_ignored() -> None:

@@ -143,6 +143,11 @@ def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
     return (first, doc.line(asked))
 
 
+def continued(card: Card) -> doc.Document:
+    """What is left of a card whose next step was posted further down."""
+    return doc.paragraph(f"{card.glyph} ", doc.strong(project(card.project)), " · continued below")
+
+
 def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
     """The root while the screen to be answered is further down in its thread."""
     asked: doc.Inline = asked_line(card.question, ROOT_LENGTH)

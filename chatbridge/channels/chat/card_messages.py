@@ -70,6 +70,8 @@ class CardMessages:
     prompt: Prompt | None = None
     old: tuple[str, ...] = ()
     """Messages that this card has taken the place of, while they are still there."""
+    above: str = ""
+    """A message that this card continues, while it does not say so yet."""
 
     @property
     def root(self) -> Part:

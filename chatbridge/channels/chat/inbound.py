@@ -141,6 +141,8 @@ class ChatInput:
             if AskAction.TAKE_BACK in actions:
                 return await self._take_back(ask, by)
             events = [each for each in actions if not isinstance(each, AskAction)]
+            if len(ask.questions) > 1 and await by.chat.is_far_above(ask):
+                by.chat.requests[ask.id] = CardRequest(leaves=ask.draft.at)
             return await self.inbox.put(
                 ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
             )

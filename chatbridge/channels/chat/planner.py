@@ -75,6 +75,7 @@ class PlainStep(Enum):
     REMOVE_PROMPT = auto()
     REMOVE_REMINDER = auto()
     REMOVE_REPLACED = auto()
+    CLOSE_CONTINUED = auto()
 
 
 Step = EditCard[D] | SendAttachment | AddReaction | RemoveReaction | PlainStep
@@ -143,6 +144,8 @@ def _cleanup(
         for emoji in message.emojis:
             if message is not current or emoji not in wanted.reactions:
                 yield RemoveReaction(message=message.event, emoji=emoji)
+    if posted.above:
+        yield PlainStep.CLOSE_CONTINUED
     if posted.old:
         yield PlainStep.REMOVE_REPLACED
     if posted.prompt and not (wanted.prompt and posted.prompt.step == wanted.step):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -11,7 +12,7 @@ from itertools import islice
 from chatbridge.channels.chat import approvals, card_messages, keyboard, long_questions, notices
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
-from chatbridge.channels.chat.card import placeholder
+from chatbridge.channels.chat.card import continued, placeholder
 from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part, Prompt
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
@@ -40,6 +41,8 @@ from chatbridge.core.ports import Clock, Remark, Shown
 TOO_QUICK_SECONDS = 1.0
 """Nobody can have read an approval so soon after its buttons appeared."""
 MAX_TOUCHED = 100
+FAR_ABOVE = 8
+"""So many messages below a card, it is no longer on a phone's screen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,12 @@ class CardRequest:
     """Post the card at the bottom and take the old one away."""
     again: bool = False
     """The same, because taps on the old card may have been lost."""
+    leaves: int | None = None
+    """Once the form has left this question, post the next one at the bottom; the old card says that
+    it goes on there."""
+
+    def continues(self, ask: Ask) -> bool:
+        return self.leaves is not None and self.leaves != ask.draft.at
 
 
 NO_REQUEST = CardRequest()
@@ -114,6 +123,10 @@ class ChatSurface(ChatWriter[T]):
     def handle(self, room: str, message: str) -> str:
         return message
 
+    def messages_after(self, message: str) -> int:
+        """How many messages came after this one, as far as this process knows."""
+        return 0
+
     async def finished(self, ask: Ask, place: CardMessages) -> None:
         """It has ended, and nothing is left to do."""
 
@@ -163,6 +176,14 @@ class ChatSurface(ChatWriter[T]):
         place = self.from_text(post.place) if post is not None else None
         return there > (len(place.pages) if place is not None else 0)
 
+    async def is_far_above(self, ask: Ask) -> bool:
+        """Whether a change of its card would go unnoticed, with so many messages below it. In a
+        thread each step comes as a message of its own."""
+        post = None if self._can.threads else await self._inbox.post(ask.id, surface=self.name)
+        place = self.from_text(post.place) if post is not None else None
+        card = place.root.event if place is not None else ""
+        return bool(card) and self.messages_after(card) >= FAR_ABOVE
+
     async def lost(self, ask: Ask, message: str) -> None:
         """Somebody has removed a message of this ask's."""
         value = " ".join((*await self._removed(ask), message))
@@ -206,23 +227,26 @@ class ChatSurface(ChatWriter[T]):
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
         request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)
-        old: tuple[str, ...] = ()
+        old, above = tuple[str, ...](), ""
         replaced: tuple[Part, ...] = ()
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
-        if place is not None and ask.open and (request.anew or request.again):
-            old, place = place.messages, None
+        continues = request.continues(ask)
+        if place is not None and ask.open and (request.anew or request.again or continues):
+            above = place.root.event if continues else ""
+            old, place = tuple(each for each in place.messages if each != above), None
         scene = await self._scene(ask, place, request)
         steps, sent = await self._steps(scene, place), list[str]()
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
             if place is None or step is PlainStep.SEND_CARD:
-                posted, sent = await self._post(scene, place, room, request, removed, new=not old)
-                place = replace(posted, parts=(*posted.parts, *replaced), old=old)
+                new = not (old or above)
+                posted, sent = await self._post(scene, place, room, request, removed, new=new)
+                place = replace(posted, parts=(*posted.parts, *replaced), old=old, above=above)
                 request = self._granted(ask, request, left=CardRequest(typing=request.typing))
             else:
-                place, new = await self._do(step, scene, place, typing=request.typing)
-                sent += new
+                place, out = await self._do(step, scene, place, typing=request.typing)
+                sent += out
         assert place is not None
         if self._can.threads:
             scene = await self._scene(ask, place, request)
@@ -360,7 +384,7 @@ class ChatSurface(ChatWriter[T]):
                     key=("card", self.name, ask.id, str(card.step), *removed),
                     topic=topic,
                     # Who asked for it, or has just answered the step before, is looking.
-                    silent=request.anew or place is not None,
+                    silent=request.anew or request.continues(ask) or place is not None,
                     card=(ask.id, card.step),
                 )
             )
@@ -475,6 +499,12 @@ class ChatSurface(ChatWriter[T]):
             case PlainStep.REMOVE_REMINDER:
                 await self.remove(room, place.reminder or NO_REMINDER)
                 return replace(place, reminder=NO_REMINDER), []
+            case PlainStep.CLOSE_CONTINUED:
+                with suppress(PostGone):  # somebody has removed it
+                    text = self._can.write(continued(scene.card), now=scene.seen.now)
+                    closing = ("continued", place.above)
+                    await self.edit(room, place.above, Drawing(text=text), key=closing, silent=True)
+                return replace(place, above=""), []
             case PlainStep.REMOVE_REPLACED:
                 for message in place.old:
                     await self.remove(room, message)

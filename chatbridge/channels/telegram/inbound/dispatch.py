@@ -158,6 +158,8 @@ class Receiver:
             # Telegram itself says so, whoever the person was that changed the group.
             self.migrated(chat, supergroup)
             return
+        if chat is not None:
+            chat.passed(message.message_id)
         if not (message.text or message.effective_attachment):
             return  # somebody joined, a title changed, …
         if message.sender_chat is not None:

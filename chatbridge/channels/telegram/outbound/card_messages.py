@@ -29,6 +29,7 @@ class Stored:
     files: int = 0
     prompt: StoredPrompt | None = None
     old: tuple[int, ...] = ()
+    above: int = NO_NUMBER
     reminder: int | None = None
 
 
@@ -55,6 +56,7 @@ def to_text(place: CardMessages) -> str:
         files=len(place.pages),
         prompt=StoredPrompt(id=number_of(prompt.id), step=prompt.step) if prompt else None,
         old=tuple(map(number_of, place.old)),
+        above=number_of(place.above),
         reminder=None if place.reminder is None else number_of(place.reminder),
     )
     return json.dumps(asdict(stored), separators=(",", ":"))
@@ -74,5 +76,6 @@ def from_text(text: str) -> CardMessages | None:
         pages=("",) * found.files,
         prompt=Prompt(id=message_id(prompt.id), step=prompt.step) if prompt else None,
         old=tuple(map(message_id, found.old)),
+        above=message_id(found.above),
         reminder=None if found.reminder is None else message_id(found.reminder),
     )

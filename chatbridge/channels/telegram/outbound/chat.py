@@ -64,6 +64,7 @@ class Chat(ChatSurface[Text]):
         self.visibility = Visibility("telegram", clock=clock)
         self._api = api
         self._with_topics = topics
+        self._newest = 0
         self._topics = False
         self._without_topics: str | None = None
         """The room that refuses them."""
@@ -85,6 +86,14 @@ class Chat(ChatSurface[Text]):
 
     def handle(self, room: str, message: str) -> str:
         return f"{room}:{message}"
+
+    def passed(self, message: int) -> None:
+        """A message is in this chat."""
+        self._newest = max(self._newest, message)
+
+    def messages_after(self, message: str) -> int:
+        # Numbers rise by one; those of private chats are shared by all of the bot's.
+        return self._newest - int(message)
 
     def prompt(self, card: Card, *, mention: tuple[int, str] | None) -> Text:
         return draw_prompt(card, mention=mention)
@@ -147,6 +156,8 @@ class Chat(ChatSurface[Text]):
                 reply_to=reply_to,
                 prompt=prompt,
             )
+        if chat == self.id:
+            self.passed(sent.id)
         return Sent(id=message_id(sent.id), at=sent.at, topic=new.topic)
 
     async def edit(

@@ -1,0 +1,90 @@
+"""In a busy chat the next step of a form comes to the bottom, where somebody sees it."""
+
+from __future__ import annotations
+
+from chatbridge.channels.chat.surface import FAR_ABOVE
+from chatbridge.core.model import Answer
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.telegram.people import Card
+from tests.fakes.telegram_desk import Telegram, read
+
+LINE = "❓ shop-api · continued below"
+
+
+async def busy(telegram: Telegram, messages: int = FAR_ABOVE) -> None:
+    """Other agents ask meanwhile."""
+    for _ in range(messages):
+        await telegram.card(await telegram.desk.ask(CONFIRM))
+
+
+def is_second(card: Card) -> bool:
+    return card.from_bot and "2 of 2" in card.text
+
+
+async def test_the_next_step_comes_to_the_bottom_and_the_old_card_says_so(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    await telegram.tap(card, "Yes")
+    below = await telegram.sees(is_second)
+    assert below.id > card.id
+    assert below.silent
+    old = await telegram.until(card, lambda card: "continued" in card.text)
+    assert read(old) == LINE
+    assert old.rows == ()
+    await telegram.tap(below, "2 · SQLite")
+    await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
+    assert await telegram.tap(below, "Send answers") == "Sent: 2 answers"
+    assert await telegram.answers(ask) == (Answer(values=("yes",)), Answer(values=("SQLite",)))
+    assert read(telegram.phone.now(card)) == LINE
+
+
+async def test_also_after_a_typed_answer(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT, CONFIRM)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    await telegram.say("fix: it", reply_to=card)
+    below = await telegram.sees(is_second)
+    assert below.id > card.id
+    await telegram.tap(below, "No")
+    await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
+
+
+async def test_with_few_messages_below_it_the_card_shows_the_next_step_itself(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram, FAR_ABOVE - 1)
+    await telegram.tap(card, "Yes")
+    await telegram.until(card, is_second)
+
+
+async def test_a_screen_beside_the_question_and_more_time_stay_on_the_card(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    await telegram.tap(card, "Cancel…")
+    await telegram.until(card, lambda card: "Cancel all 2 questions?" in card.text)
+    await telegram.tap(card, "‹ Keep it open")
+    await telegram.until(card, lambda card: "1 of 2" in card.text)
+    await telegram.tap(card, "+15 min")
+    await telegram.until(card, lambda card: "1 of 2" in card.text)
+    assert "continued" not in telegram.phone.now(card).text
+
+
+async def test_an_old_card_that_somebody_deletes_holds_nothing_up(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    telegram.api.fail(
+        "editMessageText", status=400, description="Bad Request: message to edit not found"
+    )
+    await telegram.tap(card, "Yes")
+    below = await telegram.sees(is_second)
+    await telegram.tap(below, "2 · SQLite")
+    await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
