@@ -12,6 +12,8 @@ import pytest
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.telegram import spec
 from chatbridge.channels.telegram.client.errors import Polled
+from chatbridge.channels.telegram.doctor import names
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.cli.doctor.computer import clock
 from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
@@ -64,6 +66,18 @@ async def test_a_bot_that_can_write_is_fine(machine: Machine, api: BotApi, priva
     assert screen(await machine.look(TELEGRAM)) == (
         f"✓ telegram         @{api.bot.username} can write to 1 chat\n"
     )
+
+
+async def test_names_are_what_telegram_says_and_cannot_steer_a_terminal(api: BotApi) -> None:
+    ada, evil = api.person("Ada", username="ada"), api.person("\x1b[2J\nRoot\u202e" + "x" * 99)
+    for person in (ada, evil):
+        api.private(person)
+    table = Telegram.model_validate({"token": api.token, "api_base": api.address})
+    found = await names(table, [ada.id, evil.id, 7])
+    assert found.keys() == {ada.id, evil.id}, "the third has never pressed Start"
+    assert found[ada.id] == ("Ada", "ada")
+    assert found[evil.id].name.startswith("⟨U+001B⟩[2J Root⟨U+202E⟩")
+    assert len(found[evil.id].name) <= 40
 
 
 async def test_a_token_that_telegram_rejects_is_a_problem(

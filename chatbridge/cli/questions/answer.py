@@ -46,7 +46,7 @@ def _from_input() -> Any:
     except ValueError as error:
         raise InvalidAnswer("standard input", f"this is not JSON: {error}") from None
     if not isinstance(body, dict) or body.keys() != {"answers"}:
-        raise InvalidAnswer("standard input", 'accepted is {"answers": […]}')
+        raise InvalidAnswer("standard input", 'expected: {"answers": […]}')
     return body["answers"]
 
 
