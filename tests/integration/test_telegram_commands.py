@@ -126,7 +126,7 @@ async def test_history_shows_how_the_last_ones_ended(telegram: Telegram) -> None
     assert read(listed).count("✅ shop-api: Delete the old fixtures?\n") == 10
     last, first = (clock_time(telegram.clock.time() - ago * 60) for ago in (0, 9))
     assert f"Answered: Yes · {last}" in read(listed)
-    assert f"Kept: Yes · {first}" in read(listed)
+    assert f"Answered: Yes · {first}" in read(listed)
     assert listed.rows == ()
 
 
