@@ -172,11 +172,12 @@ async def approvals(visit: Visit) -> AsyncIterator[str]:
     await page.get_by_role("button", name="Deny with a reason…").click()
     yield "deny with a reason"
     await page.keyboard.press("Escape")
-    await page.get_by_role("checkbox").click()
-    await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
-    yield "second tap for the session"
-    await page.get_by_role("checkbox").click()
-    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    await page.get_by_role("button", name="Allow more…").click()
+    await expect(page.get_by_role("button", name="For 8 h")).to_be_visible()
+    yield "for how long"
+    await page.get_by_role("button", name="For 8 h").click()
+    await expect(page.get_by_role("button", name="Yes", exact=True)).to_be_visible()
+    yield "last tap for more"
     await inbox.inbox.put(command.id, form.Other(step=2), person=ME)
     await expect(page.locator("#why:visible")).to_be_visible()
     yield "deny with a reason, from another channel"

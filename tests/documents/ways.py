@@ -281,10 +281,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (
         r"git clone ADDRESS chatbridge",
-        stand_in("the reader knows the address", fills={"ADDRESS": "https://code.example.org/it"}),
+        run("Cloning", fills={"ADDRESS": "sources"}, before=("git init -q sources",)),
     ),
-    (r"git pull", stand_in("the reader's own folder is meant")),
-    (r"cd chatbridge", run(before=("mkdir chatbridge",))),
+    (r"git pull", parsed("is for a folder that came from elsewhere")),
+    (r"cd chatbridge", run(before=("mkdir -p chatbridge",))),
     (r"chmod u\+x", run(fills={"u+x": "u+x deploy"})),
     (
         r"sqlite3 chatbridge\.db \.recover \| sqlite3 new\.db",

@@ -198,6 +198,9 @@ class Pages:
             case AskAction.DISCARD:
                 await self.site.inbox.discard(ask_id)
                 return None
+            case AskAction.TAKE_BACK:
+                await self.site.inbox.take_back(ask_id, person=person)
+                return None
         events = events_of(await self.site.inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
             return form.TOO_LONG  # before the first of them has moved on to another screen
@@ -273,6 +276,7 @@ class Pages:
                     channel=SURFACE,
                     latest_deadline=self.site.inbox.latest_deadline(ask),
                     only_on=self.site.inbox.only_on(ask, SURFACE),
+                    replies=self.site.inbox.replies,
                 )
             return self.site.templates.page(name, status=status, **context)
 

@@ -34,7 +34,13 @@ from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.operation_summary import summarize_operation
-from chatbridge.core.cards.outcome_text import given_reason, is_forgotten, page_heading, page_remark
+from chatbridge.core.cards.outcome_text import (
+    given_reason,
+    is_forgotten,
+    page_heading,
+    page_remark,
+    sending,
+)
 from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
@@ -166,6 +172,7 @@ class Templates:
             "event_fields": event_fields,
             "page_heading": page_heading,
             "page_remark": page_remark,
+            "sending": sending,
             "given_reason": given_reason,
             "is_forgotten": is_forgotten,
             "format_only_on": format_only_on,
