@@ -14,6 +14,9 @@ from chatbridge.core.operation import OperationStore
 
 T = TypeVar("T")
 
+StandingGrant = tuple[str, str, str | None]
+"""The id of the ask, its fingerprint, and the folder of `Grant`."""
+
 
 class Transaction(Protocol):
     """The store inside one transaction. Reads see the transaction's own writes."""
@@ -130,8 +133,11 @@ class Store(Protocol):
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         """Asks of this project that a person answered, in time or late, newest first."""
 
-    async def allowed_in_session(self, *, link: str, fingerprint: str) -> bool:
-        """Whether a call of this link was answered with "session" for the same content."""
+    async def standing_grants(
+        self, *, project: str, link: str, now: float
+    ) -> Sequence[StandingGrant]:
+        """What people have allowed beyond one use in this project: not taken back, and not over. If
+        it has no time, only for the link that has called for its ask."""
 
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         """The surfaces that have a post of this ask."""

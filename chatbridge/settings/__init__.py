@@ -47,6 +47,8 @@ from chatbridge.tool_names import TOOLS
 SQLITE = "sqlite:///"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
+MAX_UNDO_SECONDS = 60.0
+MAX_REPLIES, MAX_REPLY_CHARACTERS = 6, 60
 
 
 def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -63,6 +65,27 @@ def _sqlite_address(value: str) -> str:
     return value
 
 
+def _quick_answers(value: object) -> tuple[str, ...]:
+    """Short, and as a button shows them: what a tap says is what the agent gets."""
+    given = value if not isinstance(value, str) or value.lstrip().startswith("[") else None
+    found = listed(given)
+    texts: list[Any] = [*found] if isinstance(found, list | tuple) else [None]
+    if len(texts) > MAX_REPLIES or not all(map(_is_quick_answer, texts)):
+        raise ValueError(
+            f"accepted: a list of at most {MAX_REPLIES} texts, each of one line and at most "
+            f"{MAX_REPLY_CHARACTERS} characters"
+        )
+    return tuple(dict.fromkeys(text.strip() for text in texts))
+
+
+def _is_quick_answer(text: object) -> bool:
+    if not isinstance(text, str) or not text.strip():
+        return False
+    return len(text) <= MAX_REPLY_CHARACTERS and text.strip() == one_line(text)
+
+
+UndoSeconds = Annotated[Seconds, Field(le=MAX_UNDO_SECONDS)]
+Replies = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_quick_answers)]
 Tools = Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed), AfterValidator(_known_tools)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"],
@@ -92,6 +115,9 @@ class Settings(BaseSettings):
     on_cancel: Literal["keep", "withdraw"] = "keep"
     on_timeout: Literal["never", "declared"] = "never"
     retention: Seconds = 90 * DAY
+    undo: UndoSeconds | None = None
+    undo_confirms: UndoSeconds | None = None
+    replies: Replies = ()
     tools: Tools = TOOLS
     elicit: Literal["chats", "both", "client"] = "chats"
     auq_timeout: Seconds | None = None
@@ -143,6 +169,9 @@ class Settings(BaseSettings):
             withdraw_on_cancel=self.on_cancel == "withdraw",
             declared_defaults=self.on_timeout == "declared",
             retention=self.retention,
+            undo=self.undo or 0.0,
+            undo_confirms=self.undo_confirms or 0.0,
+            replies=self.replies,
             approval_channels=self.approval_channels(),
         )
 

@@ -103,6 +103,11 @@ _SAVE_NOTE = """
     INSERT INTO notes (channel, key, value, at) VALUES (?, ?, ?, ?)
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
+_SAVE_GRANT = """
+    INSERT INTO grants (ask, project, folder, until, taken_back_at)
+    SELECT seq, project, :folder, :until, :taken_back_at FROM asks WHERE id = :id
+    ON CONFLICT (ask) DO UPDATE SET taken_back_at = excluded.taken_back_at
+"""
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
 _UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
 _NOTICE_OF = """
@@ -184,6 +189,7 @@ class SqliteTransaction:
         self.file.check()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
+        await self._save_grant(ask)
         self.changes.asks[ask.id] = self._to_keep(ask)
         self.changes.posts[ask.id] = {}
 
@@ -191,8 +197,14 @@ class SqliteTransaction:
         row = ask_row(ask, *STATE)
         saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
+            await self._save_grant(ask)
             self.changes.asks[ask.id] = self._to_keep(ask)
         return saved
+
+    async def _save_grant(self, ask: Ask) -> None:
+        if grant := ask.grant:
+            row = columns(grant, "folder", "until", "taken_back_at")
+            await self.change(_SAVE_GRANT, {**row, "id": ask.id})
 
     async def is_new(self, name: CallName, *, fingerprint: str) -> bool:
         asked = {"link": name.link, "request": name.request, "fingerprint": fingerprint}

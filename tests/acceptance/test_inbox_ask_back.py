@@ -84,6 +84,27 @@ async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit)
     assert visit.errors == []
 
 
+async def test_a_dismissed_notice_goes_on_every_page_and_the_next_has_the_focus(
+    visit: Visit,
+) -> None:
+    page, other = await visit.open(), await visit.open_tab()
+    for message in ("First.", "Second.", "Third."):
+        await visit.inbox.notify(message)
+    await expect(page.locator(".notice")).to_have_count(3)
+    await page.bring_to_front()
+    await page.get_by_role("button", name="Dismiss this notice").first.click()
+    for each in (page, other):
+        await expect(each.locator(".notice")).to_have_count(2)
+        await expect(each.get_by_text("Third.")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Dismiss this notice").first).to_be_focused()
+    await page.get_by_role("button", name="Dismiss all").click()
+    for each in (page, other):
+        await expect(each.locator("#notices")).to_be_hidden()
+    await visit.open("/history")
+    await expect(page.locator(".notice")).to_have_count(3)
+    assert visit.errors == []
+
+
 async def test_a_notice_leaves_the_question_that_is_open_alone(visit: Visit) -> None:
     ask = await visit.inbox.ask(WHICH)
     page = await visit.open(ask)

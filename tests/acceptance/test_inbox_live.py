@@ -64,7 +64,7 @@ async def test_an_answer_given_elsewhere_replaces_the_form_and_leaves_the_text_t
     await visit.inbox.answer_elsewhere(ask, "fix: anchors")
     await visit.inbox.hand_over(ask)
     await expect(page.get_by_role("heading", name="Answered")).to_be_focused()
-    await expect(page.get_by_text("Robin, Telegram")).to_be_visible()
+    await expect(page.get_by_text("Robin answered on Telegram")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
     await visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
     await page.get_by_role("button", name="Copy my text").click()
@@ -186,7 +186,7 @@ async def test_a_kept_answer_can_be_discarded(visit: Visit) -> None:
     await visit.inbox.agent_leaves(ask)
     page = await visit.open(ask)
     await page.get_by_role("button", name="Yes").click()
-    await expect(page.get_by_text("The agent gets it when it asks this again.")).to_be_visible()
+    await expect(page.get_by_text("The agent had stopped waiting.")).to_be_visible()
     await page.get_by_role("button", name="Discard").click()
     await expect(page.get_by_role("heading", name="Answer discarded")).to_be_visible()
     assert (await visit.inbox.now(ask)).discarded

@@ -18,7 +18,7 @@ from chatbridge.core.approval_rules import Rule
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession
+from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
 from chatbridge.tools.ask_user import AskUser, render_result
@@ -31,6 +31,13 @@ Json = dict[str, Any]
 SHOP = Project(key="/src/shop", name="shop")
 LIST: Json = {"tool_name": "Bash", "input": {"command": "ls -l", "description": "Lists files"}}
 ALLOWED: Json = {"behavior": "allow", "updatedInput": LIST["input"]}
+
+
+FOR_SESSION = (
+    AskMore(step=0),
+    form.Pick(step=1, option=form.LASTING.index(None)),
+    form.Choose(step=2, option=ALLOW_SESSION),
+)
 
 
 class ClaudeCode:
@@ -157,4 +164,5 @@ async def deny_because(world: World, ask: Ask, reason: str) -> form.Step:
 
 
 async def allow_for_session(world: World, ask: Ask) -> form.Step:
-    return await put(world, ask, AskSession(step=0), form.Choose(step=1, option=ALLOW_SESSION))
+    """Exactly this, until the session ends."""
+    return await put(world, ask, *FOR_SESSION)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.run import Check, all_checks
+from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.model import Answer, Grant, Outcome, Status
+from chatbridge.store.sqlite import SqliteStore
+from tests.contract.asks import an_ask, keep
+from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine, screen
 
 APPROVALS = Check("approvals", approvals)
@@ -16,7 +23,7 @@ def rule(**keys: str) -> str:
 
 async def test_without_rules_it_says_so(machine: Machine) -> None:
     (found,) = await machine.look(APPROVALS)
-    assert found.what == "no rule in the configuration allows anything without asking"
+    assert found.what == "nothing is allowed without asking"
     assert "approvals" in [check.name for check in all_checks()]
 
 
@@ -41,3 +48,27 @@ async def test_each_rule_has_a_line_and_a_doubtful_one_says_why(machine: Machine
         "✓ approvals        rule 6 allows Edit, Write of **/*.md in ~/shop until 31.12.99\n"
         "                   12:00\n"
     )
+
+
+async def test_what_was_allowed_for_a_time_is_listed_until_then(machine: Machine) -> None:
+    machine.state.mkdir()
+    store = await SqliteStore.open(machine.state / "chatbridge.db")
+    clock = StillClock()
+    until = clock.time() + 3600.0
+    for grant in (
+        Grant(folder=str(machine.home / "shop" / "src"), until=until),
+        Grant(until=until),
+        Grant(),
+        Grant(until=clock.time()),
+        Grant(until=until, taken_back_at=clock.time()),
+    ):
+        ask = replace(an_ask(), status=Status.ANSWERED, settled_at=clock.time())
+        said = (Answer(values=("session",)),)
+        await keep(store, replace(ask, outcome=Outcome(at=0.0, answers=said, grant=grant)))
+    await store.close()
+    found = await machine.look(APPROVALS, clock=clock)
+    at = clock_time(until)
+    assert [finding.what for finding in found] == [
+        f"you allowed edits in ~/shop/src until {at}",
+        f"you allowed one exact use in shop until {at}",
+    ]

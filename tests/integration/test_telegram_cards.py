@@ -38,7 +38,7 @@ async def test_a_select_is_answered_with_one_tap_and_becomes_a_summary(telegram:
         ("1 · PostgreSQL in Docker",),
         ("2 · SQLite",),
         ("Other…",),
-        ("Cancel…", "+15 min"),
+        ("+15 min", "Ask back…", "Cancel…"),
     )
     assert not card.silent
     assert await telegram.tap(card, "2 ·") == "Sent: SQLite"
@@ -69,7 +69,7 @@ async def test_an_answer_that_no_agent_took_is_kept_and_can_be_discarded(
     card = await telegram.step(ask, "No")
     telegram.clock.advance(6)
     card = await telegram.until(card, lambda card: "kept until" in card.text)
-    assert "The agent gets it when it asks this again." in card.text
+    assert "Your answer is kept until " in card.text
     assert card.rows == (("Discard",),)
     assert await telegram.tap(card, "Discard") == "Discarded."
     card = await telegram.current(ask)
@@ -96,8 +96,8 @@ async def test_a_multi_select_shows_what_is_picked_and_ends_with_done(telegram: 
     card = await telegram.step(ask, f"{OFF} Load test", f"{OFF} Unit tests")
     picked = [key.text for key in card.keys if key.style == "success"]
     assert picked == [f"{ON} Unit tests", f"{ON} Load test"]
-    assert card.keys[-3].text == "Done (2)"
-    assert card.keys[-3].style == "primary"
+    assert card.keys[-4].text == "Done (2)"
+    assert card.keys[-4].style == "primary"
     card = await telegram.step(ask, f"{ON} Unit tests")
     assert await telegram.tap(card, "Done (1)") == "Sent: Load test"
     assert await telegram.answers(ask) == (Answer(values=("Load test",)),)
@@ -192,7 +192,7 @@ async def test_cancel_asks_first_and_can_be_taken_back(telegram: Telegram) -> No
     card = await telegram.step(ask, "Cancel…")
     assert "Cancel this question?" in card.text
     assert "Send a reason as text, or:" in card.text
-    assert card.rows[1:] == (("‹ Keep it open",), ("Cancel without a reason",))
+    assert card.rows == (("‹ Keep it open",), ("Cancel without a reason",))
     card = await telegram.step(ask, "‹ Keep")
     assert "Cancel this question?" not in card.text
     assert (await telegram.now(ask)).open

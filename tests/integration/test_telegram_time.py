@@ -62,9 +62,9 @@ async def test_the_last_line_becomes_bold_when_time_runs_out(telegram: Telegram)
 async def test_more_time_is_offered_from_15_minutes_before_the_end(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
     card = await telegram.card(ask)
-    assert card.rows == (("Yes", "No"), ("Cancel…",))
+    assert card.rows == (("Yes", "No"), ("Ask back…", "Cancel…"))
     await pass_until(telegram, ask, left=14 * MINUTE)
-    await telegram.until(card, lambda card: card.rows[-1] == ("Cancel…", "+15 min"))
+    await telegram.until(card, lambda card: card.rows[-1] == ("+15 min", "Ask back…", "Cancel…"))
 
 
 async def test_an_untouched_ask_is_reminded_of_loudly_and_once(telegram: Telegram) -> None:

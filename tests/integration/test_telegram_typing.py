@@ -45,7 +45,7 @@ async def test_a_text_question_opens_the_keyboard_by_itself(telegram: Telegram) 
     ask = await telegram.desk.ask(TEXT)
     card = await telegram.card(ask)
     assert "Type your answer and send it." in card.text
-    assert card.rows == (("Cancel…", "+15 min"),)
+    assert card.rows == (("+15 min", "Ask back…", "Cancel…"),)
     (prompt,) = prompts(telegram)
     assert read(prompt) == "Your answer for shop-api:"
     assert prompt.force_reply == "feat: …"
@@ -192,7 +192,7 @@ async def test_a_reply_with_a_list_picks_several_and_waits_for_done(telegram: Te
 async def test_a_reply_that_does_not_fit_is_told_so(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(CONFIRM)
     sent = await telegram.say("perhaps", reply_to=await telegram.card(ask))
-    told = await telegram.sees(form.UNFIT.why)
+    told = await telegram.sees("Is this yes or no to")
     assert told.silent
     assert told.reply_to == sent.id
     assert (await telegram.now(ask)).open
@@ -317,7 +317,7 @@ async def test_a_reply_to_a_list_is_not_meant_for_the_first_in_it(telegram: Tele
     await telegram.say("yes", reply_to=listed)
     for ask in asks:
         assert (await telegram.now(ask)).open
-    await telegram.sees("Reply to the question you mean.")
+    await telegram.sees("Which question is this for?")
 
 
 async def test_a_command_from_the_menu_is_no_answer_even_where_the_keyboard_is_open(

@@ -22,6 +22,7 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     Entry,
+    Grant,
     Outcome,
     Person,
     Project,
@@ -154,6 +155,10 @@ def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:
     return shown(replace(ask, status=how, settled_at=at, outcome=found))
 
 
+def granted(grant: Grant) -> Json:
+    return ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("session",)),), grant=grant)
+
+
 def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
     yesterday = NOW - 86_400.0
     found = [
@@ -182,6 +187,12 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
         (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
         (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed once"),
         (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed"),
+        (granted(Grant()), "allowed for this session"),
+        (granted(Grant(lasting=3600.0, until=NOW + 3600.0)), "allowed for 1 h"),
+        (
+            granted(Grant(folder="/a/src", lasting=28_800.0, until=NOW, taken_back_at=NOW)),
+            "allowed for 8 h, edits in /a/src, taken back",
+        ),
         (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
         (ended(RELEASE, Status.ANSWERED, answers=SEVERAL), "skipped; x; a, b"),
     ],

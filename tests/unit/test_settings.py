@@ -105,6 +105,9 @@ VARIABLES = {
     "on_cancel": ("withdraw", "withdraw"),
     "on_timeout": ("declared", "declared"),
     "retention": ("1.5d", 129600.0),
+    "undo": ("5s", 5.0),
+    "undo_confirms": ("1min", 60.0),
+    "replies": ('["Go on"]', ("Go on",)),
     "tools": ("ask_user", ("ask_user",)),
     "store": ("sqlite:///srv/a.db", "sqlite:///srv/a.db"),
     "log_level": ("debug", "debug"),
@@ -255,6 +258,8 @@ def test_the_database_is_in_the_state_directory_or_where_it_was_set(
         ("default_timeout = true", "default_timeout"),
         ("max_timeout = inf", "max_timeout"),
         ("retention = -1", "retention"),
+        ("undo = '61s'", "undo"),
+        ("undo_confirms = 0", "undo_confirms"),
         ("max_open_asks = 0", "max_open_asks"),
         ("on_timeout = 'always'", "on_timeout"),
         ("tools = ['ask_usr']", "tools: there is no tool 'ask_usr'; there are: ask_user"),
@@ -385,3 +390,37 @@ def test_approvals_are_for_the_chats_and_only_without_one_for_the_page(
     assert load().approval_channels() == {"telegram"}
     monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web,telegram")
     assert load().approval_channels() == {"web", "telegram"}
+
+
+def test_quick_answers_are_short_texts_each_once(file: Path) -> None:
+    file.write_text('replies = [" Go on, take the safe way", "Stop", "Stop"]')
+    assert load(file).policy().replies == ("Go on, take the safe way", "Stop")
+
+
+def test_quick_answers_in_a_variable_are_a_list(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_REPLIES", '["Go on, please", "Stop"]')
+    assert load(file).replies == ("Go on, please", "Stop")
+    monkeypatch.setenv("CHATBRIDGE_REPLIES", "Go on, please")
+    with pytest.raises(SettingsError, match="replies"):
+        load(file)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"Go on"',
+        '[""]',
+        '["a\\nb"]',
+        '["\\u202eevil"]',
+        "[7]",
+        '[["a"]]',
+        f'["{"x" * 61}"]',
+        '["1", "2", "3", "4", "5", "6", "7"]',
+    ],
+)
+def test_what_is_no_list_of_short_texts_is_refused(file: Path, value: str) -> None:
+    file.write_text(f"replies = {value}")
+    with pytest.raises(SettingsError, match="replies"):
+        load(file)

@@ -11,6 +11,7 @@ from chatbridge.channels.chat.callback_data import (
     NEITHER,
     Action,
     Output,
+    QuickReply,
     Show,
     Tap,
     Use,
@@ -21,7 +22,7 @@ from chatbridge.channels.chat.callback_data import (
 )
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
 
@@ -40,7 +41,7 @@ stepped: list[type[Action]] = [
     form.AskExplain,
     form.Explain,
     form.Rephrase,
-    AskSession,
+    AskMore,
     ShowAll,
     Write,
     Use,
@@ -51,6 +52,8 @@ action: st.SearchStrategy[Action] = st.one_of(
     st.builds(form.Edit, step=steps, question=numbers),
     st.sampled_from(AskAction),
     st.just(Show()),
+    st.builds(QuickReply, step=steps, check=st.integers(0, 2**32 - 1)),
+    st.builds(Use, step=steps, option=numbers),
     *(st.builds(kind, step=steps) for kind in stepped),
 )
 taps = (

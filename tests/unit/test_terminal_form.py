@@ -192,3 +192,14 @@ def test_at_the_review_a_number_is_a_question_and_no_option() -> None:
         Answer(values=("Red (recommended)",)),
         Answer(values=("yes",)),
     )
+
+
+def test_quick_answers_have_signs_that_no_answer_begins_with() -> None:
+    replies = ("Go on", "Stop")
+    shown = TerminalForm({"title": None, "questions": [question("Why?")]}, replies=replies)
+    assert "  !1  Go on\n  !2  Stop\n" in shown.screen()
+    assert shown.take("!2").answers == (Answer(values=("Stop",)),)
+    assert shown.take("!3").answers == (Answer(values=("!3",)),)
+    other = TerminalForm({"title": None, "questions": [COLOUR]}, replies=replies)
+    assert "Go on" not in other.screen()
+    assert other.take("!2").answers == (Answer(custom_text="!2"),)

@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import re
 import uuid
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, Event, ShowAll
+from chatbridge.core.forms.form import AskMore, Event, Pick, ShowAll
 from chatbridge.core.model import Ask
 
 MAX_BYTES = 64
@@ -45,11 +46,20 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuickReply:
+    """Answer with one of the owner's quick answers, known by its checksum: after a change of the
+    settings an old button must not say something else."""
+
+    step: int
+    check: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Neither:
     """Close a message that asked which question was meant."""
 
 
-Action = Event | AskAction | Write | Show | Use | Neither
+Action = Event | AskAction | Write | Show | Use | QuickReply | Neither
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +86,10 @@ class Output:
 NEITHER = Tap(ask_id="", question=0, action=Neither())
 
 
+def crc(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
 def question_shown(ask: Ask) -> int:
     """The question a tap on the ask's present card carries."""
     return min(ask.draft.at, len(ask.questions) - 1)
@@ -98,13 +112,17 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "i": (form.AskExplain, ("step",)),
     "j": (form.Explain, ("step",)),
     "r": (form.Rephrase, ("step",)),
-    "l": (AskSession, ("step",)),
+    "l": (AskMore, ("step",)),
+    "p": (Pick, ("step", "option")),
     "h": (ShowAll, ("step",)),
+    "z": (form.Undo, ("step",)),
     "w": (Write, ("step",)),
+    "y": (QuickReply, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
     "E": (lambda: AskAction.EXTEND, ()),
     "D": (lambda: AskAction.DISCARD, ()),
+    "T": (lambda: AskAction.TAKE_BACK, ()),
     "S": (Show, ()),
 }
 _NEITHER = "n"

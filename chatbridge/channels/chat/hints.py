@@ -23,7 +23,7 @@ LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
 DENYING = "deny, or “deny:” and why."
-FOR_SESSION = " Reply session to allow it for this session."
+FOR_MORE = " Reply more to allow more than this."
 MARKED = "It is marked as destructive."
 
 
@@ -78,6 +78,9 @@ def _which(card: Card) -> str:
 
 
 def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
+    if card.view is View.SENDING:
+        yield (strong(outcome_text.sending(card)),)
+        return
     if card.view is View.CANCEL:
         yield (strong(f"Cancel {_which(card)}?"),)
         how = "Send a reason as text" if seen.private else "Reply with a reason"
@@ -133,6 +136,10 @@ def _approval_hints(card: Card, seen: Seen) -> Iterator[Line]:
 
 
 def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
+    if card.view is View.SENDING:
+        how = "↩️ takes it back." if seen.reactions else "Reply undo to take it back."
+        yield sentences(((strong(outcome_text.sending(card)),), (how,)))
+        return
     if side := side_hint(card, seen):
         yield side
         return
@@ -143,6 +150,9 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
         yield _without_reactions(card, seen)
+        for number, reply in enumerate(card.replies, 1):
+            sign = emoji_shortcuts.NUMBERS[number - 1] if seen.reactions else f"!{number}"
+            yield (f"{sign} ", Name(reply.text))
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
         yield _last_change(card)
     yield from _waiting(card)
@@ -173,24 +183,27 @@ def _decide(card: Card, seen: Seen) -> str:
     if card.only_on:
         return format_only_on(card.only_on)
     destructive = is_destructive(card)
+    once = "" if card.subject and card.subject.beyond else " once"
     or_not = "👎 denies it, ↩️ goes back." if seen.reactions else "Or reply deny or back."
     if seen.unsent:
         return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return f"{MARKED} Reply {RUN_IT} to run it. {or_not}"
-    if card.view is View.SESSION:
-        if seen.reactions and not destructive:
-            return "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
-        return f"Reply yes to allow it for this session. {or_not}"
+    if card.view is View.CONFIRM_WIDER:
+        if seen.reactions:
+            return "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
+        return f"Reply yes to allow it. {or_not}"
+    if card.choices:
+        pick = "React or reply" if seen.reactions else "Reply"
+        return f"{pick} with a number. {or_not}"
     if card.button(Role.SHOW_ALL):
         if seen.reactions:
             return "📄 shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
         return "Reply all to see all of it, and then it can be allowed. Or reply deny."
-    once, session = (" once", FOR_SESSION) if card.button(Role.SESSION) else ("", "")
     if destructive:
         denying = "👎 denies it. Or reply" if seen.reactions else "Or reply"
-        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}{session}"
-    replies = f"allow, {DENYING}{session}"
+        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}"
+    replies = f"allow, {DENYING}{FOR_MORE if card.button(Role.MORE) else ''}"
     return f"👍 allow{once}, 👎 deny. Or reply {replies}" if seen.reactions else f"Reply {replies}"
 
 

@@ -14,7 +14,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.callback_data import Neither, Show, Tap, Use, Write, question_shown
+from chatbridge.channels.chat.callback_data import (
+    Neither,
+    QuickReply,
+    Show,
+    Tap,
+    Use,
+    Write,
+    crc,
+    question_shown,
+)
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
@@ -51,6 +60,8 @@ UNKNOWN = "This question is no longer here."
 MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 REPLY_TO_ONE = "Reply to the question you mean."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."
+TAKEN_BACK = "Taken back. It is asked for again."
+OVER = "That is over already."
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
 MAX_PAST_LISTED = 10
@@ -127,6 +138,8 @@ class ChatInput:
             if AskAction.DISCARD in actions:
                 later = await self.inbox.discard(ask.id, cursor=by.cursor)
                 return "Discarded." if later.discarded else self._ended(later)
+            if AskAction.TAKE_BACK in actions:
+                return await self._take_back(ask, by)
             events = [each for each in actions if not isinstance(each, AskAction)]
             return await self.inbox.put(
                 ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
@@ -140,6 +153,10 @@ class ChatInput:
         later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
         at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
         return f"Ends {at} now." if moved else f"{at} is the latest allowed."
+
+    async def _take_back(self, ask: Ask, by: Origin) -> str:
+        later = await self.inbox.take_back(ask.id, person=by.person, cursor=by.cursor)
+        return TAKEN_BACK if later.grant and later.grant.taken_back_at is not None else OVER
 
     async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface[Any]) -> bool:
         """Whether they would allow something that was not shown completely yet."""
@@ -156,12 +173,16 @@ class ChatInput:
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
             discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
             return "" if discarded.discarded else self._ended(ask)
+        if said in ("take back", "!take back") and ask.grant:
+            return await self.put(ask, AskAction.TAKE_BACK, by=by)
         if is_over(ask, may_reopen=not self.typed or said == "anyway"):
             return self._ended(ask)
         if text is None:
             return notices.ONLY_TEXT
-        read = interpret if self.typed else _interpret_beside_buttons
-        meaning = await off_loop(partial(read, ask, text), weight=weight_of(ask))
+        read = partial(_interpret_beside_buttons, ask, text)
+        if self.typed:
+            read = partial(interpret, ask, text, replies=self.inbox.replies)
+        meaning = await off_loop(read, weight=weight_of(ask))
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
@@ -252,7 +273,8 @@ class ChatInput:
         return await self._toast(ask, result, asked_back=asked_back), Tapped.STAYS
 
     async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
-        match action := tap.action:
+        action = tap.action
+        match action:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
@@ -264,6 +286,12 @@ class ChatInput:
                 return self._ended(ask)
             case AskAction():
                 return await self.put(ask, action, by=by)
+            case QuickReply(step=step, check=check):
+                text = next((each for each in self.inbox.replies if crc(each) == check), None)
+                if text is None:  # the settings have changed since
+                    await self.inbox.redraw(ask.id)
+                    return form.STALE
+                action = form.Text(text=text, step=step)
         # Its step says as much; a card that was drawn for another question must not pass, ever.
         if ask.open and tap.question != question_shown(ask):
             return form.STALE
@@ -308,7 +336,7 @@ class ChatInput:
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE.why
-        build = partial(build_card, ask, channel=self.channel)
+        build = partial(build_card, ask, channel=self.channel, replies=self.inbox.replies)
         card = await off_loop(build, weight=weight_of(ask))
         key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from chatbridge.channels.chat.callback_data import Action, Tap, Write, encode
+from chatbridge.channels.chat.callback_data import Action, QuickReply, Tap, Write, crc, encode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
@@ -35,19 +35,20 @@ _LABELS = {Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
-    "ask back…|explain this|ask it differently|show all|allow for this session…|"
-    "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…"
+    "ask back…|explain this|ask it differently|show all|allow more…|"
+    "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo"
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
-ALLOWING = (Role.ALLOW, Role.RUN_NOW, Role.SESSION, Role.SESSION_NOW)
+ALLOWING = (Role.ALLOW, Role.RUN_NOW, Role.MORE, Role.MORE_NOW)
 _ROWS = (
-    *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.SESSION_NOW)),
+    *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.MORE_NOW)),
     *((role,) for role in (Role.DROP_OTHER, Role.OTHER)),
     (Role.EXPLAIN_NOW, Role.REPHRASE),
     (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
-    (Role.SESSION,),
-    *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD)),
+    (Role.MORE,),
+    *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.TAKE_BACK)),
+    (Role.UNDO,),
     (Role.EXTEND, Role.EXPLAIN, Role.CANCEL),
 )
 """The form's own buttons, row by row."""
@@ -140,6 +141,10 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
     lines = enumerate(card.lines, 1)
     edits = [_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit]
     found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
+    alone, _ = buttons.private if seen.private else buttons.group
+    for reply in card.replies if not card.only_on else ():
+        quick = QuickReply(step=card.step, check=crc(reply.text))
+        found.append((_key(card, beside_ours(fitted(reply.text, alone)), quick),))
     if takes_typing(card) and not seen.prompted and not card.only_on:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
@@ -201,6 +206,8 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
         case Role.BACK:
             label = f"‹ {button.label}"
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
+            return None
+        case Role.TAKE_BACK if card.grant and not card.grant.holds(now):
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None

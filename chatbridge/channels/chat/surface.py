@@ -278,6 +278,7 @@ class ChatSurface(ChatWriter[T]):
             channel=self.channel,
             latest_deadline=self._inbox.latest_deadline(ask),
             only_on=self._inbox.only_on(ask, self.channel),
+            replies=self._inbox.replies,
         )
         return await off_loop(build, weight=weight_of(ask))
 

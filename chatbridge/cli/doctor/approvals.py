@@ -1,4 +1,5 @@
-"""What agents may do without asking: the owner's rules, one line each."""
+"""What agents may do without asking: the owner's rules, and what was allowed for a time; one line
+each."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, remark
 from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.database import timed_grants
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.approval_rules import Rule
 from chatbridge.core.cards.phrases import format_time
@@ -15,11 +17,13 @@ NAME = "approvals"
 
 
 def approvals(context: DoctorContext) -> list[Finding]:
-    rules = context.settings.approvals.rules()
-    if not rules:
-        return [fine(NAME, "no rule in the configuration allows anything without asking")]
-    now, mend = context.clock.time(), f"Change approvals.allow in {shown(context.config)}"
-    return [_rule(number, rule, now, mend) for number, rule in enumerate(rules, 1)]
+    rules, now = context.settings.approvals.rules(), context.clock.time()
+    mend = f"Change approvals.allow in {shown(context.config)}"
+    found = [_rule(number, rule, now, mend) for number, rule in enumerate(rules, 1)]
+    for project, folder, until in timed_grants(context.database, now):
+        what = f"edits in {shown(Path(folder))}" if folder else f"one exact use in {project}"
+        found.append(fine(NAME, f"you allowed {what} until {format_time(until, now=now)}"))
+    return found or [fine(NAME, "nothing is allowed without asking")]
 
 
 def _rule(number: int, rule: Rule, now: float, mend: str) -> Finding:

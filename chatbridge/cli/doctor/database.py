@@ -38,6 +38,12 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
     return await asyncio.to_thread(_looked_at, path)
 
 
+TIMED_GRANTS = """
+    SELECT asks.project_name, grants.folder, grants.until FROM grants JOIN asks ON seq = ask
+    WHERE grants.taken_back_at IS NULL AND grants.until > ? ORDER BY grants.until, ask
+"""
+
+
 def notes(path: Path, channel: str) -> dict[str, str]:
     """What a channel remembers, such as where a chat has moved to, if that can be read."""
     try:
@@ -96,6 +102,16 @@ def _looked_at(path: Path) -> list[Finding]:
         fix = "reinstall the version that wrote it; everything else works"
         return [problem(name, what, fix, unreadable=unreadable, **details)]
     return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
+
+
+def timed_grants(path: Path, now: float) -> list[tuple[str, str | None, float]]:
+    """What was allowed for a time that is not over: the project's name, the folder in which edits
+    are allowed, and until when."""
+    try:
+        with opened(path) as file:
+            return file.execute(TIMED_GRANTS, (now,)).fetchall()
+    except sqlite3.Error:
+        return []  # the check of the database says why, or it is of an earlier version
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:

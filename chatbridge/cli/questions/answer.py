@@ -60,10 +60,11 @@ def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
     from chatbridge.cli.questions.terminal_form import TerminalForm
 
-    ask = ask_hub("ask", start=is_set_up(), id=wanted)["ask"]
+    found = ask_hub("ask", start=is_set_up(), id=wanted)
+    ask, replies = found["ask"], found.get("replies", ())
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
-    form = TerminalForm(ask, takes_ask_back=ask["status"] == "open")
+    form = TerminalForm(ask, takes_ask_back=ask["status"] == "open", replies=replies)
     print(f"{_heading(ask)}\n\n{form.screen()}")
     with connected() as line:
         line.begin("watch")

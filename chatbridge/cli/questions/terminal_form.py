@@ -6,6 +6,7 @@ answers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from chatbridge import markdown
@@ -31,7 +32,10 @@ class Reply(NamedTuple):
 class TerminalForm:
     """One ask of the inbox's API, filled in by typed lines."""
 
-    def __init__(self, ask: dict[str, Any], *, takes_ask_back: bool = False) -> None:
+    def __init__(
+        self, ask: dict[str, Any], *, takes_ask_back: bool = False, replies: Sequence[str] = ()
+    ) -> None:
+        """`replies`: the owner's quick answers to questions for text."""
         self.questions = tuple(
             Question(
                 id=found["id"],
@@ -48,6 +52,7 @@ class TerminalForm:
         self._title = one_line(ask["title"] or "")
         self._draft = new_draft(self.questions)
         self._takes_ask_back = takes_ask_back
+        self._replies = {f"!{number}": text for number, text in enumerate(replies, 1)}
 
     def screen(self) -> str:
         """What is to be answered now."""
@@ -62,7 +67,9 @@ class TerminalForm:
             lines.append(f"  {number}  {labels[number - 1]}")
             if option.description:
                 lines.append(f"     {one_line(option.description)}")
-        if question.choices:
+        if question.type is QuestionType.TEXT:
+            lines += [f"  {sign}  {text}" for sign, text in self._replies.items()]
+        if question.choices or (question.type is QuestionType.TEXT and self._replies):
             lines.append("")
         return "\n".join([*lines, self._hint(question)])
 
@@ -152,7 +159,8 @@ class TerminalForm:
         if question.type is not QuestionType.MULTI_SELECT:
             if len(numbers) == 1 and question.choices:
                 return [form.Choose(step=step, option=numbers[0] - 1)]
-            return [form.Text(step=step, text=line)]
+            quick = self._replies.get(line, line) if question.type is QuestionType.TEXT else line
+            return [form.Text(step=step, text=quick)]
         # One line says it all: numbers, or a text as Other. Then the question is done.
         toggles = [
             form.Toggle(step=step, option=i, on=i + 1 in numbers)

@@ -15,7 +15,7 @@ from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Row
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post
+from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -79,8 +79,10 @@ class AskActions:
         led_to: list[form.Step] = []
 
         def change(ask: Ask) -> Ask:
+            now = self._clock.time()
             for event in events:
                 step = transitions.apply_event(ask, event)
+                step = transitions.hold_back(ask, step, now=now, policy=self._policy)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -96,7 +98,11 @@ class AskActions:
             case form.Refused():
                 return ask
             case form.Moved(draft=draft):
-                return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
+                until = None
+                if draft.view is View.CONFIRM_WIDER and draft.lasting is not None:
+                    until = now + draft.lasting  # as its screen says, however late it is tapped
+                draft = replace(draft, by=person, until=until)
+                return replace(ask, draft=draft, revision=ask.revision + 1)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
                 return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
@@ -141,6 +147,13 @@ class AskActions:
     async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
         """Discard a kept answer. Approvals have none."""
         return await self._broker.change(ask_id, transitions.discard, cursor)
+
+    async def take_back(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
+        """End what was allowed beyond one use, at once."""
+        take_back = partial(transitions.take_back, now=self._clock.time())
+        return await self._change(ask_id, take_back, person, cursor)
 
     async def redraw(self, ask_id: str) -> None:
         """Show an ask again with a new revision. An unknown one is ignored."""
@@ -193,6 +206,11 @@ class AskActions:
         settings cannot add a channel to an approval that was asked before."""
         now = self._policy.approval_channels
         return tuple(sorted(now.intersection(ask.approval_channels or now)))
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """The owner's quick answers; for `build_card`."""
+        return self._policy.replies
 
     def latest_deadline(self, ask: Ask) -> float:
         """The latest deadline to which `extend` can move this ask."""

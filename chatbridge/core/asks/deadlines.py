@@ -12,6 +12,7 @@ from chatbridge.core.policy import Policy
 
 class Due(StrEnum):
     DEADLINE = "deadline"
+    SEND = "send"  # An answer that could be undone goes out
     ORPHANED = "orphaned"
     HANDOVER = "handover"
     REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
@@ -25,6 +26,8 @@ def all_due(
     if ask.open:
         if ask.deadline is not None:
             yield ask.deadline, Due.DEADLINE
+        if ask.draft.send_at is not None:
+            yield ask.draft.send_at, Due.SEND
         for turn in redraw_times(ask):
             if turn > now:
                 yield turn, Due.REDRAW
@@ -43,6 +46,8 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     """Return the changed ask, or the same object if nothing has to be done."""
     if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
         return transitions.time_out(ask, now=now, policy=policy)
+    if due is Due.SEND and transitions.is_sending(ask) and (ask.draft.send_at or 0.0) <= now:
+        return transitions.send(ask, now=now, policy=policy)
     if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
         if ask.orphaned_since + policy.orphaned_after > now:
             return ask

@@ -12,7 +12,21 @@ from typing import Any
 
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, AskRequest, Outcome, Person, Status, new_draft
+from chatbridge.core.model import (
+    ALLOW_SESSION,
+    DENY,
+    VERDICTS,
+    Answer,
+    Ask,
+    AskRequest,
+    Grant,
+    Outcome,
+    Person,
+    QuestionType,
+    Status,
+    View,
+    new_draft,
+)
 from chatbridge.core.policy import Policy
 
 
@@ -45,6 +59,8 @@ def open_ask(
 def apply_event(ask: Ask, event: form.Event) -> form.Step:
     """Apply a form event to the draft of an ask. :raises AskEnded: the ask takes no more input."""
     anyway = isinstance(event, form.AnswerAnyway)
+    if ask.open and ask.draft.view is View.SENDING:
+        return form.advance_sending(ask.draft, event)
     if ask.open and ask.approval:
         return form.advance_approval(ask.questions[0], ask.draft, event)
     if ask.open:
@@ -52,6 +68,36 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     if takes_late_answer(ask) and (ask.draft.late or anyway):
         return form.advance(ask.questions, ask.draft, event)
     raise AskEnded(ask.id, status=ask.status)
+
+
+def hold_back(ask: Ask, step: form.Step, *, now: float, policy: Policy) -> form.Step:
+    """Let a complete answer wait for as long as the owner wants to be able to undo it, but not past
+    the deadline."""
+    seconds = _undo_seconds(ask, step, policy) if isinstance(step, form.Answered) else 0.0
+    if not seconds or not ask.open or not isinstance(step, form.Answered):
+        return step
+    until = now + seconds if ask.deadline is None else min(now + seconds, ask.deadline)
+    return form.hold_back(step, until=until)
+
+
+def _undo_seconds(ask: Ask, step: form.Answered, policy: Policy) -> float:
+    subject = ask.questions[0].subject
+    denied = ask.approval and step.answers[0].values == (VERDICTS[DENY].label,)
+    weighty = any(question.type is QuestionType.CONFIRM for question in ask.questions)
+    weighty |= bool(subject and subject.destructive and not denied)
+    return max(policy.undo, policy.undo_confirms if weighty else 0.0)
+
+
+def is_sending(ask: Ask) -> bool:
+    """Whether its answer is complete, and waits to be sent."""
+    return ask.open and ask.draft.view is View.SENDING and ask.draft.by is not None
+
+
+def send(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    """Send the answer that waits."""
+    assert ask.draft.by is not None
+    answers = form.draft_answers(ask.questions, ask.draft)
+    return answer(ask, answers, by=ask.draft.by, now=now, policy=policy)
 
 
 def takes_late_answer(ask: Ask) -> bool:
@@ -63,7 +109,7 @@ def takes_late_answer(ask: Ask) -> bool:
 
 def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
     """Answer the ask, in time or after its time-out. :raises AskEnded:"""
-    outcome = Outcome(at=now, answers=answers, by=by)
+    outcome = Outcome(at=now, answers=answers, by=by, grant=grant_of(ask, answers))
     kept_until = None if ask.approval else now + policy.late_answer_ttl
     after = _revised(ask, kept_until=kept_until, delivered_at=None)
     if ask.open:
@@ -71,6 +117,24 @@ def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, pol
     if takes_late_answer(ask):
         return replace(after, late=outcome, kept=True)
     raise AskEnded(ask.id, status=ask.status)
+
+
+def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
+    """What the person's way through the form allows beyond one use."""
+    if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
+        return None
+    draft, scopes = ask.draft, form.wider(ask.questions[0])
+    if draft.scope >= len(scopes):
+        return None
+    return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)
+
+
+def take_back(ask: Ask, *, now: float) -> Ask:
+    """End what was allowed beyond one use, if that still holds."""
+    grant, outcome = ask.grant, ask.outcome
+    if outcome is None or grant is None or not grant.holds(now):
+        return ask
+    return _revised(ask, outcome=replace(outcome, grant=replace(grant, taken_back_at=now)))
 
 
 def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:
@@ -86,6 +150,9 @@ def close_late_form(ask: Ask) -> Ask:
 
 
 def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    """End it without an answer, unless one is about to be sent."""
+    if is_sending(ask):
+        return send(ask, now=now, policy=policy)
     answers = _declared_answers(ask) if policy.declared_defaults else ()
     return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
 

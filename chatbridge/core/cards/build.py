@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from chatbridge.core.asks.deadlines import soon_at
-from chatbridge.core.asks.transitions import takes_late_answer
+from chatbridge.core.asks.transitions import is_sending, takes_late_answer
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
@@ -16,9 +16,11 @@ from chatbridge.core.cards.card import (
     Card,
     Choice,
     Line,
+    QuickAnswer,
     Role,
     State,
 )
+from chatbridge.core.cards.wider import WIDER_VIEWS, wider_choices, wider_sentence
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -37,17 +39,22 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
+SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.CONFIRM_DESTRUCTIVE, *WIDER_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
 
 def build_card(
-    ask: Ask, *, channel: str, latest_deadline: float | None = None, only_on: tuple[str, ...] = ()
+    ask: Ask,
+    *,
+    channel: str,
+    latest_deadline: float | None = None,
+    only_on: tuple[str, ...] = (),
+    replies: Sequence[str] = (),
 ) -> Card:
     """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
     moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
-    `channel` cannot."""
+    `channel` cannot. `replies`: the owner's quick answers to questions for text."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_question = view is not None and ask.draft.at < len(ask.questions)
@@ -73,7 +80,12 @@ def build_card(
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=_entered(ask) if question else None,
         changed_by=ask.draft.by,
-        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        choices=_choices(ask, question, view) if question and not only_on else (),
+        replies=tuple(
+            QuickAnswer(text=text, action=form.Text(text=text, step=ask.draft.step))
+            for text in replies
+            if question and question.type is QuestionType.TEXT and view is View.QUESTION
+        ),
         lines=_lines(ask, view),
         buttons=() if only_on else _buttons(ask, state, latest_deadline),
         declared=_declared(ask) if ask.open else None,
@@ -90,7 +102,10 @@ def build_card(
         approval=ask.approval,
         subject=drawn_subject(ask),
         verdict=verdict_of(ask),
+        send_at=ask.draft.send_at if view is View.SENDING else None,
         ours_to_run=ask.approval and ask.dialect == COMMANDS,
+        wider=() if view and only_on else wider_sentence(ask, view),
+        grant=ask.grant,
         only_on=only_on,
     )
 
@@ -133,9 +148,12 @@ def _title(ask: Ask) -> str | None:
     return None if not title or title.casefold() in only.casefold() else title
 
 
-def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+def _choices(ask: Ask, question: Question, view: View | None) -> tuple[Choice, ...]:
     if ask.approval:
-        return ()  # its buttons have roles of their own, because wrong taps differ in their cost
+        # Its verdicts are buttons with roles of their own, because wrong taps differ in their cost.
+        return wider_choices(ask)
+    if view is not View.QUESTION:
+        return ()
     entry, step, labels = ask.draft.entries[ask.draft.at], ask.draft.step, _labels(question)
     multi = question.type is QuestionType.MULTI_SELECT
     return tuple(
@@ -164,12 +182,12 @@ def _labels(question: Question) -> dict[str, tuple[str, bool]]:
 
 def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
     """The lines of the review or of the outcome; without answers, the questions alone."""
-    if view not in (View.REVIEW, None):
+    if view not in (View.REVIEW, View.SENDING, None):
         return ()
     outcome = ask.late or ask.outcome
     answers: Sequence[Answer | None] = [None] * len(ask.questions)
-    if view is View.REVIEW:
-        answers = list(map(form.entry_answer, ask.questions, ask.draft.entries))
+    if view is not None:
+        answers = form.draft_answers(ask.questions, ask.draft)
     elif outcome and outcome.answers and not ask.approval:
         answers = outcome.answers
     edits = view is View.REVIEW
@@ -216,11 +234,12 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.SKIP: ("Skip", form.Skip),
     Role.DONE: ("Done", form.Done),
     Role.ANYWAY: ("Answer anyway", form.AnswerAnyway),
+    Role.UNDO: ("Undo", form.Undo),
     Role.SHOW_ALL: ("Show all", form.ShowAll),
     Role.ALLOW: ("Allow once", partial(form.Choose, option=ALLOW)),
     Role.RUN_NOW: ("Yes, run it", partial(form.Choose, option=ALLOW)),
-    Role.SESSION: ("Allow for this session…", form.AskSession),
-    Role.SESSION_NOW: ("Yes, for this session", partial(form.Choose, option=ALLOW_SESSION)),
+    Role.MORE: ("Allow more…", form.AskMore),
+    Role.MORE_NOW: ("Yes", partial(form.Choose, option=ALLOW_SESSION)),
     Role.DENY: ("Deny", partial(form.Choose, option=DENY)),
     Role.DENY_WHY: ("Deny, say why…", form.Other),
 }
@@ -237,8 +256,12 @@ def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[But
         return (_tap(ask, Role.ANYWAY),)
     if state is State.KEPT:
         return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
+    if ask.grant and ask.grant.taken_back_at is None:
+        return (Button(role=Role.TAKE_BACK, label="Take back", action=AskAction.TAKE_BACK),)
     if state not in (State.OPEN, State.LATE):
         return ()
+    if ask.draft.view is View.SENDING:
+        return (_tap(ask, Role.UNDO),)
     buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
     if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
@@ -320,22 +343,27 @@ def _cut_middle(code: str) -> str:
 
 
 def verdict_of(ask: Ask) -> str | None:
-    """The verdict label of an approval."""
+    """The verdict label of an approval, also while it waits to be sent."""
     answers = ask.outcome.answers if ask.outcome and ask.approval else ()
+    if ask.approval and is_sending(ask):
+        answers = form.draft_answers(ask.questions, ask.draft)
     return next(iter(answers[0].values), None) if answers else None
 
 
 def approval_buttons(ask: Ask) -> list[Button]:
     back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
     match ask.draft.view:
-        case View.SESSION:
-            return [_tap(ask, Role.SESSION_NOW), back, deny]
+        case View.WIDEN | View.HOW_LONG:
+            return [back, deny]
+        case View.CONFIRM_WIDER:
+            return [_tap(ask, Role.MORE_NOW), back, deny]
         case View.CONFIRM_DESTRUCTIVE:
             return [_tap(ask, Role.RUN_NOW), back, deny]
         case View.OTHER:
             return [back]
     if form.unread(ask.questions[0], ask.draft):
         return [_tap(ask, Role.SHOW_ALL), deny, why]
-    if form.goes_beyond(ask.questions[0]):
-        return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
-    return [_tap(ask, Role.ALLOW), deny, why, _tap(ask, Role.SESSION)]
+    subject = ask.questions[0].subject
+    allow = _tap(ask, Role.ALLOW, "Allow" if subject and subject.beyond else "")
+    more = [_tap(ask, Role.MORE)] if form.wider(ask.questions[0]) else []
+    return [allow, deny, why, *more]

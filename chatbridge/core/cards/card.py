@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from chatbridge.core.forms.form import Event
-from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
+from chatbridge.core.cards.markup import Name, Time
+from chatbridge.core.forms.form import Event, Text
+from chatbridge.core.model import Grant, Outcome, Person, QuestionType, Subject, View
+
+Part = str | Name | Time  # Of a sentence of ours
 
 
 class State(StrEnum):
@@ -43,6 +46,7 @@ class AskAction(StrEnum):
 
     EXTEND = "extend"
     DISCARD = "discard"
+    TAKE_BACK = "take_back"
 
 
 class Role(StrEnum):
@@ -59,13 +63,15 @@ class Role(StrEnum):
     EXTEND = "extend"
     ANYWAY = "anyway"
     DISCARD = "discard"
+    UNDO = "undo"
     EXPLAIN = "explain"
     EXPLAIN_NOW = "explain_now"
     REPHRASE = "rephrase"
     SHOW_ALL = "show_all"
     ALLOW = "allow"
-    SESSION = "session"
-    SESSION_NOW = "session_now"
+    MORE = "more"
+    MORE_NOW = "more_now"
+    TAKE_BACK = "take_back"
     RUN_NOW = "run_now"
     DENY = "deny"
     DENY_WHY = "deny_why"
@@ -88,6 +94,14 @@ class Choice:
     recommended: bool
     picked: bool
     action: Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuickAnswer:
+    """A text of the owner's that answers a question with one tap."""
+
+    text: str
+    action: Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +135,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
+    replies: tuple[QuickAnswer, ...] = ()
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None  # The declared default, used if the owner allows it
@@ -137,7 +152,10 @@ class Card:
     approval: bool = False
     subject: Subject | None = None  # Cut in the middle until the person asks for all of it
     verdict: str | None = None  # The verdict label of an approval
+    send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
+    wider: tuple[Part, ...] = ()  # What this screen, or what was decided, allows beyond one use
+    grant: Grant | None = None  # What was allowed beyond one use
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 
     def button(self, role: Role) -> Button | None:

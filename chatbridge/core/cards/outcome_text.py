@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.cards.markup import Name, Time
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Person
+from chatbridge.core.cards.phrases import local_time
+from chatbridge.core.cards.wider import lasting_words
+from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
 from chatbridge.core.text import one_line, title_of
 
 WINDOW = Person(name="", channel="window")
@@ -42,14 +44,21 @@ Sentence = tuple[Part, ...]
 
 
 def heading(card: Card) -> str:
-    beyond = bool(card.subject and card.subject.beyond)
-    return how_it_ended(card.state, approval=card.approval, verdict=card.verdict, beyond=beyond)
+    return how_it_ended(
+        card.state,
+        approval=card.approval,
+        verdict=card.verdict,
+        beyond=bool(card.subject and card.subject.beyond),
+        lasting=lasting_words(card.grant) if card.grant else None,
+    )
 
 
-def how_it_ended(state: State, *, approval: bool, verdict: str | None, beyond: bool) -> str:
+def how_it_ended(
+    state: State, *, approval: bool, verdict: str | None, beyond: bool, lasting: str | None = None
+) -> str:
     match state:
         case State.ALLOWED if verdict == SESSION:
-            return "Allowed for this session"
+            return f"Allowed {lasting or 'for this session'}"
         case State.ALLOWED:
             return "Allowed" if beyond else "Allowed once"
         case State.TIMED_OUT if approval:
@@ -64,8 +73,8 @@ def how_it_ended(state: State, *, approval: bool, verdict: str | None, beyond: b
 def shows_answers(card: Card) -> bool:
     """Whether answers stand below their questions. A single declared one stands in the sentence
     that says why it was used."""
-    has_answers = bool(card.outcome and card.outcome.answers) and not card.approval
-    return has_answers and not (_by_default(card) and card.count == 1)
+    given = bool(card.outcome and card.outcome.answers) or card.send_at is not None
+    return given and not card.approval and not (_by_default(card) and card.count == 1)
 
 
 def given_reason(card: Card) -> str | None:
@@ -100,6 +109,17 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
         case _:
             reaches = () if reason(card) and not card.unheard else _agent_knows(card)
             yield _told(card, reaches, viewer)
+
+
+def sending(card: Card) -> str:
+    """What is about to happen, and when."""
+    said = ""
+    if card.approval:
+        state = State.DENIED if card.verdict == VERDICTS[DENY].label else State.ALLOWED
+        beyond = bool(card.subject and card.subject.beyond)
+        said = how_it_ended(state, approval=True, verdict=card.verdict, beyond=beyond) + ". "
+    at = local_time(card.send_at or 0.0)
+    return f"{said}Sending at {at:%H:%M:%S}…"
 
 
 def page_heading(card: Card, *, now: float) -> Sentence:

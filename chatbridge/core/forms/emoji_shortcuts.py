@@ -18,12 +18,12 @@ SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
 
 _ROLES = (
     (SHOW_ALL, (Role.SHOW_ALL,)),
-    (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
+    (ALLOW, (Role.ALLOW, Role.MORE_NOW)),
     (DENY, (Role.DENY,)),
     (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
     (REPHRASE, (Role.REPHRASE,)),
     (SKIP, (Role.SKIP,)),
-    (BACK, (Role.BACK,)),
+    (BACK, (Role.BACK, Role.UNDO)),
     (ASK_BACK, (Role.EXPLAIN,)),
     (CANCEL, (Role.CANCEL,)),
 )
@@ -52,6 +52,8 @@ def _reactions(card: Card) -> Iterator[Reaction]:
         action = choice.action
         # A reaction has no state: adding it selects, and removing it deselects.
         yield Reaction(emoji, replace(action, on=True) if isinstance(action, Toggle) else action)
+    for emoji, reply in zip(NUMBERS, card.replies, strict=False):
+        yield Reaction(emoji, reply.action)
     for emoji, roles in _ROLES:
         if emoji == ALLOW and card.subject and card.subject.destructive:
             continue  # too easy to tap by accident: it has to be typed

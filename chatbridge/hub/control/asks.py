@@ -117,6 +117,7 @@ class TerminalAsks:
             "places": [in_place(name) for name, trouble in troubles.items() if trouble is None],
             "troubles": {title_of(name): why for name, why in troubles.items() if why},
             "ended": None if ask.open else how_it_ended(ask, now=self.clock.time()),
+            "replies": list(self.inbox.replies),
         }
 
     async def _history(self, request: Request) -> Json:

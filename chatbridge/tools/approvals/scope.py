@@ -18,6 +18,7 @@ from chatbridge.tools.approvals.subject import Json, change_of, command_of, has_
 
 INSTRUCTIONS = frozenset({"agents.md", "claude.local.md", "claude.md", "gemini.md"})
 """Files that tell the next agent what to do."""
+LONGEST_FOLDER = 100  # Below the project's: a longer one would be cut where it has to be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def folders_of(file: str, project: Project) -> tuple[str, ...]:
     root, folder = _root(project), os.path.dirname(file)
     if root is None or not PurePosixPath(file).is_relative_to(root):
         return ()
-    return (root,) if folder == root else (folder, root)
+    if folder == root or len(folder) - len(root) > LONGEST_FOLDER:
+        return (root,)
+    return (folder, root)
 
 
 def fitting_rule(rules: Sequence[Rule], use: Use, file: str | None, now: float) -> int | None:

@@ -29,9 +29,10 @@ from chatbridge.core.model import (
     Question,
     QuestionType,
     Status,
+    Subject,
 )
 from chatbridge.projects import settings_of
-from chatbridge.tools.approvals.scope import Use, fitting_rule, plain_file
+from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -73,8 +74,8 @@ class ApproveToolUse(ToolHandler):
     description = """\
 For Claude Code itself, not for the model: named with --permission-prompt-tool, it is called \
 before a tool is used that needs a permission, and carries the request to the owner's phone. The \
-owner allows it once, allows exactly this until the session ends, or denies it, with a reason if \
-they like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
+owner allows it once, allows more of the same for a time, or denies it, with a reason if they \
+like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
 (AskUserQuestion) are shown as a form, and what was chosen comes back as their answers. Calling \
 it by yourself allows nothing."""
     schema = object_schema(
@@ -105,12 +106,17 @@ it by yourself allows nothing."""
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
         started = call.agent.client != HOOK
-        text, subject = await asyncio.to_thread(
-            subject_of, tool, given, call.project, folder=call.folder, started=started
-        )
         use = Use(tool, given, call.project, call.folder)
-        file = await asyncio.to_thread(plain_file, use)
-        rule = await asyncio.to_thread(fitting_rule, self.rules, use, file, call.clock.time())
+
+        def look() -> tuple[str, Subject, str | None, int | None]:
+            text, subject = subject_of(
+                tool, given, call.project, folder=call.folder, started=started
+            )
+            if (file := plain_file(use)) is not None:
+                subject = replace(subject, edits=folders_of(file, call.project))
+            return text, subject, file, fitting_rule(self.rules, use, file, call.clock.time())
+
+        text, subject, file, rule = await asyncio.to_thread(look)
         where = f"tool={tool} call={call.id} project={call.project.name}"
         if rule is not None:
             log.info("allowed by rule %d of approvals.allow %s", rule, where)
@@ -124,8 +130,8 @@ it by yourself allows nothing."""
             timeout = min(timeout, limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
         request = _request(tool, (question,), call, timeout)
-        if await broker.allowed_in_session(request, call.name):
-            log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
+        if (standing := await broker.granted(request, call.name, file=file)) is not None:
+            log.info("allowed with ask %s %s", standing, where)
             return _allow(given)
         wait = await self.waiting.ask(request, call)
         ended = await wait.ended()
