@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import os
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -34,7 +33,7 @@ COLUMNS, ROWS = 48, 20
 COLOURS = 256
 ORDER = "Run the integration tests in CI"
 ANSWER = "PostgreSQL in Docker"
-DELIVERED = re.compile("delivered|agent has it")
+DELIVERED = "delivered"
 STYLE = """
 * { box-sizing: border-box }
 body { margin: 0; background: #e4ece8; overflow: hidden; font: 12px/1 system-ui, sans-serif }
@@ -134,7 +133,7 @@ def _play(film: Film) -> None:
     film.show_tap(film.page.get_by_text(ANSWER).last)
     phone.tap(card, f"1 · {ANSWER}")
     terminal.ends(0)
-    phone.until(card, lambda card: DELIVERED.search(card.text) is not None)
+    phone.until(card, lambda card: DELIVERED in card.text)
     film.show(4500)
 
 
