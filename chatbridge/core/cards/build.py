@@ -344,9 +344,12 @@ def _cut_middle(code: str) -> str:
 
 def verdict_of(ask: Ask) -> str | None:
     """The verdict label of an approval, also while it waits to be sent."""
-    answers = ask.outcome.answers if ask.outcome and ask.approval else ()
-    if ask.approval and is_sending(ask):
-        answers = form.draft_answers(ask.questions, ask.draft)
+    if not ask.approval:
+        return None
+    if is_sending(ask):  # the store keeps whatever it is given, also a draft without entries
+        picked = ask.draft.entries[0].picked if ask.draft.entries else ()
+        return next((VERDICTS[at].label for at in picked if at < len(VERDICTS)), None)
+    answers = ask.outcome.answers if ask.outcome else ()
     return next(iter(answers[0].values), None) if answers else None
 
 
