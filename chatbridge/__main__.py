@@ -23,11 +23,13 @@ def main(argv: list[str] | None = None) -> int:
     from chatbridge.cli import APART, COMMANDS
 
     if word not in COMMANDS:
-        sys.stderr.write(
-            f"chatbridge has no command {word!r}. There are: {', '.join(COMMANDS)}. "
-            "Try: chatbridge --help\n"
-        )
-        return 2
+        from chatbridge.cli.ui.running import WRONG_USAGE, say
+        from chatbridge.core.text import did_you_mean
+
+        there = f". There are: {', '.join(COMMANDS)}"
+        near = did_you_mean(word, COMMANDS, before=", ") or there
+        say(f"chatbridge has no command {word!r}{near}", "All commands: chatbridge --help")
+        return WRONG_USAGE
     from importlib import import_module
 
     if word == "mcp":
@@ -40,17 +42,19 @@ def main(argv: list[str] | None = None) -> int:
 
 def help_text() -> str:
     from chatbridge.cli import COMMANDS, ROWS
+    from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 
     width = max(len(row) for part in ROWS for row in part)
     parts = [
         "".join(f"  {row:<{width}}   {COMMANDS[row.split(',')[0]]}\n" for row in part)
         for part in ROWS
     ]
-    return (
+    text = (
         "chatbridge carries your agents' questions to your phone, and your answers back.\n\n"
         f"usage: chatbridge <command> [options]\n\n{chr(10).join(parts)}\n"
-        "chatbridge <command> --help says more about one of them.\n"
+        "chatbridge <command> --help says more about one of them."
     )
+    return filled(text, min(columns(), HELP_WIDTH))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Parses agents' markdown into the tree of `core.cards.markup`.
 
-Supports CommonMark without HTML, entities and reference definitions. These are shown as written, so
-that a text has no character that its source does not have. Channels do the escaping and styling.
+Supports tables, and CommonMark without HTML, entities and reference definitions. These are shown as
+written, so that a text has no character that its source does not have. Channels do the escaping and
+styling.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ MAX_MARKS = 1_000
 """A text with more characters, lines or possible marks is shown as written: the parser takes 50 µs
 for a line and quadratic time for marks, and it blocks the hub."""
 MARKS = "[]!*_<`\\"
+MAX_CELLS = 1_000
+"""If the lines of a text could make a table with more cells, its tables are shown as written."""
 CACHE_SIZE = 64
 """Parsed texts: a card is drawn several times while its question is answered."""
 HEADLINE_SOURCE = 1_000
@@ -42,11 +45,20 @@ _AMPERSAND = "\ufdd0"
 """Replaces "&" while parsing: link addresses are decoded even without the entity rule, so that
 `&#x202E;` would bring back a character that `core.text.visible` has replaced. A noncharacter, which
 texts do not need."""
+_NO_FRAMES = str.maketrans("", "", " |-:;,")
+"""Without the frame of a table as written, and what `plain` has instead."""
 
-_parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
-_parser.disable(["entity", "html_block", "html_inline", "reference"])
-# Keep addresses as written, not percent-encoded: people compare them with what they know.
-_parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+
+def _new_parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_BLOCK_DEPTH})
+    parser.disable(["entity", "html_block", "html_inline", "reference"])
+    # Keep addresses as written, not percent-encoded: people compare them with what they know.
+    parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
+    return parser
+
+
+_parser = _new_parser()
+_table_parser = _new_parser().enable("table")
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -57,13 +69,30 @@ def parse(source: str) -> tuple[tree.Block, ...]:
     if len(source) > MAX_PARSED_CHARACTERS or source.count("\n") > MAX_LINES or marks > MAX_MARKS:
         return _as_written(source)
     try:
-        tokens = _parser.parse(source.replace(_AMPERSAND, "").replace("&", _AMPERSAND))
+        coded = source.replace(_AMPERSAND, "").replace("&", _AMPERSAND)
+        tokens = _parser.parse(coded)
         blocks = _blocks(tokens)
+        if _can_have_table(source):
+            blocks = _with_tables(coded, blocks)
     except Exception:  # the question must be shown even if the parser fails
         log.warning("a text could not be parsed as markdown", exc_info=True)
         return _as_written(source)
     too_deep = any(token.level >= MAX_BLOCK_DEPTH - 1 for token in tokens)
     return _as_written(source) if too_deep or not plain(blocks) else blocks
+
+
+def _can_have_table(source: str) -> bool:
+    lines = source.split("\n")
+    most = max(line.count("|") for line in lines)
+    return most > 0 and (most + 1) * len(lines) <= MAX_CELLS
+
+
+def _with_tables(coded: str, blocks: tuple[tree.Block, ...]) -> tuple[tree.Block, ...]:
+    """Return `blocks` with tables. Cells that a table's head has no column for would not be shown:
+    then it stays as written."""
+    with_tables = _blocks(_table_parser.parse(coded))
+    shown, written = (plain(each).translate(_NO_FRAMES) for each in (with_tables, blocks))
+    return with_tables if len(shown) == len(written) else blocks
 
 
 def plain(blocks: Iterable[tree.Block]) -> str:
@@ -94,12 +123,16 @@ class _Open:
     token: Token
     blocks: list[tree.Block] = field(default_factory=list)
     items: list[tuple[tree.Block, ...]] = field(default_factory=list)
+    cells: list[tuple[tree.Inline, ...]] = field(default_factory=list)
+    rows: list[tuple[tuple[tree.Inline, ...], ...]] = field(default_factory=list)
 
 
 def _blocks(tokens: list[Token]) -> tuple[tree.Block, ...]:
     stack = [_Open(Token("root", "", 1))]
     for token in tokens:
         match token.type:
+            case "inline" if stack[-1].token.type in ("th_open", "td_open"):
+                stack[-2].cells.append(_inlines(token.children or []))
             case "inline":
                 children = _inlines(token.children or [])
                 if stack[-1].token.type == "heading_open":
@@ -131,8 +164,22 @@ def _close(stack: list[_Open]) -> None:
             parent.blocks.append(tree.Items(tuple(closed.items), start=start))
         case "blockquote_open":
             parent.blocks.append(tree.Quote(tuple(closed.blocks)))
+        case "tr_open":
+            stack[-2].rows.append(tuple(closed.cells))
+        case "table_open":
+            parent.blocks.append(_table(tuple(closed.rows)))
         case _:  # paragraphs and headings hold one inline token, which has become a block
             parent.blocks.extend(closed.blocks)
+
+
+def _table(rows: tuple[tuple[tuple[tree.Inline, ...], ...], ...]) -> tree.Table:
+    texts = [[" ".join(_text(cell).split()) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = [
+        " | ".join(map(str.ljust, row, widths)).rstrip()
+        for row in (texts[0], ["-" * width for width in widths], *texts[1:])
+    ]
+    return tree.Table("\n".join(lines), rows=rows)
 
 
 def _as_written(source: str) -> tuple[tree.Block, ...]:
@@ -211,6 +258,8 @@ def _text(nodes: Iterable[tree.Block | tree.Inline]) -> str:
 
 def _node_text(node: tree.Block | tree.Inline) -> str:
     match node:
+        case tree.Table(rows=rows):
+            return "; ".join(", ".join(map(_text, row)) for row in rows)
         case tree.Plain() | tree.Code() | tree.CodeBlock():
             return node.text
         case tree.Break():

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -107,7 +107,7 @@ _bare: list[type[form.Event]] = [
     form.AskExplain,
     form.Explain,
     form.Rephrase,
-    AskSession,
+    AskMore,
     ShowAll,
 ]
 _relative_events: st.SearchStrategy[form.Event] = st.one_of(
@@ -115,6 +115,7 @@ _relative_events: st.SearchStrategy[form.Event] = st.one_of(
     st.builds(form.Toggle, step=_offsets, option=_numbers, on=st.booleans()),
     st.builds(form.Text, step=st.none() | _offsets, text=_said),
     st.builds(form.Edit, step=_offsets, question=_numbers),
+    st.builds(form.Pick, step=_offsets, option=_numbers),
     st.builds(form.Cancel, step=_offsets, reason=st.none() | _said),
     *(st.builds(kind, step=_offsets) for kind in _bare),
 )

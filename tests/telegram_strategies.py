@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -18,6 +18,7 @@ from chatbridge.core.model import (
     VERDICTS,
     Answer,
     Ask,
+    Grant,
     Level,
     Option,
     Outcome,
@@ -104,8 +105,12 @@ codes = (
 )
 _paths = st.none() | some.words | long_texts
 _ways: list[tuple[form.Event, ...]] = [(), (form.Other(step=0),)]
-_session = AskSession(step=0)
-_session_ways: list[tuple[form.Event, ...]] = [(_session,), (_session, form.Back(step=0))]
+_more, _picks = AskMore(step=0), [form.Pick(step=0, option=i) for i in range(2)]
+_wider_ways: list[tuple[form.Event, ...]] = [
+    *((_more, *way) for way in ((), (_picks[0],), (_picks[1],), (form.Back(step=0),)))
+]
+_last_screen: tuple[form.Event, ...] = (_more, *_picks)  # of several folders
+_edits = st.sampled_from([(), ("/src/shop",), ("/src/shop/src/<b>a</b>", "/src/shop")])
 
 
 @st.composite
@@ -121,6 +126,7 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         started=draw_value(st.booleans()),
         destructive=draw_value(st.booleans()),
         beyond=draw_value(st.none() | long_texts),
+        edits=draw_value(_edits),
     )
     shown = ask(question, id=draw_value(ids), deadline=draw_value(st.sampled_from([None, 400.0])))
     subject = question.subject
@@ -132,7 +138,8 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         if draw_value(st.booleans()):
             shown = stepped(shown, ShowAll(step=0))
     if not long or shown.draft.whole:
-        ways = _ways if subject.beyond else [*_ways, *_session_ways]
+        ways = [*_ways, *_wider_ways] if subject.wider else _ways
+        ways = [*ways, _last_screen] if len(subject.wider) > 1 else ways
         ways = [*ways, (form.Choose(step=0, option=ALLOW),)] if subject.destructive else ways
         shown = stepped(shown, *draw_value(st.sampled_from(ways)))
     shown = replace(shown, created_at=100.0, project=named(draw_value(_long_words)))
@@ -141,9 +148,17 @@ def approvals(draw_value: st.DrawFn) -> Ask:
     why = draw_value(st.none() | _long_words) if verdict == DENY else None
     given = Answer(values=(VERDICTS[verdict].label,), custom_text=why)
     by = Person(name=draw_value(_long_words), channel="telegram", place="7")
+    grant = None
+    if verdict == ALLOW_SESSION and subject.wider:
+        timed: dict[str, float] = {"lasting": 3600.0, "until": 3800.0}
+        over = {"taken_back_at": 300.0}
+        grant = Grant(
+            folder=draw_value(st.sampled_from(subject.wider)),
+            **draw_value(st.sampled_from([{}, timed, {**timed, **over}])),
+        )
     outcome = {
         Status.OPEN: None,
-        Status.ANSWERED: Outcome(at=200.0, answers=(given,), by=by),
+        Status.ANSWERED: Outcome(at=200.0, answers=(given,), by=by, grant=grant),
     }.get(status, Outcome(at=200.0))
     status = Status.WITHDRAWN if status is Status.CANCELLED else status
     return replace(shown, status=status, outcome=outcome)

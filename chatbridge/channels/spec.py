@@ -29,6 +29,13 @@ if TYPE_CHECKING:
 Table = TypeVar("Table", bound="BaseModel")
 
 
+class Name(NamedTuple):
+    """What a service calls a person, safe to show."""
+
+    name: str
+    username: str = ""
+
+
 class AccountLock(NamedTuple):
     """Keeps two hubs of a user from using one account of a service."""
 
@@ -105,9 +112,14 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     """The account that it uses, in words."""
     server: Callable[[Table], str] = lambda table: ""
     """The address of the service."""
+    is_elsewhere: Callable[[Table], bool] = lambda table: True
+    """Whether people can answer there away from this computer."""
     lock: Callable[[Table], AccountLock] | None = None
     people: str | None = None
     """The setting that lists who may answer."""
+    names: str | None = None
+    """Reference to `async (Table, people) -> Mapping[person, Name]`: what the service calls these
+    people, as far as it says."""
     chats: str | None = None
     """The setting that lists where cards go. Empty: to each of the people."""
     named_by: tuple[str, ...] = ()

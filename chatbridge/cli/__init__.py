@@ -8,7 +8,7 @@ connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel` and `history`
-hub: `chatbridge status`, `version`, `stop` and `inbox`
+hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
 demo: `chatbridge demo`
@@ -19,12 +19,13 @@ COMMANDS = {
     "mcp": "started by agents and services, not by you",
     "hub": "the process that holds the questions and talks to your chats",
     "stop": "stop the hub",
+    "restart": "restart the hub, after a change of the settings",
     "setup": "set chatbridge up, step by step",
     "pair": "pair a phone; people lists who may answer",
-    "people": "who may answer, and taking somebody out",
-    "doctor": "look for what is wrong, and say what to do",
+    "people": "who may answer; remove somebody",
+    "doctor": "find what is wrong, and say how to fix it",
     "connect": "add chatbridge to an agent's MCP servers",
-    "disconnect": "take it out again",
+    "disconnect": "remove it again",
     "service": "keep the hub running with systemd",
     "serve": "let agents on other machines ask, too",
     "token": "make, list and remove those tokens",
@@ -36,7 +37,7 @@ COMMANDS = {
     "cancel": "cancel an open question",
     "history": "what was asked before, and how it ended",
     "inbox": "open the inbox in the browser",
-    "status": "whether the hub runs; stop ends it",
+    "status": "whether the hub runs; stop and restart it",
     "version": "the installed version",
     "completion": "let your shell complete all this",
     "hook": "what Claude Code's hooks call",
@@ -53,7 +54,7 @@ APART = {
 
 ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
-    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop"),
+    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop, restart"),
     ("demo, version, completion", "mcp, hub, hook"),
 )
 """The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""

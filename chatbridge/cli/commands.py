@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.ui.running import Command, ScriptsParser, argument, flag
+from chatbridge.cli.ui.running import Command, argument, flag
 
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
-LEVELS = {"info": "info", "warn": "warning", "error": "error"}
+LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
 LIMIT = 20
 ASK_EPILOG = """\
 The answer alone goes to standard output, everything else to standard error.
 Beside options you can always answer in your own words. A --confirm prints yes or
 no and nothing else; a remark that you add goes to standard error.
 
-exit codes: 0 answered, 2 cancelled, 3 timed out, 4 no hub could be reached,
-1 refused, 64 wrong usage, 130 left with Ctrl-C (143 with SIGTERM)
+exit codes: 0 answered, 1 refused, 2 wrong usage, 3 timed out, 4 no hub could be
+reached, 5 cancelled, 130 left with Ctrl-C (143 with SIGTERM)
 """
 ANSWER_EPILOG = """\
 examples:
@@ -30,11 +30,11 @@ chatbridge tools check [FILE ...] [--json]
        chatbridge tools list [--json]
        chatbridge tools add [NAME ...]"""
 CHECK = (
-    "Looks at definition files as the hub does, without one, and says everything that is wrong: "
-    "the line, what was found, what is accepted, and how to mend it."
+    "Checks definition files as the hub does, without a hub. Says everything that is wrong: "
+    "the line, what was found, what is accepted, and how to fix it."
 )
 LIST = "Lists the tools that the files define, and which of them need your approval."
-ADD = "Copies an example into the first of your folders. A file that is there stays as it is."
+ADD = "Copies an example into the first of your folders. An existing file is not changed."
 SERVICE = """\
 Keeps the hub running as a systemd user service: it starts with this computer
 or when you log in, and comes back by itself.
@@ -42,17 +42,18 @@ or when you log in, and comes back by itself.
   install    write the units, enable and start them; again if folders change
   uninstall  stop it and remove the units
   status     whether it runs, and which version
-  logs       what the hub says; what follows goes to journalctl (-f, -n 20)
-  restart    after an upgrade or a change of the configuration; agents that
-             wait do not notice
+  logs       what the hub says; further options go to journalctl (-f, -n 20)
+  restart    after an upgrade or a change of the settings
   start      start it after a stop
   stop       stop it until the next log-in, or until: chatbridge service start
+
+Agents that wait do not notice a restart.
 """
 SERVICE_WORDS = ("install", "uninstall", "status", "logs", "restart", "start", "stop")
 SCRIPTS = """\
-Secrets are read from files, - is standard input: what stands on a command
-line can be seen by every user of the computer. Everything is checked before
-anything is written."""
+Secrets are read from files, - is standard input: every user of the computer
+can see what is on a command line. Everything is checked before anything is
+written."""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION_EPILOG = """\
 where it goes:
@@ -67,7 +68,7 @@ HTTP_ADDRESS = "127.0.0.1:8788"
 
 def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to 1000")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
     return int(text)
 
 
@@ -80,7 +81,7 @@ ask = Command(
         "-o", "--option", action="append", default=[], metavar="LABEL", help="an option, repeated"
     ),
     [
-        flag("--multi", help="several options may be chosen: one a line"),
+        flag("--multi", help="several options may be chosen; prints one per line"),
         flag("--confirm", help="yes or no, without options"),
     ],
     argument("--title", help="a heading that says what it is about"),
@@ -89,7 +90,6 @@ ask = Command(
     ),
     flag("--json", help="print the whole outcome"),
     epilog=ASK_EPILOG,
-    kind=ScriptsParser,  # 2 says here that somebody has cancelled the question
     work="chatbridge.cli.questions.ask:ask",
 )
 
@@ -103,7 +103,8 @@ notify = Command(
         "--level",
         choices=LEVELS,
         default="info",
-        help="info (the default) arrives silently, warn and error make the phone ring",
+        metavar="LEVEL",
+        help="info (the default) arrives silently, warning and error make the phone ring",
     ),
     epilog="exit codes: 0 the hub has it, 4 no hub could be reached, 1 refused",
     work="chatbridge.cli.questions.ask:notify",
@@ -115,7 +116,7 @@ pending = Command(
     flag("--watch", help="stay, and show what changes"),
     [
         flag("--json", help="print them as JSON"),
-        flag("--ids", help="print their ids alone, one a line"),
+        flag("--ids", help="print only their ids, one per line"),
     ],
     work="chatbridge.cli.questions.lists:pending",
 )
@@ -141,6 +142,7 @@ answer = Command(
         "values",
         metavar="VALUE",
         nargs="*",
+        default=[],
         help="an option, its number, or a text; several where several may be chosen",
     ),
     flag("--json", help="read the answers from standard input"),
@@ -162,9 +164,7 @@ def _tools(parser: argparse.ArgumentParser) -> None:
     action = parser.add_subparsers(
         dest="do", required=True, metavar="check | list | add", prog="chatbridge tools"
     )
-    check = action.add_parser(
-        "check", help="look at files, and say what to mend", description=CHECK
-    )
+    check = action.add_parser("check", help="check files, and say what to fix", description=CHECK)
     check.add_argument("file", nargs="*", metavar="FILE", help="default: all in your folders")
     check.add_argument("--json", action="store_true", help="all details, for programs")
     shown = action.add_parser("list", help="the tools that agents have", description=LIST)
@@ -179,8 +179,7 @@ tools = Command(
     "~/.config/chatbridge/tools, or in the folders that commands.dirs names.\n",
     extend=_tools,
     usage=TOOLS_USAGE,
-    epilog="exit codes: 0 all is well, 1 a problem was found, 64 wrong usage\n",
-    kind=ScriptsParser,
+    epilog="exit codes: 0 all is well, 1 a problem was found, 2 wrong usage",
     work="chatbridge.cli.agents.definition_files:tools",
 )
 
@@ -189,8 +188,8 @@ def _people(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="command", metavar="COMMAND", prog="chatbridge people")
     remove = actions.add_parser(
         "remove",
-        help="take somebody out, by the id that the list shows",
-        description="Takes somebody out, after asking. The hub is restarted; agents that wait do "
+        help="remove somebody, by the id that the list shows",
+        description="Removes somebody, after asking. The hub is restarted; agents that wait do "
         "not notice.",
     )
     remove.add_argument("id", help="as the list shows it")
@@ -198,8 +197,8 @@ def _people(parser: argparse.ArgumentParser) -> None:
 
 people = Command(
     "people",
-    "Lists who may answer your agents' questions. Nobody else can, or learns\n"
-    "anything. To add somebody: chatbridge pair.",
+    "Lists who may answer your agents' questions. Nobody else can answer or read\n"
+    "them. To add somebody: chatbridge pair.",
     extend=_people,
     usage="chatbridge people [remove ID]",
     work="chatbridge.cli.people:people",
@@ -215,7 +214,7 @@ pair = Command(
 
 status = Command(
     "status",
-    "Says whether the hub runs, and how it is.",
+    "Says whether the hub runs, and whether all is well with it.",
     flag("--json", help="print it as JSON"),
     epilog="exit codes: 0 it runs, 4 it does not. What could be wrong: chatbridge doctor",
     work="chatbridge.cli.hub.status:status",
@@ -227,10 +226,21 @@ version = Command(
     work="chatbridge.cli.hub.status:version",
 )
 
+FORCE = flag("--force", help="even if no hub could start with the settings")
+
 stop = Command(
     "stop",
     "Stops the hub. Open questions stay open: the next hub goes on with them.",
+    FORCE,
     work="chatbridge.cli.hub.control:stop",
+)
+
+restart = Command(
+    "restart",
+    "Restarts the hub, for instance after a change of the settings. Agents that\n"
+    "wait do not notice. A hub is started if none runs.",
+    FORCE,
+    work="chatbridge.cli.hub.control:restart",
 )
 
 inbox = Command(
@@ -243,11 +253,11 @@ inbox = Command(
 
 doctor = Command(
     "doctor",
-    "Look at everything that chatbridge needs, and say what to do about what is "
-    "not as it should be. Nothing is changed, and no hub is started. Exit code 1 if there is "
-    "a problem.",
+    "Checks everything that chatbridge needs, and says how to fix what is wrong. Changes nothing, "
+    "and starts no hub. Exit code 1 if there is a problem. With --tonight, exit code 0 only if "
+    "agents can be left alone until the morning.",
+    flag("--tonight", help="can I go to bed? What would stop an agent in the night"),
     flag("--json", help="all details, for programs"),
-    flowing=True,
     work="chatbridge.cli.doctor.run:doctor",
 )
 
@@ -270,25 +280,44 @@ CLIENT = (
     flag("--yes", "-y", help="do not ask"),
 )
 
+PARTS = (
+    argument(
+        "--no-hooks",
+        dest="leave_out",
+        action="append_const",
+        const="hooks",
+        default=[],
+        help="Claude Code's own questions and permissions stay in its window",
+    ),
+    argument(
+        "--no-instructions",
+        dest="leave_out",
+        action="append_const",
+        const="instructions",
+        default=[],
+        help="no paragraph that tells agents when and how to ask",
+    ),
+)
+
 connect = Command(
     "connect",
-    "Adds chatbridge to the MCP servers of an agent's program. Shows what would change and asks; "
-    "the rest of the file stays as it is, and a copy is kept beside it. Without a client: lists "
-    "those on this computer.",
+    "Adds chatbridge to the MCP servers of an agent's program, with the permission to use it, and "
+    "where the program has them with hooks and a paragraph for agents. Shows what would change and "
+    "asks; the rest of each file stays as it is, and a copy is kept beside it. Without a client: "
+    "lists those on this computer.",
     *CLIENT,
-    flag("--print", dest="show", help="print the entry, write nothing"),
+    *PARTS,
+    flag("--print", dest="show", help="print what would be written, write nothing"),
     extend=_name_clients,
-    flowing=True,
     work="chatbridge.cli.connect.command:connect",
 )
 
 disconnect = Command(
     "disconnect",
-    "Takes chatbridge out of the MCP servers of an agent's program. Shows what would change and "
-    "asks; the file is then as it was before.",
+    "Takes everything back that connect has written for an agent's program. Shows what would "
+    "change and asks; the files are then as they were before.",
     *CLIENT,
     extend=_name_clients,
-    flowing=True,
     work="chatbridge.cli.connect.command:disconnect",
 )
 
@@ -301,10 +330,20 @@ service = Command(
         action=argparse.BooleanOptionalAction,
         help="install: go on after a log-out, without asking",
     ),
-    usage="chatbridge service WHAT [--linger | --no-linger]",
+    flag("--force", help="restart, stop: even if no hub could start with the settings"),
+    usage="chatbridge service WHAT [--linger | --no-linger] [--force]",
     passes_on=True,  # to journalctl
     work="chatbridge.cli.service.command:service",
 )
+
+
+def _client(name: str) -> str:
+    from chatbridge.cli.connect.catalogue import UnknownClient, client_of
+
+    try:
+        return client_of(name).name
+    except UnknownClient as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _setup_flags(parser: argparse.ArgumentParser) -> None:
@@ -319,20 +358,22 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_argument(
         "--service",
         action=argparse.BooleanOptionalAction,
-        help="install the systemd user service; not, unless it is said",
+        help="install the systemd user service (default: no)",
     )
     flags.add_argument(
-        "--connect", metavar="CLIENT", nargs="+", default=[], help="agents that use it"
+        "--connect", metavar="CLIENT", nargs="+", default=[], type=_client, help="agents to connect"
     )
 
 
 setup = Command(
     "setup",
     "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
-    "at any time; what is there is kept.",
+    "at any time; what is set up already is kept.",
     flag("--non-interactive", help="for scripts: only what these flags say"),
+    *PARTS,
     extend=_setup_flags,
-    usage="chatbridge setup [--non-interactive FLAGS]",
+    usage="chatbridge setup [--no-hooks] [--no-instructions]\n"
+    "       chatbridge setup --non-interactive FLAGS",
     work="chatbridge.cli.setup.wizard:setup",
 )
 
@@ -349,7 +390,7 @@ def _address(value: str) -> str:
 
 serve = Command(
     "serve",
-    "Run the hub in the foreground, and let agents on other machines connect to it "
+    "Runs the hub in the foreground, and lets agents on other machines connect to it "
     "over HTTP. Each needs a token: chatbridge token add NAME. A hub that an agent has started "
     "hands over to this one. To have it always, set http.address in config.toml instead.",
     argument(
@@ -360,7 +401,6 @@ serve = Command(
         help=f"where to listen (default: {HTTP_ADDRESS}); agents connect to http://ADDRESS/mcp",
     ),
     argument("--config", help="the configuration file to use"),
-    flowing=True,
     work="chatbridge.cli.agents.serve:serve_command",
 )
 
@@ -382,7 +422,6 @@ token = Command(
     "Tokens for agents that connect over HTTP, one for each. The token's name is "
     "what the cards show as the project.",
     extend=_tokens,
-    flowing=True,
     work="chatbridge.cli.agents.serve:token",
 )
 

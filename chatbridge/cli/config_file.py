@@ -19,10 +19,11 @@ Key = tuple[str, ...]
 Value = str | int | bool | Sequence[str] | Sequence[int] | None
 """None takes the key out."""
 
-TEMPLATE = """\
-# chatbridge's settings. What each key means: docs/configuration.md.
+EXAMPLE = Path(__file__).parents[1] / "settings" / "example.toml"
+TEMPLATE = f"""\
+# chatbridge's settings. What each key means: {EXAMPLE}
 # Secrets are not in here but in the folder "secrets" beside this file.
-# After a change by hand: chatbridge stop. The next question starts a hub with it.
+# After a change by hand: chatbridge restart. Agents that wait do not notice.
 """
 
 
@@ -101,7 +102,7 @@ def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
     except (SettingsError, TOMLKitError) as error:
         why = error if isinstance(error, SettingsError) else f"{path} cannot be changed: {error}"
         raise SettingsError(
-            f"{why}. It was left as it is. Correct it, or rename it to start anew"
+            f"{why}. It was not changed. Correct it, or rename it to start over"
         ) from None
     for key, value in changes.items():
         _set(cast("dict[str, Any]", document), key, value, path=path)

@@ -22,19 +22,20 @@ from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
+from chatbridge.cli.ui.running import Help, Parser
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.text import split_recommended, visible
 from chatbridge.link.loop import wake_on
 from chatbridge.sockets import MAX_SOCKET_PATH
 
 Json = dict[str, Any]
 
-HELP = """\
-usage: chatbridge demo
-
-A pretend agent asks you three questions. Answer in the browser or here in the terminal; the first
-answer counts, and what the agent gets is printed. The demo has a hub and a folder of its own, and
-both are gone afterwards. Without a terminal it answers by itself.
-"""
+ABOUT = (
+    "A pretend agent asks you three questions. Answer in the browser or here in the terminal; the "
+    "first answer counts, and what the agent gets is printed. The demo has a hub and a folder of "
+    "its own, and both are gone afterwards. Without a terminal it answers by itself."
+)
+NOBODY = "Nobody answered."
 HUB_WITHIN = 30.0
 STOP_WITHIN = 10.0
 SOCKET_NAME = len("/hub-12345678.sock")
@@ -74,12 +75,7 @@ OWN_ANSWERS = [
 
 
 def main(argv: list[str]) -> int:
-    if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
-        return 0
-    if argv:
-        sys.stderr.write(f"chatbridge demo does not know {argv[0]!r}.\n\n{HELP}")
-        return 2
+    Parser(prog="chatbridge demo", description=ABOUT, formatter_class=Help).parse_args(argv)
     signals = wake_on(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     try:
         with _folder() as folder, Stage(folder, signals) as stage:
@@ -135,6 +131,7 @@ class Stage:
             "CHATBRIDGE_STATE_DIR": self.state,
             "CHATBRIDGE_RUNTIME_DIR": self.state,
             "CHATBRIDGE_CONFIG": os.path.join(self.state, "none.toml"),
+            "CHATBRIDGE_DEMO": "1",  # so that the page says why its hub has gone
             "PYTHONPATH": os.pathsep.join(filter(None, [checkout, os.environ.get("PYTHONPATH")])),
         }
         with open(runtime_paths.log_path(self.state), "ab") as log:
@@ -213,8 +210,24 @@ def _play(stage: Stage) -> int:
     _say("\nThe agent's call has returned:")
     for block in result["content"]:
         _say(block["text"])
-    _say("\nThat is all. Next: connect an agent of yours; README.md says how.")
-    return 1 if result.get("isError") else 0
+    if result.get("isError"):
+        return 1
+    _say(f"\n{in_words(result.get('structuredContent') or {})}")
+    _say("\nThat was the demo. Next: chatbridge setup")
+    return 0
+
+
+def in_words(outcome: Json) -> str:
+    """What the agent was told, for people."""
+    if not outcome.get("answered"):
+        return "Cancelled: the agent got no answer." if outcome.get("cancelled") else NOBODY
+    texts = {question["id"]: str(question["question"]) for question in ASK["questions"]}
+    lines = ["Answered:"]
+    for answer in outcome["answers"]:
+        values = [split_recommended(value)[0] for value in answer["values"]]
+        said = ", ".join([*values, *filter(None, [answer.get("customText")])])
+        lines.append(f"  {texts[answer['questionId']]} {visible(said) or '(skipped)'}")
+    return "\n".join(lines)
 
 
 def _answer(stage: Stage, address: str, ask: Json, agent: Calls, call: str) -> bool:
@@ -233,7 +246,7 @@ def _answer(stage: Stage, address: str, ask: Json, agent: Calls, call: str) -> b
                 continue
             line = typed_line()
             if line is None:
-                _say("\nNo more from the terminal; the browser's answer still counts.")
+                _say("\nNo more input from the terminal; you can still answer in the browser.")
                 return False
             reply = form.take(line)
             if reply.answers is None:
@@ -254,7 +267,7 @@ def _elsewhere(outcome: Json) -> str:
         return "✓ Answered in the web inbox."
     if outcome.get("cancelled"):
         return "✓ Cancelled in the web inbox."
-    return "Nobody answered."
+    return NOBODY
 
 
 def _say(text: str, *, end: str = "\n") -> None:

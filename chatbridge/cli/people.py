@@ -1,4 +1,4 @@
-"""`chatbridge people`: who may answer, and taking somebody out again. And `chatbridge pair`: a code
+"""`chatbridge people`: who may answer, and removing somebody again. And `chatbridge pair`: a code
 on the screen, Start pressed on a phone, and the owner who confirms.
 
 Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
-from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import columns
+from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
-    from chatbridge.channels.spec import ChannelSpec
+    from chatbridge.channels.spec import ChannelSpec, Name
 
 Json = dict[str, Any]
 
@@ -33,6 +35,8 @@ UP_WITHIN = 40.0
 LOOK_EVERY = 5.0
 """How often it is looked whether the bot still receives anything."""
 INVERT = "i"
+NAMES_WITHIN = 4.0
+"""How long a service may take to say what people are called."""
 
 
 class Listed(NamedTuple):
@@ -48,37 +52,76 @@ def people(given: argparse.Namespace) -> int:
     from chatbridge import settings
 
     found = settings.load()
-    rows = [
-        (str(person), spec.title)
-        for spec in _with_people()
-        for person in spec.people_in(found.table(spec))
-    ]
+    rows = []
+    for spec in _with_people():
+        names = names_of(spec, found.table(spec))
+        rows += [(str(it), called(name), spec.title) for it, name in names.items()]
     if not rows:
-        print("Nobody is paired. Run: chatbridge setup, or with a bot: chatbridge pair")
+        print("Nobody is paired. Run: chatbridge setup, or if you have a bot: chatbridge pair")
         return 0
-    width = max(len("ID"), *(len(row[0]) for row in rows))
-    for who, channel in (("ID", "CHANNEL"), *rows):
-        print(f"{who:<{width}}   {channel}")
+    titles = ("ID", "NAME", "CHANNEL") if any(name for _, name, _ in rows) else ("ID", "CHANNEL")
+    shown = [row if "NAME" in titles else (row[0], row[2]) for row in rows]
+    tables.write(Table(columns=tuple(map(Column, titles)), rows=shown))
     if sys.stdout.isatty():
-        print("\nAdd: chatbridge pair     Take out: chatbridge people remove ID")
+        print("\nAdd: chatbridge pair     Remove: chatbridge people remove ID")
     return 0
 
 
+def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, Name | None]:
+    """Who may answer there, and what the service calls them; None: it does not say."""
+    import asyncio
+
+    from chatbridge.channels.spec import load_reference
+
+    people, known = spec.people_in(table), {}
+    if spec.names is not None and people and spec.is_on(table):
+
+        async def ask() -> dict[object, Name]:
+            async with asyncio.timeout(NAMES_WITHIN):
+                return dict(await load_reference(str(spec.names))(table, people))
+
+        with suppress(ChatbridgeError, OSError):  # the ids have to do
+            known = asyncio.run(ask())
+    return {person: known.get(person) for person in people}
+
+
+def called(name: Name | None) -> str:
+    if name is None:
+        return ""
+    return f"{name.name} (@{name.username})" if name.username else name.name
+
+
+def listed_names(spec: ChannelSpec[Any], table: Any) -> str:
+    """`Ada (@ada), Ben (4243), 4244`."""
+    return ", ".join(
+        called(name) if name and name.username else with_id(person, name)
+        for person, name in names_of(spec, table).items()
+    )
+
+
+def with_id(person: object, name: Name | None) -> str:
+    return f"{name.name} ({person})" if name else str(person)
+
+
 def _remove(id: str) -> int:
+    from chatbridge import settings
+
     path = config_file()
     spec, changes = _without(path, id)
     channel = spec.title
     prompts.take_terminal("people remove")
-    prompts.say(f"{id} can then no longer answer on {channel}, nor read new questions there.")
+    names = names_of(spec, settings.load().table(spec))
+    who = next((with_id(it, name) for it, name in names.items() if str(it) == id), id)
+    prompts.say(f"{who} will no longer answer on {channel}, nor read new questions there.")
     if not changes[spec.name, spec.people or ""]:
-        prompts.say(f"Nobody else is paired on {channel}: questions do not arrive there then.")
-    if not prompts.confirm(f"Take {id} out?", default=False):
+        prompts.say(f"Nobody else is paired on {channel}: no questions will arrive there.")
+    if not prompts.confirm(f"Remove {who}?", default=False):
         prompts.say("Nothing was changed.")
         return 1
     change(path, changes)
     restart_hub(start=False)
-    prompts.good(f"{id} is out")
-    prompts.say("    Cards that are in that chat stay there, and do nothing any more.")
+    prompts.good(f"{who} is removed")
+    prompts.say("    Cards that are in that chat stay there, but do nothing any more.")
     return 0
 
 
@@ -99,7 +142,7 @@ def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
     found = settings.load()
     if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
         raise ChatbridgeError(
-            f"{id} is not in {path} but in a variable or a credential. Take it out there"
+            f"{id} is not in {path} but in a variable or a credential. Remove it there"
         )
     raise ChatbridgeError(f"{id} is not among those who may answer. List them: chatbridge people")
 
@@ -176,7 +219,7 @@ def _greet(who: str, person: int, chat: int) -> None:
     except BaseException:
         prompts.say()
         prompts.remark(
-            f"{who} is in the settings now, as one who may answer. To take them out: "
+            f"{who} is in the settings now and may answer. To remove them: "
             f"chatbridge people remove {person}"
         )
         raise
@@ -205,7 +248,7 @@ def _claim(channel: str) -> Json | None:
             return None
         if "claimed" in outcome:
             return dict(outcome["claimed"])
-        prompts.bad("Nobody pressed Start in 10 minutes.")
+        prompts.bad("Nobody pressed Start within 10 minutes.")
         return {}
 
 

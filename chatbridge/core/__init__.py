@@ -4,6 +4,7 @@ Modules and sub-packages:
 
     model: asks, calls, posts and notices as immutable values
     operation: runs of command-line tools, and their store
+    approval_rules: what the owner lets agents do without asking
     policy: the owner's limits for asks
     errors: every error that chatbridge raises on purpose
     ports: what channels and the clock implement

@@ -39,8 +39,7 @@ class HubAlreadyRunning(ChatbridgeError):
 
 
 class HubUnreachable(ChatbridgeError):
-    """The hub is not running. It starts with the first agent, or for good: chatbridge service \
-install"""
+    """The hub is not running. It starts with the first agent."""
 
 
 class HubRefused(ChatbridgeError):

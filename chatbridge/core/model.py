@@ -74,6 +74,12 @@ class Subject:
     latest: float | None = None  # When the agent's client gives up: no deadline is later
     destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
     beyond: str | None = None  # What else is allowed with it, as text
+    edits: tuple[str, ...] = ()  # Folders in which edits can be allowed as well, the project's last
+
+    @property
+    def wider(self) -> tuple[str | None, ...]:
+        """What can be allowed beyond one use: edits in a folder, or exactly this (None)."""
+        return () if self.destructive or self.beyond else self.edits or (None,)
 
     @property
     def where(self) -> str:
@@ -125,7 +131,9 @@ class View(StrEnum):
     REVIEW = "review"
     CANCEL = "cancel"
     EXPLAIN = "explain"
-    SESSION = "session"
+    WIDEN = "widen"  # Asks what may be done without asking
+    HOW_LONG = "how_long"  # Asks for how long
+    CONFIRM_WIDER = "session"  # Asks for the last tap that allows more than one use
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
     SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
 
@@ -142,6 +150,9 @@ class Draft:
     late: bool = False  # The person chose "Answer anyway" after the time-out
     by: Person | None = None  # The person who changed it last
     whole: bool = False  # The whole subject of the approval was shown
+    scope: int = 0  # What to allow beyond one use, by its position in `Subject.wider`
+    lasting: float | None = None  # For how many seconds; None: until the session ends
+    until: float | None = None  # When that would be over, as the last screen says
     send_at: float | None = None  # While it is being sent: when it goes out
 
 
@@ -191,6 +202,20 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What was allowed beyond one use. With a time it holds for every session of the project,
+    otherwise for the session that asked."""
+
+    folder: str | None = None  # In which edits are allowed; None: exactly what was asked for
+    lasting: float | None = None  # Seconds; None: until the session ends
+    until: float | None = None
+    taken_back_at: float | None = None
+
+    def holds(self, now: float) -> bool:
+        return self.taken_back_at is None and (self.until is None or now < self.until)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The end of an ask, or the late answer after its time-out."""
 
@@ -198,6 +223,7 @@ class Outcome:
     answers: tuple[Answer, ...] = ()  # One for each question, in order; empty unless answered
     reason: str | None = None
     by: Person | None = None
+    grant: Grant | None = None  # Of an approval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,6 +274,11 @@ class Ask(_Content):
         if self.status is Status.ANSWERED:
             return self.outcome
         return self.late
+
+    @property
+    def grant(self) -> Grant | None:
+        """What a person allowed with it beyond one use."""
+        return self.outcome.grant if self.outcome else None
 
     @property
     def approval_channels(self) -> tuple[str, ...]:

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.core.operation import OperationStore
 
 T = TypeVar("T")
+
+StandingGrant = tuple[str, str, str | None]
+"""The id of the ask, its fingerprint, and the folder of `Grant`."""
 
 
 class Transaction(Protocol):
@@ -78,6 +81,10 @@ class Transaction(Protocol):
         """Number of notices after `since` and up to `until`, optionally of one link or one party
         (`Project.party`). Notices about operations do not count."""
 
+    async def dismiss_notice(self, notice_id: str, *, and_older: bool = False) -> None:
+        """Dismiss this notice, and those before it if `and_older`. An unknown one changes
+        nothing."""
+
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
 
 
@@ -126,14 +133,26 @@ class Store(Protocol):
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         """Asks of this project that a person answered, in time or late, newest first."""
 
-    async def allowed_in_session(self, *, link: str, fingerprint: str) -> bool:
-        """Whether a call of this link was answered with "session" for the same content."""
+    async def standing_grants(
+        self, *, project: str, link: str, now: float
+    ) -> Sequence[StandingGrant]:
+        """What people have allowed beyond one use in this project: not taken back, and not over. If
+        it has no time, only for the link that has called for its ask."""
 
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         """The surfaces that have a post of this ask."""
 
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        """Notices after `since`, newest first."""
+    async def notices(
+        self,
+        *,
+        limit: int,
+        since: float = 0.0,
+        before: PastNotice | None = None,
+        search: str | None = None,
+        dismissed: bool = True,
+    ) -> Sequence[Notice]:
+        """Notices after `since`, newest first, starting after `before`. `search` looks in titles
+        and messages. Without the `dismissed` ones, if that is false."""
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         """Notices after `since` that this surface has not shown, in the order of insertion, even if

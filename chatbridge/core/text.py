@@ -1,16 +1,18 @@
 """Safe display of agents' text: hidden and direction-changing characters become visible codes.
 
-Cards use this for every string of an agent. Each channel does its own escaping.
+Cards use this for every string of an agent. Each channel does its own escaping. Also finds the name
+that somebody mistyped.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 RECOMMENDED = "(recommended)"
+LONGEST_NAME = 100  # Of a mistyped name, as far as it is compared
 
 _VIRAMA = 9
 MAX_MARKS = 8  # On one letter in any script. A stack of more covers other lines.
@@ -210,3 +212,24 @@ OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}  # Others: the name 
 def title_of(channel: str) -> str:
     """The channel as people call it: Telegram, web inbox."""
     return OTHER_TITLES.get(channel) or channel.capitalize()
+
+
+def nearest_name(given: object, known: Iterable[str]) -> str | None:
+    """Which of the known names somebody probably wanted to write."""
+    from difflib import get_close_matches  # only where there is a mistake
+
+    if not isinstance(given, str):
+        return None
+    by_letters = {_letters(each): each for each in known}
+    close = get_close_matches(_letters(given[:LONGEST_NAME]), by_letters, n=1, cutoff=0.65)
+    return by_letters[close[0]] if close else None
+
+
+def did_you_mean(given: object, known: Iterable[str], *, before: str = " ") -> str:
+    """The question, with what comes `before` it; nothing if no name is near."""
+    near = nearest_name(given, known)
+    return f"{before}did you mean {near}?" if near else ""
+
+
+def _letters(name: str) -> str:
+    return name.replace("-", "").replace("_", "").replace("$", "").lower()

@@ -18,8 +18,15 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.framing import LineReader
 from chatbridge.link import unavailable
 from chatbridge.link.preface import build_preface, parse_limit
-from chatbridge.link.relay import Json, Relay
-from chatbridge.link.search import FIRST_LIMIT, GRACE_SECONDS, LOST_LIMIT_SECONDS, NoHub, Search
+from chatbridge.link.relay import Json, Relay, Request
+from chatbridge.link.search import (
+    FIRST_LIMIT,
+    GRACE_SECONDS,
+    LOST_LIMIT_SECONDS,
+    HubFailed,
+    NoHub,
+    Search,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,16 +35,25 @@ if TYPE_CHECKING:
 _MAX_BUFFER_BYTES = 16 * 1024 * 1024  # If more than this waits for one side, the other is not read
 _FALSE_WORDS = ("0", "false", "f", "no", "n", "off")  # The same words as in the hub's settings
 _FLUSH_SECONDS = 1.0
+_FIRST_REST_SECONDS, _MAX_REST_SECONDS = 0.1, 20.0  # Between hubs that cannot start
+_REPAIR_WITHIN_SECONDS = 12 * 3600.0  # A night: then also calls that have waited end
 _CLOSED_EVENTS = select.POLLERR | select.POLLHUP | select.POLLNVAL
 HELP = """\
-usage: chatbridge mcp [--label NAME] [--limit SECONDS] [--standalone]
+usage: chatbridge mcp [--label NAME]
+           [--limit SECONDS] [--standalone]
 
-Started by an MCP client: speaks MCP on standard input and output, and passes everything on to the
-hub, which it starts if none is running.
+Started by an MCP client: speaks MCP on standard
+input and output, and passes everything on to the
+hub, which it starts if none runs.
 
-  --label NAME     shown beside the project's folder on the cards (also: CHATBRIDGE_LABEL)
-  --limit SECONDS  after this time the client gives a call up: then it ends with a ticket before
-  --standalone     no hub: do everything in this process (for containers)
+  --label NAME     shown on cards beside the
+                   folder's name (also:
+                   CHATBRIDGE_LABEL)
+  --limit SECONDS  when the client gives up on a
+                   call: end it with a ticket
+                   before that
+  --standalone     no hub: do everything in this
+                   process (for containers)
 """
 
 
@@ -94,6 +110,8 @@ class Link:
         self._greeted_at = self._lost_at = 0.0
         self._last_problem: str | None = None
         self._watch_pause_seconds = 5.0
+        self._rest_seconds = _FIRST_REST_SECONDS
+        self._resting = False
 
     def run(self) -> int:
         """Run until the client closes its side or a signal arrives."""
@@ -102,6 +120,8 @@ class Link:
             try:
                 if not self._step():
                     return self._end()
+            except HubFailed as reason:
+                self._wait_for_repair(str(reason))
             except NoHub as reason:
                 self._give_up(str(reason))
 
@@ -189,10 +209,10 @@ class Link:
             self._problem = None
             self._start_search(start_after=0.0, limit=FIRST_LIMIT, per_hub=True)
             return
-        self._answer_all(self._problem)
+        self._answer(list(relay.requests.values()), self._problem)
 
-    def _answer_all(self, problem: str) -> None:
-        for request in list(self._relay.requests.values()):
+    def _answer(self, requests: list[Request], problem: str) -> None:
+        for request in requests:
             self._listed_without_hub = self._listed_without_hub or request.method == "tools/list"
             response = unavailable.answer(
                 request.message, problem, tools=self._tools, client=self._relay.client
@@ -217,6 +237,9 @@ class Link:
         search = self._search
         if search is None:
             return
+        if self._resting and self._new_requests():
+            self._resting = False
+            search.start_now(now)  # it may be repaired, and nobody has been asked yet
         if self._socket is not None:
             search.check_deadline(now)
         elif now >= search.next_at:
@@ -224,13 +247,36 @@ class Link:
             if self._socket is not None:
                 self._relay.hub_found()
 
+    def _new_requests(self) -> list[Request]:
+        """Those that no hub has seen."""
+        return [it for it in self._relay.requests.values() if it.received_at >= self._lost_at]
+
+    def _wait_for_repair(self, problem: str) -> None:
+        """A hub cannot start. Calls that waited at one before go on waiting, until somebody has
+        repaired what is wrong; the others are answered with it."""
+        new, all_of_them = self._new_requests(), self._relay.requests.values()
+        nobody_waits = all(it in new for it in all_of_them if it.method == "tools/call")
+        if nobody_waits or time.monotonic() - self._lost_at > _REPAIR_WITHIN_SECONDS:
+            self._give_up(problem)
+            return
+        self._disconnect()
+        self._tell(problem)
+        self._answer(new, problem)
+        self._start_search(start_after=self._rest_seconds, limit=LOST_LIMIT_SECONDS, patient=True)
+        self._rest_seconds = min(self._rest_seconds * 2, _MAX_REST_SECONDS)
+        self._resting = True
+
+    def _tell(self, problem: str) -> None:
+        if problem != self._last_problem:
+            _write_stderr(problem)
+        self._last_problem = problem
+
     def _give_up(self, problem: str) -> None:
         self._disconnect()
         self._drop_search()
-        if problem != self._last_problem:
-            _write_stderr(problem)
-        self._problem = self._last_problem = problem
-        self._answer_all(problem)
+        self._tell(problem)
+        self._problem = problem
+        self._answer(list(self._relay.requests.values()), problem)
         if self._state:
             # Keep looking: a person may start a hub, and then the client gets the tools.
             pause = self._watch_pause_seconds
@@ -267,6 +313,7 @@ class Link:
             self._problem = self._last_problem = None
             self._idle = self._hub_is_stopping = False
             self._greeted_at, self._watch_pause_seconds = time.monotonic(), 5.0
+            self._rest_seconds, self._resting = _FIRST_REST_SECONDS, False
             if self._listed_without_hub:
                 self._listed_without_hub = False
                 self._relay.tools_changed()

@@ -21,13 +21,18 @@ LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not
 GRACE_SECONDS = 1.0  # A restarting service takes the lock meanwhile, so no link starts a hub
 _SHORT_PAUSE_SECONDS = 0.25
 _MAX_FAILURES, _MAX_PATIENT_FAILURES = 3, 10
-"""Failed starts before the search ends. More are allowed after a hub was lost: somebody waits, and
-the cause, such as a full disk, may be temporary."""
+"""Hubs that end without a report before the search does. More are allowed after a hub was lost:
+somebody waits."""
 _MAX_REST_SECONDS = 5.0
 
 
 class NoHub(Exception):
     """The search has failed. The text says why, and what to do."""
+
+
+class HubFailed(NoHub):
+    """A hub says why it cannot start: its settings, for instance, or a full disk. Another one can
+    once that is repaired."""
 
 
 class Search:
@@ -94,6 +99,10 @@ class Search:
         longest = max(_SHORT_PAUSE_SECONDS, self._pause) if early else self._longest
         self._pause = min(self._pause * 2, longest)
 
+    def start_now(self, now: float) -> None:
+        """Do not wait any longer before a hub is started."""
+        self.start_at = self.next_at = now
+
     def check_deadline(self, now: float) -> None:
         if self.deadline is None or now < self.deadline:
             return
@@ -110,11 +119,11 @@ class Search:
         """Raise the error in the lock file. Only the link that started the hub has its report."""
         info = lock_file.read(self.state)
         if info is not None and info.error is not None and info.pid != self._failed_pid:
-            raise NoHub(info.error)
+            raise HubFailed(info.error)
 
     def report_ready(self, now: float) -> None:
-        """Read the report of the hub that this search has started. :raises NoHub: it cannot
-        start."""
+        """Read the report of the hub that this search has started. :raises HubFailed: it cannot
+        start. :raises NoHub: too many have ended without a report."""
         assert self.report is not None
         piece = os.read(self.report, 65536)
         self._report_data += piece
@@ -129,10 +138,7 @@ class Search:
             self._handle_crash(now)
             return
         if "error" in outcome:
-            passing = self._patient and outcome.get("passing")
-            if not passing or not self._retry(now):
-                raise NoHub(str(outcome["error"]))
-            return
+            raise HubFailed(str(outcome["error"]))
         self._held = "held" in outcome
         # The hub that holds the lock may be about to end. Then start one after all.
         self.start_at = now + 2 * GRACE_SECONDS

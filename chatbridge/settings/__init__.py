@@ -6,6 +6,7 @@ file itself. The exception are settings that decide who may allow what: see `aut
     tools: the tables of tools, commands and agents over HTTP
     secrets: the folder of secrets beside the configuration file
     authority: settings that variables must not widen
+    mistakes: what is wrong with settings, where, and what was probably meant
 
 Each channel has a table, which is in its own folder: `Settings.table`.
 """
@@ -37,26 +38,23 @@ from chatbridge.channels.registry import channel_specs, plugin_problems
 from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.policy import DAY, HOUR, Policy
-from chatbridge.core.text import one_line
+from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.setting_rules import listed
-from chatbridge.settings import authority, secrets
+from chatbridge.settings import authority, mistakes, secrets
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
 from chatbridge.tool_names import TOOLS
 
 SQLITE = "sqlite:///"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
-TOLD = 10
-"""Problems at once."""
 MAX_UNDO_SECONDS = 60.0
 MAX_REPLIES, MAX_REPLY_CHARACTERS = 6, 60
-EXAMPLE = Path(__file__).with_name("example.toml")
-"""`config/chatbridge.example.toml`, as it comes with every installation."""
 
 
 def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in TOOLS]:
-        raise ValueError(f"there is no tool {unknown[0]!r}; there are: {', '.join(TOOLS)}")
+        near = did_you_mean(unknown[0], TOOLS, before="; ")
+        raise ValueError(f"there is no tool {unknown[0]!r}; there are: {', '.join(TOOLS)}{near}")
     return names
 
 
@@ -279,7 +277,10 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
         settings = settings_type()(**file)
         settings.hold_to(file, path)
     except ValidationError as error:
-        raise SettingsError(_explained(error, path)) from None
+        explained = mistakes.explained(
+            error, settings=settings_type(), found=found, text=text(path) or "", path=path
+        )
+        raise SettingsError(explained) from None
     except (UnreadableVariable, RecursionError) as error:
         raise SettingsError(f"{error}. Check the CHATBRIDGE_ variables") from None
     if not settings.min_timeout <= settings.default_timeout <= settings.max_timeout:
@@ -327,17 +328,3 @@ def parsed(text: str, path: Path) -> dict[str, Any]:
     except ValueError:
         why = "a number in it is too long"
     raise SettingsError(f"the configuration {path} cannot be read: {why}")
-
-
-def _explained(error: ValidationError, path: Path) -> str:
-    """Each problem with its key. Values are left out: one of them may be a token."""
-    problems = []
-    for item in error.errors(include_input=False, include_url=False):
-        known = item["type"] != "extra_forbidden"
-        what = f": {item['msg'].removeprefix('Value error, ')}" if known else " is not a setting"
-        problems.append(one_line(".".join(map(str, item["loc"]))) + what)
-    more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
-    return (
-        f"{'; '.join(problems[:TOLD])}{more}. Check {path}, the secrets beside it and the "
-        f"CHATBRIDGE_ variables; {EXAMPLE} explains every key"
-    )

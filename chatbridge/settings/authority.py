@@ -20,14 +20,16 @@ from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_
 
 Key = tuple[str, ...]
 
-FILE_ONLY = frozenset({("commands", "path"), ("commands", "environment")})
-"""Which programs run. A file that is silent about them says that there are none."""
+FILE_ONLY = frozenset({("approvals", "allow"), ("commands", "path"), ("commands", "environment")})
+"""What is allowed without asking, and which programs run. A file that is silent about them says
+that there are none."""
 
 
 def limits() -> dict[Key, Fits]:
     """The settings that variables must not widen."""
     return {
         ("approvals", "channels"): is_within,
+        ("approvals", "allow"): is_same,
         **_of_channels(chats=True),
         ("commands", "enabled"): is_no_more,
         ("commands", "dirs"): is_in_order,

@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import date, datetime, time, timedelta
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    model_validator,
+)
 from pydantic_settings import NoDecode
 
 from chatbridge import runtime_paths
 from chatbridge.channels.registry import channel_specs
+from chatbridge.core.approval_rules import (
+    COMMAND_TOOL,
+    EDIT_TOOLS,
+    Rule,
+    check_command,
+    check_path,
+)
 from chatbridge.core.policy import DAY
 from chatbridge.durations import LONGEST, seconds
 from chatbridge.setting_rules import listed
@@ -40,34 +55,6 @@ def _approval_channel(name: object) -> object:
     return name
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
-
-
-class Approvals(_Table):
-    channels: Annotated[
-        tuple[Annotated[str, BeforeValidator(_approval_channel)], ...] | None,
-        NoDecode,
-        BeforeValidator(listed),
-        AfterValidator(_somewhere),
-    ] = None
-    """None: the chats that are set up, else the inbox's page."""
-    timeout: Seconds | None = None
-    """None: default_timeout."""
-
-
-class Journal(_Table):
-    folder: Annotated[str, AfterValidator(_inside)] = ".chatbridge/questions"
-    other_tools: bool = True
-    """Whether question_summary also has what was answered to the other tools."""
-
-
-class ClientLimits(_Table):
-    limit: Seconds | None = None
-    idle: Seconds | None = None
-    cancels: bool = True
-
-
 def _expanded(folder: object) -> object:
     return os.path.expanduser(folder) if isinstance(folder, str) else folder
 
@@ -80,6 +67,109 @@ def _whole(folder: Path) -> Path:
 
 Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
 Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
+
+
+def _simple(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if words is None else check_command(words)
+
+
+def _below(pattern: str | None) -> str | None:
+    return None if pattern is None else check_path(pattern)
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+def _as_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _known_tool(name: object) -> object:
+    if name not in (COMMAND_TOOL, *EDIT_TOOLS):
+        raise ValueError(f"accepted: {COMMAND_TOOL}, {', '.join(EDIT_TOOLS)}")
+    return name
+
+
+def _command_words(value: object) -> object:
+    return value.split(" ") if isinstance(value, str) else value
+
+
+def _last_moment(value: object) -> object:
+    """A day counts until it is over, in the hub's time zone."""
+    try:
+        if isinstance(value, str):
+            is_day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", value.strip(), re.ASCII) is not None
+            value = (date if is_day else datetime).fromisoformat(value.strip())
+        if isinstance(value, date) and not isinstance(value, datetime):
+            value = datetime.combine(value + timedelta(days=1), time())
+        if isinstance(value, datetime):
+            return value.astimezone().timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("accepted: a day or a time, such as 2026-12-31 or 2026-12-31T18:00:00")
+
+
+class AllowRule(_Table):
+    """What the owner lets agents do without asking."""
+
+    tool: Annotated[
+        tuple[Annotated[str, BeforeValidator(_known_tool)], ...], BeforeValidator(_as_list)
+    ] = Field(min_length=1)
+    project: Folder
+    command: Annotated[
+        tuple[str, ...] | None, BeforeValidator(_command_words), AfterValidator(_simple)
+    ] = None
+    path: Annotated[str | None, AfterValidator(_below)] = None
+    expires: Annotated[float | None, BeforeValidator(_last_moment)] = None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> AllowRule:
+        if (self.command is None) == (self.path is None):
+            raise ValueError("needs a command or a path, and not both")
+        for_command = self.command is not None
+        if any((name == COMMAND_TOOL) != for_command for name in self.tool):
+            raise ValueError(f"a command is for {COMMAND_TOOL}, a path for {', '.join(EDIT_TOOLS)}")
+        return self
+
+    @property
+    def rule(self) -> Rule:
+        return Rule(
+            tools=self.tool,
+            project=str(self.project),
+            command=self.command or (),
+            path=self.path or "",
+            expires=self.expires,
+        )
+
+
+class Approvals(_Table):
+    channels: Annotated[
+        tuple[Annotated[str, BeforeValidator(_approval_channel)], ...] | None,
+        NoDecode,
+        BeforeValidator(listed),
+        AfterValidator(_somewhere),
+    ] = None
+    """None: the chats that are set up, else the inbox's page."""
+    timeout: Seconds | None = None
+    """None: default_timeout."""
+    allow: tuple[AllowRule, ...] = ()
+    """Only in the file: nothing that an agent can set adds to them."""
+
+    def rules(self) -> tuple[Rule, ...]:
+        return tuple(each.rule for each in self.allow)
+
+
+class Journal(_Table):
+    folder: Annotated[str, AfterValidator(_inside)] = ".chatbridge/questions"
+    other_tools: bool = True
+    """Whether question_summary also has what was answered to the other tools."""
+
+
+class ClientLimits(_Table):
+    limit: Seconds | None = None
+    idle: Seconds | None = None
+    cancels: bool = True
 
 
 class Commands(_Table):

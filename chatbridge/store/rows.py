@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Row, Summary
+from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -218,6 +219,7 @@ def summary_of(ask: Ask) -> Summary:
         review=draft.view is View.REVIEW,
         state=state,
         verdict=verdict_of(ask),
+        lasting=lasting_words(ask.grant) if ask.grant else None,
         beyond=bool(subject and subject.beyond),
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
@@ -272,6 +274,11 @@ def note_of(row: sqlite3.Row) -> ChannelState:
     """Keep also a damaged cursor: without it, what waits would be skipped."""
     at = row["at"] if isinstance(row["at"], int | float) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
+
+
+def notice_row(notice: Notice) -> dict[str, Any]:
+    """All of its columns, and what is searched."""
+    return {**columns(notice), "words": f"{notice.title}\n{notice.message}".casefold()}
 
 
 def _words(ask: Ask) -> str:

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from chatbridge.core.bounds import sliced
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import ALLOW_SESSION, VERDICTS, Ask, ChannelState, Notice, Post
+from chatbridge.core.model import Ask, ChannelState, Notice, Post
+from chatbridge.core.store_port import StandingGrant
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
@@ -94,14 +95,22 @@ ANSWERS_IN = """
     SELECT * FROM asks WHERE project = :project AND settled_at IS NOT NULL
     AND (status = 'answered' OR late IS NOT NULL) ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
-ANSWERED_IN_SESSION = """
-    SELECT asks.* FROM calls JOIN asks ON asks.seq = calls.ask
-    WHERE calls.link = ? AND asks.fingerprint = ? AND asks.status = 'answered'
+STANDING_GRANTS = """
+    SELECT asks.id, asks.fingerprint, grants.folder FROM grants JOIN asks ON asks.seq = grants.ask
+    WHERE grants.project = :project AND grants.taken_back_at IS NULL
+    AND (grants.until > :now OR grants.until IS NULL AND EXISTS (
+         SELECT 1 FROM calls WHERE calls.ask = grants.ask AND calls.link = :link))
+    ORDER BY grants.ask
 """
 SURFACES_OF = """
     SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask WHERE asks.id = ?
 """
-NOTICES = "SELECT * FROM notices WHERE at > ? ORDER BY at DESC, seq DESC LIMIT ?"
+NOTICES = """
+    SELECT * FROM notices WHERE at > :since
+    AND at <= :at AND (at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
+    AND (:dismissed OR NOT dismissed) AND (:search IS NULL OR instr(words, :search))
+    ORDER BY at DESC, seq DESC LIMIT :limit
+"""
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
@@ -206,16 +215,27 @@ class SqliteStore:
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
 
-    async def allowed_in_session(self, *, link: str, fingerprint: str) -> bool:
-        found = await self._asks(ANSWERED_IN_SESSION, (link, fingerprint))
-        session = VERDICTS[ALLOW_SESSION].label
-        return any(ask.outcome and ask.outcome.answers[0].values == (session,) for ask in found)
+    async def standing_grants(
+        self, *, project: str, link: str, now: float
+    ) -> Sequence[StandingGrant]:
+        of = {"project": project, "link": link, "now": now}
+        return [(row[0], row[1], row[2]) for row in await self._reading.rows(STANDING_GRANTS, of)]
 
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(SURFACES_OF, (ask_id,)))
 
-    async def notices(self, *, since: float, limit: int) -> Sequence[Notice]:
-        rows = await self._reading.rows(NOTICES, (since, limit))
+    async def notices(
+        self,
+        *,
+        limit: int,
+        since: float = 0.0,
+        before: PastNotice | None = None,
+        search: str | None = None,
+        dismissed: bool = True,
+    ) -> Sequence[Notice]:
+        at, last = before or (math.inf, "")
+        wanted = {"limit": limit, "since": since, "at": at, "id": last, "dismissed": dismissed}
+        rows = await self._reading.rows(NOTICES, {**wanted, "search": search and search.casefold()})
         return self._unreadable.read(NOTICE, rows)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:

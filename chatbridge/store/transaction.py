@@ -28,6 +28,7 @@ from chatbridge.store.rows import (
     columns,
     insert,
     insert_of_ask,
+    notice_row,
     texts,
 )
 
@@ -102,6 +103,11 @@ _SAVE_NOTE = """
     INSERT INTO notes (channel, key, value, at) VALUES (?, ?, ?, ?)
     ON CONFLICT (channel, key) DO UPDATE SET value = excluded.value, at = excluded.at
 """
+_SAVE_GRANT = """
+    INSERT INTO grants (ask, project, folder, until, taken_back_at)
+    SELECT seq, project, :folder, :until, :taken_back_at FROM asks WHERE id = :id
+    ON CONFLICT (ask) DO UPDATE SET taken_back_at = excluded.taken_back_at
+"""
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
 _UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
 _NOTICE_OF = """
@@ -117,6 +123,10 @@ COUNT_NOTICES = """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
+"""
+_DISMISS_NOTICE = """
+    UPDATE notices SET dismissed = 1 WHERE NOT dismissed
+    AND (id = :id OR :and_older AND seq < (SELECT seq FROM notices WHERE id = :id))
 """
 REMOVE_NOTICES = """
     DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
@@ -179,6 +189,7 @@ class SqliteTransaction:
         self.file.check()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
+        await self._save_grant(ask)
         self.changes.asks[ask.id] = self._to_keep(ask)
         self.changes.posts[ask.id] = {}
 
@@ -186,8 +197,14 @@ class SqliteTransaction:
         row = ask_row(ask, *STATE)
         saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
+            await self._save_grant(ask)
             self.changes.asks[ask.id] = self._to_keep(ask)
         return saved
+
+    async def _save_grant(self, ask: Ask) -> None:
+        if grant := ask.grant:
+            row = columns(grant, "folder", "until", "taken_back_at")
+            await self.change(_SAVE_GRANT, {**row, "id": ask.id})
 
     async def is_new(self, name: CallName, *, fingerprint: str) -> bool:
         asked = {"link": name.link, "request": name.request, "fingerprint": fingerprint}
@@ -261,7 +278,7 @@ class SqliteTransaction:
         await self.change(_DROP_NOTE, (channel, key))
 
     async def add_notice(self, notice: Notice) -> Notice:
-        row = columns(notice)
+        row = notice_row(notice)
         await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
         known = await self.rows(_NOTICE_OF, row)
         return self.unreadable.first(NOTICE, known) or notice
@@ -272,6 +289,9 @@ class SqliteTransaction:
         of = {"link": link, "party": party, "since": since, "until": until}
         ((count,),) = await self.rows(COUNT_NOTICES, of)
         return int(count)
+
+    async def dismiss_notice(self, notice_id: str, *, and_older: bool = False) -> None:
+        await self.change(_DISMISS_NOTICE, {"id": notice_id, "and_older": and_older})
 
     async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
         await self.change(_SAVE_NOTICE_POST, (surface, notice_id))

@@ -215,6 +215,7 @@ async def visiting(
     *,
     script: bool = True,
     logged_in: bool = True,
+    locale: str = "en-GB",
 ) -> AsyncIterator[Visit]:
     async with running_inbox(folder) as inbox:
         context = await browser.new_context(
@@ -222,7 +223,7 @@ async def visiting(
             has_touch=size[0] < DESKTOP[0],
             java_script_enabled=script,
             timezone_id="UTC",
-            locale="en-GB",
+            locale=locale,
         )
         context.set_default_timeout(PATIENCE_MS)
         errors: list[str] = []

@@ -94,7 +94,7 @@ def test_in_a_pipe_there_is_neither_colour_nor_box_nor_tab(home: House) -> None:
         done = run(home, "pending")
         assert done.returncode == 0
         (row,) = lines_of(done.stdout, ask)
-        assert "⟨U+001B⟩[2J⟨U+001B⟩]8;;http://evil⟨U+0007⟩click⟨U+202E⟩ me⟨U+0007⟩ xxx" in row
+        assert "⟨U+001B⟩[2J⟨U+001B⟩]8;;http://evil⟨U+0007⟩click⟨U+202E⟩ me⟨U+0007⟩" in row
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f\u202e─│┃━]", done.stdout)
         assert run(home, "pending", "--ids").stdout.split().count(ask["id"][:6]) == 1
         (whole,) = [
@@ -320,15 +320,17 @@ def test_status_says_how_the_hub_is(home: House) -> None:
     assert run(home, "version").stdout == f"chatbridge {__version__}\n"
 
 
-def test_without_a_hub_each_command_says_so_with_4_and_starts_none() -> None:
+def test_in_a_fresh_home_each_command_says_setup_and_starts_no_hub() -> None:
     with house() as empty:
-        for words in (["status"], ["pending"], ["history"], ["answer", "x", "1"], ["cancel", "x"]):
+        for words in (["status"], ["answer", "x", "1"], ["cancel", "x"]):
             done = run(empty, *words)
             assert (done.returncode, done.stdout) == (4, ""), words
-            assert done.stderr == (
-                "The hub is not running.\n"
-                "It starts with the first agent, or for good: chatbridge service install\n"
-            )
+            assert done.stderr == "Nothing is set up yet.\nNext: chatbridge setup\n"
+        for words, said in ((["pending"], "is waiting"), (["history"], "has been asked yet")):
+            done = run(empty, *words)
+            assert (done.returncode, done.stderr) == (0, "")
+            assert done.stdout == f"Nothing {said}.\nNext: chatbridge setup\n"
+            assert run(empty, *words, "--json").stdout == "[]\n"
         assert empty.hubs() == []
         with OnTerminal(empty.environment, "pending", "--watch") as terminal:
             assert terminal.finish()[0] == 4

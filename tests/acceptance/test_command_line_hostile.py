@@ -11,6 +11,7 @@ import pytest
 
 from chatbridge.cli import commands
 from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import all_checks, run_tonight
 from chatbridge.cli.doctor.run import run as run_checks
 from tests.fakes.machine import INITIALIZE, House, house
 
@@ -71,9 +72,10 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "connect": (commands.connect, []),
     "connect in the project": (commands.connect, ["claude-code", "--project"]),
     "doctor": (
-        lambda _: run_checks(DoctorContext.here(), as_json=False),
+        lambda _: run_checks(DoctorContext.here(), all_checks(), as_json=False),
         [],
     ),  # main ends processes
+    "doctor --tonight": (lambda _: run_tonight(DoctorContext.here()), []),
     "answer": (commands.answer, ["OPEN"]),
     "an option that is not there": (commands.answer, ["OPEN", "99"]),
     "an answer to what has ended": (commands.answer, ["ENDED", "1"]),

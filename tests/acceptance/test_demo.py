@@ -95,6 +95,13 @@ def test_without_a_terminal_the_demo_answers_by_itself(folder: Path) -> None:
     done = in_pipe(elsewhere(folder), "demo")
     assert done.returncode == 0, done.stderr
     assert done.stdout.index("Answer in the browser") < done.stdout.index("no terminal here")
+    assert done.stdout.endswith(
+        "\nAnswered:\n"
+        "  Which branch is released? release/2.4\n"
+        "  Which checks must pass before the tag is pushed? Unit tests, Contract tests\n"
+        "  Anything the release notes must mention? Faster start\n"
+        "\nThat was the demo. Next: chatbridge setup\n"
+    )
     assert result(done.stdout) == {
         "answered": True,
         "cancelled": False,
@@ -155,6 +162,7 @@ def test_the_link_opens_the_log_in_page_and_an_answer_in_the_inbox_ends_the_wait
         demo.expect("Answered in the web inbox.")
         assert demo.ends() == 0
         assert demo.result()["answers"] == [*answers, {"questionId": "notes", "values": []}]
+        assert "mention? (skipped)" in demo.shown
         assert leftovers(folder) == []
 
 

@@ -120,7 +120,7 @@ def test_with_nothing_there_it_starts_nothing_and_makes_nothing() -> None:
         before = sorted(home.state.parent.rglob("*"))
         done = home.run("doctor")
         assert done.returncode == 0, done.stdout
-        assert "! hub              The hub is not running\n" in done.stdout
+        assert "! hub              Nothing is set up yet\n" in done.stdout
         assert home.hubs() == []
         assert sorted(home.state.parent.rglob("*")) == before
 
@@ -138,7 +138,7 @@ def test_a_broken_configuration_and_no_network_still_end_with_a_whole_screen() -
         config.write_text(f'tokem = "{token}"\n')
         done = home.run("doctor")
         assert done.returncode == 1
-        assert "✗ configuration    tokem is not a setting\n" in done.stdout
+        assert "✗ configuration    tokem is not a setting (line 1)\n" in done.stdout
         assert "✓ clock" in done.stdout
         assert token not in done.stdout + done.stderr
 

@@ -3,6 +3,7 @@ page and back."""
 
 from __future__ import annotations
 
+import json
 import signal
 import sqlite3
 import time
@@ -163,6 +164,23 @@ def test_a_hook_waits_through_a_hub_that_is_killed(home: House, page: Page) -> N
         assert asking.says() == ALLOWED
 
 
+def test_a_permission_that_was_given_in_claude_codes_window_is_no_longer_asked_for(
+    home: House, page: Page
+) -> None:
+    record = home.project.parent / "session.jsonl"
+    use = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": LIST}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+    event = {**permission(home.project, session="window"), "transcript_path": str(record)}
+    with hook(home, event) as asking:
+        ask = page.sees(COMMAND)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
+        entry = {"type": "user", "timestamp": at}
+        lines = [{**entry, "message": {"content": [it]}} for it in (use, result)]
+        record.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        assert asking.says() is None
+    assert page.ask(ask["id"])["status"] == "withdrawn"
+
+
 def test_a_hook_that_is_killed_leaves_an_approval_that_nobody_waits_for(
     home: House, page: Page
 ) -> None:
@@ -181,6 +199,25 @@ def until_alone(home: House, ask: Json) -> None:
         while read.execute(found, (ask["id"],)).fetchone() is None:
             assert time.monotonic() < deadline, "its caller is still there"
             time.sleep(0.02)
+
+
+def test_the_owners_rule_allows_without_asking_and_no_variable_or_project_does() -> None:
+    rule = '[[approvals.allow]]\ntool = "Bash"\ncommand = "{}"\nproject = "{}"\n'
+    variable = '[{"tool": "Bash", "command": "make x", "project": "%s"}]'
+    settings = {"CHATBRIDGE_APPROVALS__TIMEOUT": "1", "CHATBRIDGE_MIN_TIMEOUT": "1"}
+    with house(**settings) as home:
+        config = home.state.parent / ".config" / "chatbridge" / "config.toml"
+        config.parent.mkdir(parents=True)
+        config.write_text(rule.format("npm test", home.project))
+        (home.project / ".chatbridge.toml").write_text(rule.format("make x", home.project))
+        home.environment["CHATBRIDGE_APPROVALS__ALLOW"] = variable % home.project
+        for command, allowed in (("npm test", True), ("npm test; x", False), ("make x", False)):
+            event = permission(home.project, given={"command": command})
+            said = hooked(event, home.environment)
+            assert bool(said) is allowed, command
+        with closing(sqlite3.connect(home.database)) as read:
+            rows = read.execute("SELECT json_extract(questions, '$[0].subject.code') FROM asks")
+            assert [code for (code,) in rows] == ["npm test; x", "make x"]
 
 
 def test_nobody_answers_and_claude_code_asks_by_itself() -> None:

@@ -166,7 +166,7 @@ async def test_cancelling_asks_first_and_takes_a_reason(visit: Visit) -> None:
     await tap(page, "Keep it open")
     assert (await visit.inbox.now(ask)).open
     await tap(page, "Cancel question…")
-    await page.get_by_label("Reason, if you like").fill("Not before the review")
+    await page.get_by_label("Reason (optional)").fill("Not before the review")
     await page.get_by_role("dialog").get_by_role("button", name="Cancel question").click()
     await expect(page.get_by_role("heading", name="Cancelled")).to_be_focused()
     assert (await outcome_of(visit, ask)).reason == "Not before the review"

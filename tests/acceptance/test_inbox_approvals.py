@@ -1,4 +1,4 @@
-"""Approvals in a real browser, on a phone and a desktop: allow, allow for the session, deny."""
+"""Approvals in a real browser, on a phone and a desktop: allow, allow more, deny."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from playwright.async_api import Browser, expect
 
-from chatbridge.core.forms.form import AskSession
+from chatbridge.core.forms.form import AskMore, Pick
 from chatbridge.core.model import Answer, Person
 from tests.acceptance.browser import (
     DESKTOP,
@@ -59,6 +59,7 @@ CHANGE = approval(
 )
 ALLOWED, SESSION, DENIED = (Answer(values=(v,)) for v in ("allow", "session", "deny"))
 
+LAST_SCREEN = (AskMore(step=0), Pick(step=1, option=2))
 BROKEN_ARGUMENTS = """() => [...document.querySelectorAll(".command span")]
   .filter((each) => each.getClientRects().length > 1 || each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.textContent)"""
@@ -87,21 +88,23 @@ async def test_one_tap_allows_and_the_page_says_when_the_agent_has_it(visit: Vis
     await expect(page.get_by_text("Delivered.")).to_be_visible()
 
 
-async def test_the_session_takes_a_tick_and_a_tap(visit: Visit) -> None:
+async def test_more_is_allowed_in_three_taps_and_taken_back_with_one(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
-    box = page.get_by_role("checkbox", name="Allow this exact command until the session ends")
-    await expect(box).not_to_be_checked()
-    await box.click()
-    await expect(box).to_be_checked()
-    await expect(box).to_be_focused()
-    await box.click()
-    await expect(box).not_to_be_checked()
-    await box.click()
+    await page.get_by_role("button", name="Allow more…").click()
+    await page.get_by_role("button", name="Until the session ends").click()
+    await expect(page.get_by_text("without asking until its session ends.")).to_be_visible()
+    await page.get_by_role("button", name="Back").click()
+    await expect(page.get_by_text("How long may it run this exact command")).to_be_visible()
+    await page.get_by_role("button", name="For 1 h").click()
     await expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
-    await page.get_by_role("button", name="Yes, for this session").click()
+    await page.get_by_role("button", name="Yes", exact=True).click()
     assert (await outcome_of(visit, ask)).answers == (SESSION,)
-    await expect(page.get_by_role("heading", name="Allowed for this session")).to_be_visible()
+    await expect(page.get_by_role("heading", name="Allowed for 1 h")).to_be_visible()
+    await page.get_by_role("button", name="Take back").click()
+    await expect(page.get_by_text("Taken back")).to_be_visible()
+    await expect(page.get_by_role("button", name="Take back")).to_have_count(0)
+    assert visit.errors == []
 
 
 async def test_a_destructive_command_takes_a_second_tap_that_is_not_the_firsts_echo(
@@ -128,7 +131,7 @@ async def test_what_allows_more_than_itself_says_so_above_its_one_way_to_allow(
     ask = await visit.inbox.ask(BEYOND)
     page = await visit.open(ask)
     await expect(page.get_by_text(EVERY)).to_be_visible()
-    await expect(page.get_by_role("checkbox")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Allow more…")).to_have_count(0)
     await page.get_by_role("button", name="Allow", exact=True).click()
     await expect(page.get_by_role("heading", name="Allowed", exact=True)).to_be_visible()
 
@@ -192,9 +195,9 @@ async def test_a_step_taken_elsewhere_closes_the_sheet_that_belongs_to_the_one_b
     page = await visit.open(ask)
     await page.get_by_role("button", name="Deny with a reason…").click()
     await page.get_by_label("Reason", exact=True).fill("No.")
-    await visit.inbox.inbox.put(ask.id, AskSession(step=0), person=TELEGRAM)
+    await visit.inbox.inbox.put(ask.id, *LAST_SCREEN, person=TELEGRAM)
     await expect(page.get_by_role("dialog")).to_have_count(0)
-    await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
+    await expect(page.get_by_role("button", name="Yes", exact=True)).to_be_visible()
     assert (await visit.inbox.now(ask)).open
 
 
@@ -221,8 +224,8 @@ async def test_a_key_aimed_at_allowing_once_never_allows_the_session(
         page = await visit.open(ask)
         await page.keyboard.press("a")
         await expect(page.locator("#allow")).to_be_focused()
-        await visit.inbox.inbox.put(ask.id, AskSession(step=0), person=TELEGRAM)
-        await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
+        await visit.inbox.inbox.put(ask.id, *LAST_SCREEN, person=TELEGRAM)
+        await expect(page.get_by_role("button", name="Yes", exact=True)).to_be_visible()
         await expect(page.locator("button:focus")).to_have_count(0)
         await page.keyboard.press("Enter")
         await page.keyboard.press("d")
@@ -251,8 +254,8 @@ async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None
         page = visit.page
         ask = await visit.inbox.ask(COMMAND)
         await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
-        await page.get_by_role("checkbox").click()
-        await page.get_by_role("button", name="Yes, for this session").click()
+        for name in ("Allow more…", "Until the session ends", "Yes"):
+            await page.get_by_role("button", name=name, exact=True).click()
         assert (await outcome_of(visit, ask)).answers == (SESSION,)
         ask = await visit.inbox.ask(COMMAND)
         await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
@@ -263,9 +266,8 @@ async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None
         assert answer == Answer(values=("deny",), custom_text="No.")
         question = await visit.inbox.ask(select("Which one?", "This", "That"))
         await page.goto(f"{visit.inbox.address}/asks/{question.id}")
-        await page.get_by_role("button", name="Cancel question…").click()
-        await page.get_by_role("button", name="Ask to explain…").click()
-        await page.get_by_label("What is unclear, if you like").fill("Which?")
-        await page.get_by_role("button", name="Send").click()
+        await page.get_by_role("button", name="Ask back…").click()
+        await page.get_by_label("What is unclear (optional)").fill("Which?")
+        await page.get_by_role("button", name="Explain this").click()
         outcome = await outcome_of(visit, question)
         assert outcome.reason == "Please explain this in more detail. Which?"

@@ -32,12 +32,12 @@ async def test_what_is_unclear_can_be_said_in_a_sheet(visit: Visit) -> None:
     page = await visit.open(ask)
     await tap(page, "Ask back…")
     sheet = page.get_by_role("dialog", name="What should the agent explain?")
-    await expect(page.get_by_label("What is unclear, if you like")).to_be_focused()
+    await expect(page.get_by_label("What is unclear (optional)")).to_be_focused()
     await sheet.get_by_role("button", name="Back").click()
     await expect(page.get_by_role("dialog")).to_have_count(0)
     assert await visit.inbox.now(ask) == ask
     await tap(page, "Ask back…")
-    await page.get_by_label("What is unclear, if you like").fill("Why not both?")
+    await page.get_by_label("What is unclear (optional)").fill("Why not both?")
     await sheet.get_by_role("button", name="Explain this").click()
     reason = (await outcome_of(visit, ask)).reason
     assert reason == "Please explain this in more detail. Why not both?"
@@ -81,6 +81,27 @@ async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit)
     later = await visit.open_tab("/?all")
     await expect(later.locator(".notice")).to_have_count(2)
     assert await page.evaluate("window.hacked") is None
+    assert visit.errors == []
+
+
+async def test_a_dismissed_notice_goes_on_every_page_and_the_next_has_the_focus(
+    visit: Visit,
+) -> None:
+    page, other = await visit.open(), await visit.open_tab()
+    for message in ("First.", "Second.", "Third."):
+        await visit.inbox.notify(message)
+    await expect(page.locator(".notice")).to_have_count(3)
+    await page.bring_to_front()
+    await page.get_by_role("button", name="Dismiss this notice").first.click()
+    for each in (page, other):
+        await expect(each.locator(".notice")).to_have_count(2)
+        await expect(each.get_by_text("Third.")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Dismiss this notice").first).to_be_focused()
+    await page.get_by_role("button", name="Dismiss all").click()
+    for each in (page, other):
+        await expect(each.locator("#notices")).to_be_hidden()
+    await visit.open("/history")
+    await expect(page.locator(".notice")).to_have_count(3)
     assert visit.errors == []
 
 

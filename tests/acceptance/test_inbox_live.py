@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from chatbridge.core.model import Answer, Ask, Status
 from tests.acceptance.browser import (
     IN_BROWSER,
+    PHONE,
     Visit,
     confirm,
     multi,
     select,
     text,
     visit_at_each_size,
+    visiting,
 )
 
 pytestmark = IN_BROWSER
@@ -122,6 +126,19 @@ async def test_the_list_fills_and_empties_by_itself_sorted_by_deadline(visit: Vi
     await expect(page.locator(".row .headline")).to_have_text(["Sooner?", "Later?"])
     await visit.inbox.time_out(late)
     await expect(page.locator(".row .headline")).to_have_text(["Sooner?"])
+
+
+async def test_the_page_of_a_demo_says_that_it_is_over_when_its_hub_has_gone(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_DEMO", "1")
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        page = await visit.open()
+        await expect(page.get_by_text("The demo is over.")).to_be_hidden()
+        await visit.context.set_offline(True)
+        await expect(page.get_by_text("The demo is over.")).to_be_visible()
+        await expect(page.get_by_text("Next, on your computer: chatbridge setup")).to_be_visible()
+        await expect(page.get_by_role("button", name="Try now")).to_be_hidden()
 
 
 async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(visit: Visit) -> None:

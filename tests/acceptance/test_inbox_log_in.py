@@ -39,6 +39,6 @@ async def test_a_link_that_was_used_says_so_and_opens_nothing(stranger: Visit) -
     await stranger.context.clear_cookies()
     await page.goto(link)
     await page.get_by_role("button", name="Log in").click()
-    await expect(page.get_by_text("This link was used already.")).to_be_visible()
+    await expect(page.get_by_text("This link has already been used.")).to_be_visible()
     await page.goto(f"{stranger.inbox.address}/")
     await expect(page).to_have_url(f"{stranger.inbox.address}/login")

@@ -43,6 +43,11 @@ HOSTILE = select(
     f"<b onmouseover='window.hacked=1'>{'wide' * 40}</b> | <style>body {{ display: none }}</style>",
     "\u202egnp.exe",
 )
+WIDE = text(
+    "Which plan?\n\n| Plan | Notes |\n|---|---|\n"
+    f"| A | {'word ' * 9} | \n| {'wide' * 30} | see https://example.org/{'a' * 60} |\n\n"
+    f"[The docs](https://example.org/docs) say:\n\n```\n{'wide ' * 30}\n```\n\n```\nshort\n```"
+)
 
 COMMAND = approval(
     "Run this command?",
@@ -65,7 +70,8 @@ TOO_SMALL_OR_OUTSIDE = """() => {
     if (!each.checkVisibility() || each.matches(".unseen, .skip-link, [type=hidden]")) continue;
     const { width: w, height: h, left, right } = each.getBoundingClientRect();
     const least = each.matches(".primary") ? 52 : 44;
-    if (w < 44 || h < least || left < -0.5 || right > width + 0.5) {
+    const outside = !each.closest(".table") && (left < -0.5 || right > width + 0.5);
+    if (w < 44 || h < least || outside) {
       found.push(`${each.outerHTML.slice(0, 90)} ${w} x ${h}, ${left} to ${right}`);
     }
   }
@@ -88,6 +94,7 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
         "text": await inbox.ask(text("What should the commit say?"), timeout=300),
         "confirm": await inbox.ask(confirm("Delete the old fixtures?"), timeout=700),
         "hostile": await inbox.ask(HOSTILE, project="p" * 60, agent="a" * 60, title="t" * 100),
+        "wide": await inbox.ask(WIDE),
         "form": await inbox.ask(CHECKS, text("And why?", required=False), title="Release"),
     }
     await visit.open("/?all")
@@ -103,6 +110,10 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     await page.get_by_role("button", name="Ask back…").click()
     yield "explain"
     await page.keyboard.press("Escape")
+    await visit.open(asks["wide"])
+    await page.locator("#card .address").first.click()
+    yield "address"
+    await visit.open(asks["form"])
     await put(asks["form"], lambda step: form.Skip(step=step))
     await expect(page.get_by_text("question 2 of 2")).to_be_visible()
     yield "second step"
@@ -140,7 +151,8 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     await expect(page.locator("#banner")).to_be_visible()
     yield "offline"
     await visit.context.set_offline(False)
-    for path in ("/login", "/login/K7Q2-M9XD-4TPA", "/asks/unknown"):
+    long = f"/address?to=https://{'a.' * 60}org/{'x' * 300}"
+    for path in ("/login", "/login/K7Q2-M9XD-4TPA", "/asks/unknown", long):
         await page.goto(f"{inbox.address}{path}")
         yield path
 
@@ -160,11 +172,12 @@ async def approvals(visit: Visit) -> AsyncIterator[str]:
     await page.get_by_role("button", name="Deny with a reason…").click()
     yield "deny with a reason"
     await page.keyboard.press("Escape")
-    await page.get_by_role("checkbox").click()
-    await expect(page.get_by_role("button", name="Yes, for this session")).to_be_visible()
-    yield "second tap for the session"
-    await page.get_by_role("checkbox").click()
-    await expect(page.get_by_role("button", name="Allow once")).to_be_visible()
+    await page.get_by_role("button", name="Allow more…").click()
+    await expect(page.get_by_role("button", name="For 8 h")).to_be_visible()
+    yield "for how long"
+    await page.get_by_role("button", name="For 8 h").click()
+    await expect(page.get_by_role("button", name="Yes", exact=True)).to_be_visible()
+    yield "last tap for more"
     await inbox.inbox.put(command.id, form.Other(step=2), person=ME)
     await expect(page.locator("#why:visible")).to_be_visible()
     yield "deny with a reason, from another channel"
@@ -245,6 +258,118 @@ async def test_more_time_and_cancelling_have_keys_too(browser: Browser, tmp_path
         await page.keyboard.type("2mh")  # the reason, and no key of the page
         await page.keyboard.press("Control+Enter")
         assert (await outcome_of(visit, ask)).reason == "2mh"
+
+
+async def test_keys_that_type_a_letter_are_no_hint_while_a_field_has_the_focus(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, DESKTOP) as visit:
+        page = await visit.open(await visit.inbox.ask(text("Why?")))
+        hints = page.locator("#card .hints")
+        await expect(hints.get_by_text("all keys")).to_be_visible()
+        await page.locator("#answer").focus()
+        await expect(hints.get_by_text("all keys")).to_be_hidden()
+        await expect(hints.get_by_text("Enter")).to_be_visible()
+        await page.keyboard.type("?bh")
+        await expect(page.locator("#answer")).to_have_value("?bh")
+        await expect(page.locator("#keys")).to_be_hidden()
+
+
+EDGE = """([selector, down, scrolled]) => {
+  const box = document.querySelector(selector);
+  box.scrollIntoView({ block: "center" });
+  box.scrollLeft = scrolled;
+  const { right, top } = box.getBoundingClientRect();
+  return { x: right - 6, y: top + down, width: 4, height: 4 };
+}"""
+
+
+async def test_what_goes_on_beyond_the_edge_is_shaded_there_and_nothing_else_is(
+    browser: Browser, tmp_path: Path
+) -> None:
+    change = approval("Change this file?", f"+{'wide ' * 30}\n+short\n ", language="diff")
+    async with visiting(browser, tmp_path, PHONE, script=False) as visit:
+        wide, diff = await visit.inbox.ask(WIDE), await visit.inbox.ask(change)
+        page = visit.page
+
+        async def edge(selector: str, scrolled: int, *, down: int = 3) -> bytes:
+            clip = await page.evaluate(EDGE, [selector, down, scrolled])
+            return await page.screenshot(clip=clip)
+
+        await page.goto(f"{visit.inbox.address}/asks/{wide.id}")
+        ground = await edge("#card pre:last-of-type", 0)
+        for selector in ("#card .table", "#card pre"):
+            assert await edge(selector, 0) != ground
+            assert await edge(selector, 9999) == ground
+        assert await page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        await page.goto(f"{visit.inbox.address}/asks/{diff.id}")
+        assert await edge(".diff", 0) != ground
+        assert await edge(".diff", 9999) == ground
+        short_line = 40
+        assert await edge(".diff", 0, down=short_line) != await edge(".diff", 9999, down=short_line)
+        lines = page.locator(".diff span")
+        heights = [await each.evaluate("it => it.offsetHeight") for each in await lines.all()]
+        assert heights[0] == heights[1] > heights[2] == 0
+
+
+async def test_an_address_is_shown_whole_before_it_is_opened_and_can_be_copied(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        written, address = (f"{visit.inbox.address}/login?{it}" for it in ("ä", "%C3%A4"))
+        ask = await visit.inbox.ask(text(f"See [https://docs.example]({written})."))
+        await visit.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = await visit.open(ask)
+        await page.locator("#answer").fill("typed")
+        await page.locator("a.address").last.click()
+        sheet = page.get_by_role("dialog", name="Open this address?")
+        await expect(sheet.locator("#address-host")).to_have_text("127.0.0.1")
+        await expect(sheet.locator("#address-text")).to_have_text(address)
+        await page.keyboard.press("Control+Enter")  # does not send what is behind the sheet
+        await sheet.get_by_role("button", name="Copy").click()
+        await expect(sheet.get_by_role("button", name="Copied")).to_be_visible()
+        assert await page.evaluate("navigator.clipboard.readText()") == address
+        async with visit.context.expect_page() as opened:
+            await sheet.get_by_role("link", name="Open").click()
+        other = await opened.value
+        await other.wait_for_load_state()
+        assert other.url == address
+        assert await other.evaluate("[document.referrer, window.opener]") == ["", None]
+        await expect(sheet).to_be_hidden()
+        await expect(page.locator("#answer")).to_have_value("typed")
+        assert (await visit.inbox.now(ask)).open
+        assert visit.errors == []
+
+
+async def test_the_history_follows_what_is_typed_and_a_reload_and_back_keep_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with visiting(browser, tmp_path, PHONE) as visit:
+        asks = [await visit.inbox.ask(confirm(f"Delete {what}?")) for what in ("cats", "dogs")]
+        for ask in asks:
+            await visit.inbox.answer_elsewhere(ask, "yes")
+        await visit.inbox.notify("The dogs are fed.")
+        page = await visit.open("/history")
+        await page.evaluate("window.same = true")
+        found = page.locator("#found :is(.row, .notice)")
+        await expect(found).to_have_count(3)
+        await page.get_by_role("searchbox").press_sequentially("dogs")
+        await expect(found).to_have_count(2)
+        await expect(page.locator("#announcer")).to_have_text("2 found")
+        assert await page.evaluate("window.same") is True
+        assert page.url.endswith("/history?q=dogs")
+        await page.reload()
+        await expect(page.get_by_role("searchbox")).to_have_value("dogs")
+        await expect(found).to_have_count(2)
+        await page.locator("#found .row").click()
+        await page.wait_for_url("**/asks/**")
+        await page.reload()
+        await expect(page.get_by_role("link", name="Back to History")).to_have_count(2)
+        await page.locator(".back").click()
+        await expect(found).to_have_count(2)
+        await page.get_by_role("searchbox").fill("")
+        await expect(found).to_have_count(3)
+        assert page.url.endswith("/history")
 
 
 async def test_a_form_works_without_script(browser: Browser, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.acceptance.browser import (
@@ -22,6 +23,15 @@ visit = visit_at_each_size
 
 DATABASE = select("Which database?", "PostgreSQL", "SQLite")
 BACKGROUNDS = {"light": "rgb(244, 246, 244)", "dark": "rgb(14, 19, 17)"}
+LOCAL_TIMES = """async () => {
+  const { showLocalTimes } = await import("/static/clock.js");
+  const root = document.createElement("div");
+  const day = new Date().toISOString().slice(0, 10);
+  root.innerHTML = [`${day}T00:07`, `${day}T09:05`, `${day}T10:05`, "2026-01-06T09:05"]
+    .map((time) => `<time datetime="${time}:00Z"></time>`).join("");
+  showLocalTimes(root);
+  return [...root.children].map((each) => each.textContent.replace("\\u202f", " "));
+}"""
 
 
 async def with_a_clock_of_its_own(page: Page) -> None:
@@ -86,4 +96,22 @@ async def test_times_of_day_are_those_of_the_reader(browser: Browser, tmp_path: 
         shown = page.locator("#card time").first
         at = await shown.get_attribute("datetime")
         assert at is not None
-        await expect(shown).to_contain_text(at[11:16])  # the context's zone is UTC
+        hour, minute = int(at[11:13]), at[14:16]  # the context's zone is UTC
+        await expect(shown).to_have_text(f"{hour}:{minute}")
+
+
+@pytest.mark.parametrize("locale", ["en-GB", "en-US", "de"])
+async def test_hours_have_no_leading_zero_in_any_language(
+    browser: Browser, tmp_path: Path, locale: str
+) -> None:
+    async with visiting(browser, tmp_path, PHONE, locale=locale) as visit:
+        page = await visit.open()
+        shown = await page.evaluate(LOCAL_TIMES)
+    assert (
+        shown
+        == {
+            "en-GB": ["0:07", "9:05", "10:05", "Tue 9:05"],
+            "en-US": ["12:07 AM", "9:05 AM", "10:05 AM", "Tue 9:05 AM"],
+            "de": ["0:07", "9:05", "10:05", "Di., 9:05"],
+        }[locale]
+    )

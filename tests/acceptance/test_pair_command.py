@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -163,7 +164,7 @@ def test_after_ten_minutes_enter_shows_a_new_code(place: tuple[Desk, BotApi]) ->
         terminal = offer_code(hub)
         me.expect("or open  https://t.me/example_bot?start=p_7Q4K2MXD      (works once, 10 min)")
         terminal.send({"event": {"over": True}})
-        me.expect("✗ Nobody pressed Start in 10 minutes.", "Press Enter for a new code.")
+        me.expect("✗ Nobody pressed Start within 10 minutes.", "Press Enter for a new code.")
         me.press(ENTER)
         terminal.close()
         with closing(offer_code(hub)) as again:
@@ -215,18 +216,18 @@ def test_people_are_listed_and_who_is_taken_out_can_do_nothing_any_more(
         f"allowed_users = [{ada.person.id}, {ben.person.id}]  # both\n"
     )
     listed = desk.home.run("people").stdout
-    assert listed.splitlines()[0].split() == ["ID", "CHANNEL"]
-    assert f"{ada.person.id}" in listed
-    assert "Telegram" in listed
+    rows = [re.split(" {3,}", line) for line in listed.splitlines()]
+    assert rows[0] == ["ID", "NAME", "CHANNEL"]
+    assert rows[1] == [str(ada.person.id), "Ada (@ada)", "Telegram"]
     with desk.home.agent() as agent:
         agent.initialize()
         agent.ask(1)
         card, other = ada.sees("Which colour?"), ben.sees("Which colour?")
         with desk.runs("people", "remove", str(ben.person.id)) as me:
-            me.expect(f"Take {ben.person.id} out? (y/N)")
+            me.expect(f"Remove Ben ({ben.person.id})? (y/N)")
             me.enter("y")
-            me.expect(f"✓ {ben.person.id} is out")
-            me.expect("Cards that are in that chat stay there, and do nothing any more.")
+            me.expect(f"✓ Ben ({ben.person.id}) is removed")
+            me.expect("Cards that are in that chat stay there, but do nothing any more.")
             me.ends(0)
         assert telegram_of(desk) == {"allowed_users": [ada.person.id]}
         assert ben.tap(other, "red").answered() == ""
@@ -235,11 +236,12 @@ def test_people_are_listed_and_who_is_taken_out_can_do_nothing_any_more(
 
 
 def test_taking_somebody_out_is_no_unless_it_is_said(place: tuple[Desk, BotApi]) -> None:
-    desk, _ = place
-    desk.config.write_text("[telegram]\nallowed_users = [7]\nchat_id = [7]\n")
+    desk, api = place
+    server = f'[telegram]\napi_base = "{api.address}"\n'
+    desk.config.write_text(f"{server}allowed_users = [7]\nchat_id = [7]\n")
     with desk.runs("people", "remove", "7") as me:
-        me.expect("Nobody else is paired on Telegram: questions do not arrive there then.")
-        me.expect("Take 7 out? (y/N)")
+        me.expect("Nobody else is paired on Telegram: no questions will arrive there.")
+        me.expect("Remove 7? (y/N)")
         me.press(ENTER)
         me.expect("Nothing was changed.")
         me.ends(1)

@@ -22,9 +22,14 @@ def to_the_agents(me: PtyPerson) -> None:
     me.expect("Where do you want to answer?")
     me.press(DOWN, DOWN, ENTER)
     me.expect("Open this link (works once, 10 minutes):", "/login/")
-    me.expect("How long may an agent wait for you?", "❯ 1 hour", "8 hours", "30 minutes")
+    me.expect(
+        "How long may an agent wait for you?",
+        "❯ 8 hours, through the night",
+        "1 hour",
+        "30 minutes",
+    )
     me.press(DOWN, DOWN, ENTER)
-    me.expect("Which agents use it?", "Claude Code", "Codex")
+    me.expect("Which agents should use it?", "Claude Code", "Codex")
 
 
 def test_the_browser_alone_and_the_agents_that_are_here() -> None:
@@ -34,6 +39,7 @@ def test_the_browser_alone_and_the_agents_that_are_here() -> None:
             to_the_agents(me)
             me.press(ENTER)
             me.expect("~/.claude.json", "~/.codex/config.toml", "backup: config.toml.bak")
+            me.expect("~/.claude/settings.json", "~/.claude/CLAUDE.md", "~/.codex/AGENTS.md")
             me.asks("Write these? (Y/n)")
             me.press(ENTER)
             me.expect("✓ done. Restart the agents, then try:")
@@ -44,6 +50,9 @@ def test_the_browser_alone_and_the_agents_that_are_here() -> None:
         claude = json.loads((here.folder / ".claude.json").read_text())
         assert claude["theme"] == "dark"
         assert "chatbridge" in claude["mcpServers"]
+        settings = json.loads((here.folder / ".claude" / "settings.json").read_text())
+        assert settings["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] == 3600
+        assert "chatbridge" in (here.folder / ".claude" / "CLAUDE.md").read_text()
         assert tomllib.loads(here.config.read_text()) == {
             "default_timeout": "30m",
             "max_timeout": "1h",
@@ -53,13 +62,15 @@ def test_the_browser_alone_and_the_agents_that_are_here() -> None:
 def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None:
     with desk() as here:
         agents_on(here)
-        with here.runs("setup") as me:
+        with here.runs("setup", "--no-instructions") as me:
             to_the_agents(me)
             me.press(SPACE, ENTER)  # not the first of them
             me.expect("~/.codex/config.toml")
-            assert ".claude.json" not in me.asks("Write these? (Y/n)")
+            screen = me.asks("Write these? (Y/n)")
+            assert ".claude.json" not in screen
+            assert "AGENTS.md" not in screen
             me.enter("n")
-            me.expect("Later, then: chatbridge connect", "done. Now try:")
+            me.expect("To do it later: chatbridge connect", "done. Now try:")
             me.ends(0)
         assert (here.folder / ".codex" / "config.toml").read_text() == CODEX
         assert (here.folder / ".claude.json").read_text() == '{"theme": "dark"}\n'
@@ -67,5 +78,5 @@ def test_nothing_is_written_into_an_agents_settings_that_is_not_wanted() -> None
 
 def test_a_variable_that_counts_over_what_is_written_is_named() -> None:
     with desk(CHATBRIDGE_MAX_TIMEOUT="9h") as here, here.runs("setup") as me:
-        me.expect("! Set in this terminal, and counting over what is written here:")
+        me.expect("! Set in this terminal, and overriding what is written here:")
         me.expect("CHATBRIDGE_MAX_TIMEOUT", "Where do you want to answer?")

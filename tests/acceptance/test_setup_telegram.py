@@ -60,7 +60,7 @@ def answer_the_test(me: PtyPerson, phone: Phone) -> None:
 def to_the_end(me: PtyPerson) -> str:
     me.expect("How long may an agent wait for you?")
     me.press(ENTER)
-    me.expect("done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
+    me.expect("Ready for tonight?", "done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
     return me.ends(0)
 
 
@@ -70,7 +70,7 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
     desk, api = place
     phone = phone_of(api, "Ada")
     with desk.runs("setup") as me:
-        me.expect("About three minutes.", "nothing is lost.")
+        me.expect("It takes three minutes.", "nothing is lost.")
         choose_telegram(me)
         me.expect("1. In Telegram, open a chat with @BotFather and send  /newbot")
         give_token(me, FROM_BOT_FATHER.format(token=api.token))
@@ -81,11 +81,12 @@ def test_from_nothing_to_a_paired_phone_and_an_answered_question(
         shown = me.scrolled
         written = me.written.decode(errors="replace")
     assert f"✓ @{api.bot.username} answers" in shown
+    assert "✓ phone            Ada answered on Telegram " in shown
     assert f"Start pressed by Ada (id {phone.person.id}, @ada)" in shown
     config = tomllib.loads(desk.config.read_text())
     assert config == {
-        "default_timeout": "1h",
-        "max_timeout": "2h",
+        "default_timeout": "8h",
+        "max_timeout": "16h",
         "telegram": {"allowed_users": [phone.person.id], "api_base": api.address},
     }
     greeting, card = (it for it in phone.messages if it.from_bot)
@@ -109,7 +110,7 @@ def test_each_thing_that_goes_wrong_is_said_with_the_next_step_and_leaves_no_tra
     with desk.runs("setup") as me:
         choose_telegram(me)
         give_token(me, "I do not have one")
-        me.expect("✗ There is no token in that.")
+        me.expect("✗ That contains no token.")
         give_token(me, f"{api.bot.id}:{'x' * 35}")
         me.expect("✗ Telegram does not know this token.")
         me.expect("Copy it again from @BotFather, from the digits to the last letter.")
@@ -124,7 +125,7 @@ def test_each_thing_that_goes_wrong_is_said_with_the_next_step_and_leaves_no_tra
         give_token(me, api.token)
         me.asks("Remove it? (y/N)")
         me.press(CTRL_C)
-        me.expect("Stopped. Nothing was changed. Go on at any time: chatbridge setup")
+        me.expect("Stopped. Nothing was changed. Continue any time: chatbridge setup")
         me.ends(130)
     assert not desk.config.parent.exists()
     assert api.service.updates.webhook
@@ -143,7 +144,7 @@ def test_a_webhook_is_removed_if_the_person_says_so_and_esc_leaves_pairing_for_l
         code_on(me)
         assert not api.service.updates.webhook
         me.press(ESCAPE)
-        me.expect("Later, then: chatbridge pair")
+        me.expect("To do it later: chatbridge pair")
         to_the_end(me)
     assert tomllib.loads(desk.config.read_text())["telegram"] == {"api_base": api.address}
 
@@ -166,8 +167,9 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
     )
     assert done.returncode == 0, done.stderr
     before = desk.config.read_bytes()
+    called = f"{phone.person.name} (@{phone.person.username})"
     with desk.runs("setup") as me:
-        me.expect("Set up now:", f"bot {api.bot.id}, paired: {phone.person.id}")
+        me.expect("Set up now:", f"bot {api.bot.id}, paired: {called}")
         me.expect("❯ As it is        nothing changes")
         me.press(ENTER)
         me.expect("How long may an agent wait for you?", "❯ 45 min, as it is")
@@ -178,7 +180,7 @@ def test_running_it_again_shows_what_is_there_and_changes_nothing(
         me.press(DOWN, ENTER)
         me.expect(f"Keep the bot @{api.bot.username}? (Y/n)")
         me.press(ENTER)
-        me.expect(f"Paired: {phone.person.id}", "Pair another phone? (y/N)")
+        me.expect(f"Paired: {called}", "Pair another phone? (y/N)")
         me.press(ENTER)
         me.expect("Send a test question? (Y/n)")
         me.press(ENTER)
@@ -195,7 +197,7 @@ def test_ctrl_c_midway_keeps_what_works_and_says_what(place: tuple[Desk, BotApi]
         give_token(me, api.token)
         code_on(me)
         me.press(CTRL_C)
-        me.expect("Stopped. Kept: the bot's token. Go on at any time: chatbridge setup")
+        me.expect("Stopped. Kept: the bot's token. Continue any time: chatbridge setup")
         me.ends(130)
     with desk.runs("setup") as me:
         me.expect("nobody is paired", "❯ As it is")
@@ -226,7 +228,7 @@ def test_who_is_in_the_settings_is_said_also_when_the_greeting_does_not_arrive(
         me.enter("y")
         me.ends(1)
         said = " ".join(me.screen.split())
-    assert "! Ada is in the settings now, as one who may answer." in said
+    assert "! Ada is in the settings now and may answer." in said
     assert f"chatbridge people remove {phone.person.id}" in said
     assert "Kept: the bot's token, the phone of Ada." in said
     assert tomllib.loads(desk.config.read_text())["telegram"]["allowed_users"] == [phone.person.id]

@@ -24,7 +24,7 @@ from chatbridge.core.forms.emoji_shortcuts import (
     SHOW_ALL,
     YES_NO,
 )
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import DENY, Ask, QuestionType
 from chatbridge.core.policy import Policy
 from tests.fakes.matrix_desk import Matrix, running_matrix
@@ -33,7 +33,7 @@ from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
 _WORDS: dict[type[form.Event], str] = {
-    AskSession: "session",
+    AskMore: "more",
     form.Other: "why",
 }
 """What has no reaction of its own is typed."""
@@ -53,8 +53,8 @@ class MatrixDriver:
 
     async def tap(self, ask: Ask, action: form.Event | AskAction) -> str:
         if isinstance(action, AskAction):
-            assert action is AskAction.EXTEND
-            return await self.type(ask, "+15")
+            words = {AskAction.EXTEND: "+15", AskAction.TAKE_BACK: "take back"}
+            return await self.type(ask, words[action])
         if (word := _WORDS.get(type(action))) is not None:
             return await self.type(ask, word)
         before, said = await self._now(ask)
@@ -135,7 +135,7 @@ def _emoji(ask: Ask, part: Part, action: form.Event | AskAction) -> str:
             return SHOW_ALL
         case form.Back():
             return BACK
-        case form.Toggle(option=option):
+        case form.Toggle(option=option) | form.Pick(option=option):
             return NUMBERS[option]
         case form.Done() | form.Cancel() | form.Explain():
             return FORWARD

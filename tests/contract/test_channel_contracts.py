@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskExplain, AskSession, Explain, Rephrase, ShowAll
+from chatbridge.core.forms.form import AskExplain, AskMore, Explain, Rephrase, ShowAll
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Answer, Ask, AskBack, Level, Status
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver
@@ -95,20 +96,33 @@ async def test_a_denial_can_say_why(driver: Driver) -> None:
     assert "allow it after the backup" in await driver.shown(await now(driver, ask))
 
 
-async def test_the_session_takes_two_taps(driver: Driver) -> None:
+async def test_more_is_allowed_for_a_time_with_a_last_tap_and_taken_back_with_another(
+    driver: Driver,
+) -> None:
     ask = await driver.desk.ask(COMMAND)
-    await driver.tap(ask, AskSession(step=0))
+    await driver.tap(ask, AskMore(step=0))
     asked = await now(driver, ask)
-    assert asked.open
-    assert "until the session ends" in await driver.shown(asked)
-    await driver.tap(asked, form.Choose(step=1, option=ALLOW_SESSION))
+    assert "How long may it run this exact command" in await driver.shown(asked)
+    await driver.tap(asked, form.Pick(step=1, option=1))
+    last = await now(driver, ask)
+    assert last.open
+    assert "may run this exact command without asking until" in await driver.shown(last)
+    await driver.tap(last, form.Choose(step=2, option=ALLOW_SESSION))
     assert await verdict(driver, ask) == Answer(values=("session",))
-    assert "Allowed for this session" in await driver.shown(await now(driver, ask))
+    after = await now(driver, ask)
+    assert "Allowed for 8 h" in await driver.shown(after)
+    assert after.grant
+    assert after.grant.until == last.draft.until
+    await driver.tap(after, AskAction.TAKE_BACK)
+    taken = await now(driver, ask)
+    assert taken.grant
+    assert taken.grant.taken_back_at is not None
+    assert "Taken back" in await driver.shown(taken)
 
 
 async def test_an_allow_of_an_older_step_changes_nothing(driver: Driver) -> None:
     ask = await driver.desk.ask(COMMAND)
-    await driver.tap(ask, AskSession(step=0))
+    await driver.tap(ask, AskMore(step=0))
     before = await now(driver, ask)
     assert await driver.tap(ask, form.Choose(step=0, option=ALLOW)) == form.STALE.why
     assert await now(driver, ask) == before

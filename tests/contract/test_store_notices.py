@@ -1,5 +1,5 @@
 """What every store keeps of notices, and what it finds for the tools: answers of a project, what
-was allowed for a session, where an ask has been shown."""
+people have allowed beyond one use, where an ask has been shown."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     CallName,
+    Grant,
     Level,
     Notice,
     Outcome,
@@ -19,7 +20,7 @@ from chatbridge.core.model import (
     Project,
     Status,
 )
-from chatbridge.core.store_port import Store
+from chatbridge.core.store_port import StandingGrant, Store
 from tests.contract.asks import a_call, a_late_answer, an_ask, answered, keep, timed_out
 
 DONE = Notice(
@@ -80,6 +81,43 @@ async def test_behind_notices_come_in_their_order_however_the_clock_was_set(stor
     assert list(await store.notices_behind(surface="telegram:1", since=0.0)) == [DONE, later]
 
 
+async def test_a_dismissed_notice_is_left_out_where_that_is_wanted(store: Store) -> None:
+    named = [replace(DONE, id=f"n-{i}", message=f"number {i}", at=1000.0 + i) for i in range(4)]
+    await keep(store, *named)
+
+    async def left() -> list[str]:
+        return [notice.id for notice in await store.notices(limit=10, dismissed=False)]
+
+    await store.write(lambda tx: tx.dismiss_notice("n-2"))
+    await store.write(lambda tx: tx.dismiss_notice("unknown", and_older=True))
+    assert await left() == ["n-3", "n-1", "n-0"]
+    await store.write(lambda tx: tx.dismiss_notice("n-1", and_older=True))
+    await store.write(lambda tx: tx.dismiss_notice("n-1", and_older=True))
+    assert await left() == ["n-3"]
+    assert list(await store.notices(limit=10)) == named[::-1]
+
+
+async def test_older_notices_go_on_behind_the_last_one_even_of_the_same_instant(
+    store: Store,
+) -> None:
+    named = [replace(DONE, id=f"n-{i}", message=f"number {i}") for i in range(3)]
+    await keep(store, *named)
+    assert list(await store.notices(limit=10, before=(DONE.at, "n-2"))) == [named[1], named[0]]
+    assert list(await store.notices(limit=10, before=(DONE.at, "n-0"))) == []
+    assert list(await store.notices(limit=10, before=(DONE.at, "unknown"))) == []
+    assert list(await store.notices(limit=1, before=(DONE.at + 1, ""))) == [named[2]]
+
+
+@pytest.mark.parametrize(
+    ("search", "found"), [("straße", 1), ("STRASSE", 1), ("build", 1), ("%", 0), ("shop", 0)]
+)
+async def test_a_notice_is_found_by_its_words_in_any_case(
+    store: Store, search: str, found: int
+) -> None:
+    await keep(store, replace(DONE, message="Die STRASSE ist frei."))
+    assert len(await store.notices(limit=10, search=search)) == found
+
+
 async def test_a_sweep_takes_old_notices_along(store: Store) -> None:
     later = replace(DONE, id="n-2", call=CallName(link="link-2", request="7"), at=2000.0)
     await keep(store, DONE, later)
@@ -99,23 +137,50 @@ async def test_the_answers_of_a_project_are_its_own_the_newest_first(store: Stor
     assert [ask.id for ask in await store.answers_in(project="/src/shop", limit=1)] == [second.id]
 
 
-def verdict(word: str) -> Ask:
+def granting(grant: Grant | None) -> Ask:
     ask = replace(an_ask(), status=Status.ANSWERED, settled_at=2000.0, delivered_at=2000.0)
-    return replace(ask, outcome=Outcome(at=2000.0, answers=(Answer(values=(word,)),)))
+    said = (Answer(values=("session",)),)
+    return replace(ask, outcome=Outcome(at=2000.0, answers=said, grant=grant))
 
 
-@pytest.mark.parametrize(
-    ("word", "allowed"), [("session", True), ("allow", False), ("deny", False)]
-)
-async def test_only_what_was_allowed_for_the_session_is(
-    store: Store, word: str, allowed: bool
-) -> None:
-    ask = verdict(word)
+async def standing(store: Store, ask: Ask, link: str, now: float) -> list[StandingGrant]:
+    return list(await store.standing_grants(project=ask.project.key, link=link, now=now))
+
+
+async def test_what_was_allowed_for_a_session_stands_for_its_link_alone(store: Store) -> None:
+    ask = granting(Grant())
     await keep(store, ask, a_call(ask, link="link-1"))
-    same = ask.fingerprint
-    assert await store.allowed_in_session(link="link-1", fingerprint=same) is allowed
-    assert not await store.allowed_in_session(link="link-2", fingerprint=same)
-    assert not await store.allowed_in_session(link="link-1", fingerprint="other words")
+    assert await standing(store, ask, "link-1", 1e12) == [(ask.id, ask.fingerprint, None)]
+    assert await standing(store, ask, "link-2", 0.0) == []
+    assert await store.standing_grants(project="/src/other", link="link-1", now=0.0) == []
+
+
+async def test_what_was_allowed_for_a_time_stands_for_every_link_until_then(store: Store) -> None:
+    ask = granting(Grant(folder="/src/shop/src", lasting=3600.0, until=5600.0))
+    await keep(store, ask, a_call(ask, link="link-1"))
+    for link in ("link-1", "link-2"):
+        found = [(ask.id, ask.fingerprint, "/src/shop/src")]
+        assert await standing(store, ask, link, 5599.0) == found
+        assert await standing(store, ask, link, 5600.0) == []
+    assert await store.standing_grants(project="/src/other", link="link-1", now=0.0) == []
+
+
+async def test_what_was_taken_back_or_never_allowed_does_not_stand(store: Store) -> None:
+    ask, none = granting(Grant(until=5600.0)), granting(None)
+    await keep(store, ask, none, a_call(ask, link="link-1"), a_call(none, link="link-1"))
+    assert len(await standing(store, ask, "link-1", 2001.0)) == 1
+    back = granting(Grant(until=5600.0, taken_back_at=2001.0))
+    after = replace(ask, outcome=back.outcome, revision=ask.revision + 1)
+    await store.write(lambda tx: tx.save_ask(after, was=Status.ANSWERED))
+    assert await standing(store, ask, "link-1", 2001.0) == []
+    assert await store.ask(ask.id) == after
+
+
+async def test_what_was_allowed_goes_with_its_ask(store: Store) -> None:
+    ask = granting(Grant(until=1e12))
+    await keep(store, ask)
+    await store.sweep(before=2001.0)
+    assert await standing(store, ask, "link-1", 2001.0) == []
 
 
 async def test_an_ask_knows_where_it_has_been_shown(store: Store) -> None:

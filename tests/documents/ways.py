@@ -97,6 +97,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
+        r"chatbridge setup --no-hooks --no-instructions",
+        elsewhere(
+            "tests/acceptance/test_setup_agents.py::"
+            "test_nothing_is_written_into_an_agents_settings_that_is_not_wanted",
+            "takes a person through seven screens",
+        ),
+    ),
+    (
         r"chatbridge setup --non-interactive --telegram-token-file token\.txt .*",
         run(
             "who may answer on Telegram",
@@ -154,6 +162,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"chatbridge doctor", run("✓ database")),
     (r"chatbridge doctor --json", run('"checks"')),
+    (r"chatbridge doctor --tonight", run("Ready for tonight?", code=1)),
     (r"chatbridge service (install|status|logs( -f)?|restart|start|stop|uninstall)", CONTAINER),
     (r"chatbridge service", parsed(NOT_WHOLE, fills={"service": "service status"})),
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
@@ -175,13 +184,15 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),
+    (r"chatbridge restart", run("runs again", before=("chatbridge inbox",))),
     (r"chatbridge --version", run("chatbridge ")),
     (r"chatbridge version", run("chatbridge ")),
     (r"chatbridge --help", run("usage: chatbridge <command>")),
     (
         r"(chatbridge )?[a-z]+ --help",
         elsewhere(
-            "tests/unit/test_docs.py::test_the_commands_page_has_each_commands_help_word_for_word",
+            "tests/unit/test_docs.py::"
+            "test_each_help_is_once_on_the_command_lines_pages_word_for_word",
             "each command's help is printed there",
         ),
     ),
@@ -197,7 +208,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
-    (r"chatbridge hook", run(stdin="{}")),
+    (r"chatbridge hook( --limit 28800)?", run(stdin="{}")),
     (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),
     (r"chatbridge mcp --limit", run(fills={"--limit": "--limit 3600"})),
     (r"chatbridge mcp --label", run(fills={"--label": "--label night"})),
@@ -258,12 +269,22 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"(CHAOS_\w+=\S+ )*make chaos( CHAOS_\w+=\S+)*", parsed(LONG)),
     (r"\.venv/bin/pytest --hypothesis-profile=explore", parsed("takes an hour")),
     (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (
+        r"\.venv/bin/python -m tests\.documents\.help_texts",
+        parsed("writes into these pages"),
+    ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
     (r"mkdir -p ~/\.config/chatbridge", run()),
     (
         r"chmod 600 ~/\.config/chatbridge/config\.toml",
         run(before=("mkdir -p ~/.config/chatbridge", "touch ~/.config/chatbridge/config.toml")),
     ),
+    (
+        r"git clone ADDRESS chatbridge",
+        run("Cloning", fills={"ADDRESS": "sources"}, before=("git init -q sources",)),
+    ),
+    (r"git pull", parsed("is for a folder that came from elsewhere")),
+    (r"cd chatbridge", run(before=("mkdir -p chatbridge",))),
     (r"chmod u\+x", run(fills={"u+x": "u+x deploy"})),
     (
         r"sqlite3 chatbridge\.db \.recover \| sqlite3 new\.db",

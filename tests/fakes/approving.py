@@ -14,10 +14,11 @@ from typing import Any
 
 from mcp_types import CallToolResult, TextContent
 
+from chatbridge.core.approval_rules import Rule
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession
+from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
 from chatbridge.tools.ask_user import AskUser, render_result
@@ -32,6 +33,13 @@ LIST: Json = {"tool_name": "Bash", "input": {"command": "ls -l", "description": 
 ALLOWED: Json = {"behavior": "allow", "updatedInput": LIST["input"]}
 
 
+FOR_SESSION = (
+    AskMore(step=0),
+    form.Pick(step=1, option=form.LASTING.index(None)),
+    form.Choose(step=2, option=ALLOW_SESSION),
+)
+
+
 class ClaudeCode:
     def __init__(
         self,
@@ -44,6 +52,7 @@ class ClaudeCode:
         timeout: float | None = None,
         reach: Reach | None = None,
         folder: str | None = None,
+        rules: tuple[Rule, ...] = (),
     ) -> None:
         """`folder`: where it works; else in its project."""
         self.world = world
@@ -57,7 +66,7 @@ class ClaudeCode:
         tools: list[ToolHandler] = [
             AskUser(waiting),
             WaitForAnswer(waiting, {AskUser.name: render_result}),
-            ApproveToolUse(waiting, timeout=timeout),
+            ApproveToolUse(waiting, timeout=timeout, rules=rules),
         ]
         self._tools = {tool.name: tool for tool in tools}
         world.broker.waiting_calls.link_opened(link)
@@ -155,4 +164,5 @@ async def deny_because(world: World, ask: Ask, reason: str) -> form.Step:
 
 
 async def allow_for_session(world: World, ask: Ask) -> form.Step:
-    return await put(world, ask, AskSession(step=0), form.Choose(step=1, option=ALLOW_SESSION))
+    """Exactly this, until the session ends."""
+    return await put(world, ask, *FOR_SESSION)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,8 +40,16 @@ class Home:
         wait: float = WAIT,
         start: Program = START,
         project: Path | None = None,
+        leave_out: Collection[str] = (),
     ) -> Plan:
-        return plan(client, project=project, wait=wait, start=start, environ=self.environ)
+        return plan(
+            client,
+            project=project,
+            wait=wait,
+            start=start,
+            environ=self.environ,
+            leave_out=leave_out,
+        )
 
     def connect(
         self,
@@ -50,8 +58,9 @@ class Home:
         wait: float = WAIT,
         start: Program = START,
         project: Path | None = None,
+        leave_out: Collection[str] = (),
     ) -> Plan:
-        planned = self.plan(client, wait=wait, start=start, project=project)
+        planned = self.plan(client, wait=wait, start=start, project=project, leave_out=leave_out)
         write(planned)
         return planned
 

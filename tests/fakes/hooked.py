@@ -33,9 +33,9 @@ def permission(cwd: object, *, session: str = "5f2a", given: Json = LIST) -> Jso
 class Hook:
     """`event` may be bytes that are no event at all."""
 
-    def __init__(self, event: Json | bytes, environment: dict[str, str]) -> None:
+    def __init__(self, event: Json | bytes, environment: dict[str, str], *words: str) -> None:
         self.process = subprocess.Popen(
-            [*CHATBRIDGE, "hook"],
+            [*CHATBRIDGE, "hook", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

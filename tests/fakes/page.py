@@ -62,8 +62,9 @@ class Page:
         return self.taps(ask, "choose", step=0, option=0)
 
     def allows_for_session(self, ask: Json) -> int:
-        self.taps(ask, "ask_session", step=0)
-        return self.taps(ask, "choose", step=1, option=1)
+        self.taps(ask, "ask_more", step=0)
+        self.taps(ask, "pick", step=1, option=2)
+        return self.taps(ask, "choose", step=2, option=1)
 
     def denies(self, ask: Json, reason: str = "") -> int:
         if reason:

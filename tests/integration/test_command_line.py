@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,6 +56,7 @@ def environment(state: Path) -> dict[str, str]:
         {
             "CHATBRIDGE_STATE_DIR": str(state),
             "CHATBRIDGE_RUNTIME_DIR": str(state),
+            "CHATBRIDGE_CONFIG": str(state / "config.toml"),
         }
     )
 
@@ -163,6 +164,89 @@ def test_the_links_help_is_not_written_where_mcp_goes(state: Path) -> None:
     assert "--label NAME" in done.stderr
 
 
+@pytest.mark.parametrize("width", [50, 80, 200])
+@pytest.mark.parametrize("word", ["", *COMMANDS])
+def test_every_help_fits_80_columns_and_breaks_no_word_at_50(
+    word: str,
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from chatbridge.__main__ import main
+
+    monkeypatch.setenv("COLUMNS", "80")
+    words = help_words(main, word, capsys)
+    monkeypatch.setenv("COLUMNS", str(width))
+    within = width if word == "hub" else min(width, 80)
+    assert help_words(main, word, capsys, within=within) == words
+
+
+def help_words(
+    main: Callable[[list[str]], int],
+    word: str,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    within: int = 80,
+) -> list[str]:
+    """The words of a help text, each of which is whole and, unless it is a long path, in its
+    line."""
+    try:
+        assert main([word, "--help"] if word else ["--help"]) == 0
+    except SystemExit as end:
+        assert end.code == 0  # noqa: PT017
+    said = capsys.readouterr()
+    lines = (said.out + said.err).splitlines()
+    assert all(len(line) <= within or len(line.split()) == 1 for line in lines)
+    return " ".join(lines).split()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["inbx"], "chatbridge has no command 'inbx', did you mean inbox?"),
+        (["connect", "codx"], "There is no client 'codx', did you mean codex?"),
+        (["disconnect", "nothing"], "There are: claude-code, codex"),
+        (["setup", "--non-interactive", "--connect", "curser"], "did you mean cursor?"),
+        (["setup", "--non-interactive", "--wait", "soon"], "--wait 'soon'"),
+        (["setup", "--non-interactive"], "there is nothing to do"),
+        (["setup", "--non-interactive", "--telegram-user", "1"], "--telegram-token-file"),
+        (["service", "instal"], "did you mean install?"),
+        (["completion", "bsh"], "did you mean bash?"),
+        (["people", "remov", "1"], "did you mean remove?"),
+        (["token", "ad", "x"], "did you mean add?"),
+        (["tools", "chek"], "did you mean check?"),
+        (["tools", "add", "gti"], "did you mean git?"),
+        (["notify", "x", "--level", "warnin"], "did you mean warning?"),
+        (["history", "--jsn"], "there is no argument --jsn, did you mean --json?"),
+        (["history", "--limit", "0"], "'0' is not a number from 1 to 1000"),
+        (["ask"], "required: question"),
+        (["ask", "x", "--timeout", "1"], "10 s is the shortest"),
+        (["answer"], "required: ID\n"),
+        (["serve", "--http", "8788"], "accepted: an address and a port"),
+        (["demo", "now"], "now"),
+        (["hub", "--now"], "--now"),
+    ],
+)
+def test_wrong_usage_ends_with_2_and_says_what_was_probably_meant(
+    state: Path,
+    words: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from chatbridge.__main__ import main
+
+    for name, value in environment(state).items():
+        monkeypatch.setenv(name, value)
+    try:
+        code: object = main(words)
+    except SystemExit as end:
+        code = end.code
+    assert code == 2
+    printed = capsys.readouterr()
+    assert (said in printed.err, printed.out) == (True, "")
+
+
 def test_stop_without_a_hub_says_so(state: Path) -> None:
     done = chatbridge(state, "stop")
     assert (done.returncode, done.stdout) == (0, "The hub is not running.\n")
@@ -175,6 +259,36 @@ def test_stop_ends_the_hub_and_waits_for_it(state: Path, manner: str) -> None:
     assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
     os.close(lock_file.acquire(str(state)))
     assert process.wait(10) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("word", ["stop", "restart"])
+def test_a_mistake_in_the_settings_keeps_the_hub_running(state: Path, word: str) -> None:
+    (state / "config.toml").write_text("[web]\nhots = 'x'\n")
+    process = holder(state, "listening")
+    try:
+        done = chatbridge(state, word)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "web.hots is not a setting, did you mean host? (line 2).\n" in done.stderr
+        assert f"Correct {state}/config.toml" in done.stderr
+        assert "Nothing was stopped" in done.stderr
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_force_stops_the_hub_whatever_the_settings_say(state: Path) -> None:
+    (state / "config.toml").write_text("colour = 1\n")
+    process = holder(state, "listening")
+    done = chatbridge(state, "stop", "--force")
+    assert (done.returncode, done.stdout) == (0, f"The hub (pid {process.pid}) has stopped.\n")
+    assert process.wait(10) == -signal.SIGTERM
+
+
+def test_without_a_hub_stop_does_not_mind_the_settings(state: Path) -> None:
+    (state / "config.toml").write_text("colour = 1\n")
+    done = chatbridge(state, "stop")
+    assert (done.returncode, done.stdout) == (0, "The hub is not running.\n")
 
 
 def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state: Path) -> None:

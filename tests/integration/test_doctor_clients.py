@@ -46,7 +46,7 @@ async def test_none_that_is_connected_is_a_remark(machine: Machine) -> None:
     (machine.home / ".codex").mkdir()
     (found,) = await machine.look(CLIENTS)
     assert (found.what, found.fix) == (
-        "none is connected, but here: Codex",
+        "none is connected; found here: Codex",
         ("chatbridge connect codex",),
     )
 
@@ -195,7 +195,7 @@ async def test_unit_files_of_an_older_chatbridge_are_a_remark(
     assert [found.mark for found in await machine.look(SERVICE)] == [Mark.FINE]
     (folder / "chatbridge.service").write_text("[Service]\nExecStart=/old\n")
     (found,) = await machine.look(SERVICE)
-    assert found.what == "its unit files are not those that this chatbridge would write"
+    assert found.what == "its unit files are out of date"
 
 
 async def test_unit_files_that_cannot_be_read_are_not_called_old(

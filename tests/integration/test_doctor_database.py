@@ -43,7 +43,7 @@ def damage(path: Path, *, at: int = 3 * PAGE) -> None:
 
 async def test_before_the_first_hub_there_is_none(machine: Machine) -> None:
     assert screen(await machine.look(DATABASE)) == (
-        "✓ database         none yet: it is made with the first hub\n"
+        "✓ database         none yet: the first hub creates it\n"
     )
 
 
@@ -66,7 +66,7 @@ async def test_what_this_version_cannot_read_is_a_problem_and_named(
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.PROBLEM
     assert found.what == f"this version cannot read question {broken.id}"
-    assert "install the version again" in found.fix[0]
+    assert "reinstall the version" in found.fix[0]
 
 
 async def test_what_a_running_hub_has_only_in_its_log_counts(machine: Machine, path: Path) -> None:
@@ -116,7 +116,7 @@ async def test_one_that_takes_too_long_is_left_alone(
     monkeypatch.setattr(module, "STEPS", 1)
     (found,) = await machine.look(DATABASE)
     assert found.mark is Mark.REMARK
-    assert found.what.startswith("too large to be looked through")
+    assert found.what.startswith("too large to be checked")
 
 
 async def test_what_a_channel_remembers_is_read_without_the_hub(path: Path) -> None:

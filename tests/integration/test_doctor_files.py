@@ -28,7 +28,7 @@ async def test_a_private_configuration_is_fine(machine: Machine) -> None:
 
 async def test_no_configuration_is_fine_too(machine: Machine) -> None:
     assert screen(await machine.look(CONFIGURATION)) == (
-        "✓ configuration    no ~/config.toml: the defaults count\n"
+        "✓ configuration    no ~/config.toml: defaults apply\n"
     )
 
 
@@ -58,8 +58,8 @@ async def test_a_key_that_is_no_setting_is_named_and_the_rest_goes_on(machine: M
     machine.configure(f'colour = "blue"\n{A_TOKEN}')
     found = await machine.look(CONFIGURATION, FILES)
     assert [finding.mark for finding in found] == [Mark.PROBLEM, Mark.REMARK, Mark.FINE]
-    assert found[0].what == "colour is not a setting"
-    assert found[1].what == "everything below was looked at with the default settings"
+    assert found[0].what == "colour is not a setting (line 1)"
+    assert found[1].what == "everything below was checked with the default settings"
 
 
 async def test_what_is_no_file_is_said_at_once(machine: Machine) -> None:
@@ -134,7 +134,7 @@ async def test_a_state_directory_that_others_can_enter_is_a_problem(machine: Mac
     (machine.state / "hub.log").write_text("")
     (machine.state / "hub.log").chmod(0o644)
     assert screen(await machine.look(FILES)) == (
-        "✗ files            others can get at ~/s (mode 0755)\n"
+        "✗ files            others can access ~/s (mode 0755)\n"
         f"                   → chmod 700 {machine.state}\n"
         "✗ files            others can read ~/s/hub.log\n"
         f"                   → chmod -R go-rwx {machine.state}\n"
@@ -160,7 +160,7 @@ async def test_a_socket_that_others_could_connect_to_is_a_problem(machine: Machi
         assert [f.mark for f in await machine.look(FILES)] == [Mark.FINE]
         socket.chmod(0o666)
         found = await machine.look(FILES)
-    assert f"others can get at ~/s/{socket.name} (mode 0666)" in [f.what for f in found]
+    assert f"others can access ~/s/{socket.name} (mode 0666)" in [f.what for f in found]
 
 
 async def test_a_state_directory_that_cannot_be_written_is_a_problem(

@@ -24,12 +24,24 @@ HUB = Check("hub", hub)
 WEB = channel_check(spec.WEB)
 
 
-async def test_none_runs_and_none_is_started(machine: Machine) -> None:
+async def test_in_a_fresh_home_setup_is_next(machine: Machine) -> None:
     assert screen(await machine.look(HUB)) == (
-        "! hub              The hub is not running\n"
-        "                   → It starts with the first agent, or for good: chatbridge\n"
-        "                     service install\n"
+        "! hub              Nothing is set up yet\n                   → Next: chatbridge setup\n"
     )
+    assert not machine.state.exists()
+
+
+@pytest.mark.parametrize("systemd", [True, False])
+async def test_none_runs_and_none_is_started(
+    machine: Machine, systemd: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why_not = None if systemd else "There is no systemd on this computer."
+    monkeypatch.setattr("chatbridge.cli.service.manager.available", lambda: why_not)
+    machine.configure("")
+    (found,) = await machine.look(HUB)
+    assert found.what == "The hub is not running"
+    keep = ". To keep it running: chatbridge service install" if systemd else ""
+    assert found.fix == (f"It starts with the first agent{keep}",)
     assert not machine.state.exists()
 
 
@@ -53,7 +65,7 @@ async def test_an_older_one_is_told_with_how_to_get_the_new_one(machine: Machine
         (found,) = await machine.look(HUB)
     assert found.mark is Mark.REMARK
     assert found.what == f"runs version 0.0.9, older than what is installed ({__version__})"
-    assert found.fix == ("chatbridge service restart    (agents that wait notice nothing)",)
+    assert found.fix == ("chatbridge restart    (waiting agents do not notice)",)
 
 
 async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -> None:
@@ -61,7 +73,7 @@ async def test_one_that_knows_an_older_configuration_is_told(machine: Machine) -
     with machine.hub(since=time.time() - 60):
         (found,) = await machine.look(HUB)
     assert found.what == "started before ~/config.toml was changed"
-    assert found.fix[0].startswith("chatbridge stop")
+    assert found.fix[0].startswith("chatbridge restart")
 
 
 async def test_nobody_is_told_to_restart_it_with_a_configuration_that_it_could_not_use(
@@ -129,7 +141,7 @@ async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothin
     with scripted_hub(str(machine.state)) as silent:
         found = await machine.look(HUB, WEB, hub_within=0.2)
     assert found[0].mark is Mark.PROBLEM
-    assert found[0].what == (f"pid {silent.pid} does not work as it should: no answer within 0.2 s")
+    assert found[0].what == (f"pid {silent.pid} does not work properly: no answer within 0.2 s")
     assert found[1].mark is Mark.FINE
 
 
@@ -147,8 +159,8 @@ async def test_one_of_another_version_that_does_not_understand_is_named_as_such(
         os.close(lock)
     assert found.mark is Mark.PROBLEM
     assert found.what == (
-        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work as it "
-        "should: it holds the lock, but takes no connection"
+        f"pid {os.getpid()} (version 0.0.1, and {__version__} is installed) does not work "
+        "properly: it holds the lock, but takes no connection"
     )
 
 
@@ -178,7 +190,7 @@ async def test_a_channel_whose_settings_only_the_hub_has_is_told_as_the_hub_does
     assert screen(found) == (
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check it\n"
-        "✓ matrix           works, as the hub says; its settings are not seen from here\n"
+        "✓ matrix           works, the hub says; its settings cannot be seen from here\n"
     )
 
 
@@ -205,7 +217,7 @@ async def test_a_check_that_hangs_is_a_problem_and_the_others_go_on(machine: Mac
     found = [f async for f in run_checks(machine.situation(), checks, within=0.1)]
     assert [(f.name, f.what) for f in found] == [
         ("slow", "no answer within 0.1 s"),
-        ("broken", "could not be looked at (LookupError: nothing there)"),
+        ("broken", "could not be checked (LookupError: nothing there)"),
         ("quick", "is well"),
     ]
 

@@ -12,6 +12,8 @@ import pytest
 from chatbridge.channels.checks import Mark
 from chatbridge.channels.telegram import spec
 from chatbridge.channels.telegram.client.errors import Polled
+from chatbridge.channels.telegram.doctor import names
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.cli.doctor.computer import clock
 from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
@@ -66,6 +68,18 @@ async def test_a_bot_that_can_write_is_fine(machine: Machine, api: BotApi, priva
     )
 
 
+async def test_names_are_what_telegram_says_and_cannot_steer_a_terminal(api: BotApi) -> None:
+    ada, evil = api.person("Ada", username="ada"), api.person("\x1b[2J\nRoot\u202e" + "x" * 99)
+    for person in (ada, evil):
+        api.private(person)
+    table = Telegram.model_validate({"token": api.token, "api_base": api.address})
+    found = await names(table, [ada.id, evil.id, 7])
+    assert found.keys() == {ada.id, evil.id}, "the third has never pressed Start"
+    assert found[ada.id] == ("Ada", "ada")
+    assert found[evil.id].name.startswith("⟨U+001B⟩[2J Root⟨U+202E⟩")
+    assert len(found[evil.id].name) <= 40
+
+
 async def test_a_token_that_telegram_rejects_is_a_problem(
     machine: Machine, api: BotApi, private: Chat
 ) -> None:
@@ -86,7 +100,7 @@ async def test_without_a_network_it_ends_with_what_cannot_be_reached(
     assert found[0].what == "127.0.0.1 cannot be reached: httpx.ConnectError"
     assert found[0].fix == ("check the network or proxy",)
     assert found[1].mark is Mark.FINE
-    assert found[1].what.startswith("not compared with a chat's")
+    assert found[1].what.startswith("not compared with a chat service")
     api.come_back()
 
 
@@ -141,7 +155,7 @@ async def test_a_group_where_the_bot_may_not_write_is_a_problem(
     chat.mute_bot(everybody=everybody)
     (found,) = await machine.look(TELEGRAM)
     assert found.what == f"the bot may not write to the supergroup {chat.id}"
-    assert found.fix == ("let an administrator allow it",)
+    assert found.fix == ("ask an administrator to allow it",)
 
 
 async def test_a_group_with_a_new_number_is_told_and_found_if_the_hub_knows_it(
@@ -172,7 +186,7 @@ async def test_a_bot_that_reads_everything_in_a_group_is_a_remark(machine: Machi
         in_group(machine, api, api.person("Ada"))
         (found,) = await machine.look(TELEGRAM)
     assert found.mark is Mark.REMARK
-    assert "is sent everything that is said in its groups" in found.what
+    assert "receives everything that is said in its groups" in found.what
 
 
 async def test_a_second_poller_is_what_the_hub_says(
@@ -241,7 +255,7 @@ async def test_a_clock_that_is_about_right_is_fine(
 ) -> None:
     machine.set(TZ="Europe/Berlin")
     (found,) = await machine.look(CLOCK, clock=StillClock(time.time() + off))
-    assert (found.mark, found.what) == (Mark.FINE, "right, Europe/Berlin")
+    assert (found.mark, found.what) == (Mark.FINE, "correct, Europe/Berlin")
 
 
 @pytest.mark.parametrize(("off", "said"), [(200.0, "3 min ahead of"), (-7300.0, "2 h behind")])

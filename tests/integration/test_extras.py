@@ -58,7 +58,7 @@ def test_the_wizard_says_it_before_it_asks_for_an_account(home: House) -> None:
     with at_terminal(words, env=environment, cwd=home.project) as me:
         me.expect("Where do you want to answer?")
         me.press(DOWN, ENTER)
-        me.expect(f"✗ {SAID}.", "Nothing was", "Go on at any time: chatbridge setup")
+        me.expect(f"✗ {SAID}.", "Nothing was", "Continue any time: chatbridge setup")
         me.ends(1)
     assert "The bot's user id" not in me.screen
 

@@ -80,6 +80,14 @@ async def test_what_is_allowed_for_the_session_is_this_command_in_this_folder_by
         assert await gate.needed(other, "once-per-session")
 
 
+async def test_what_became_destructive_is_asked_for_whatever_was_allowed_before(
+    hub: World, gate: Gate
+) -> None:
+    await allow_for_session(hub, await asked(hub, gate, operation()))
+    assert not await gate.needed(operation(number=2), "always")
+    assert await gate.needed(operation(number=2, destructive=True), "always")
+
+
 async def test_allowed_once_is_asked_again(hub: World, gate: Gate) -> None:
     await allow(hub, await asked(hub, gate, operation()))
     assert await gate.needed(operation(number=2), "always")

@@ -66,6 +66,23 @@ def test_a_permission_is_asked_for_in_the_agents_folder_and_allowed(
         assert connection.receive() == {"chatbridge": "delivered", "request": call["id"]}
 
 
+@pytest.mark.parametrize(
+    ("words", "limit"), [([], None), (["--limit", "28800"], 28800), (["--limit=90"], 90)]
+)
+def test_the_hub_is_told_when_the_hook_will_be_ended(
+    hub: ScriptedHub,
+    environment: dict[str, str],
+    tmp_path: Path,
+    words: list[str],
+    limit: int | None,
+) -> None:
+    with Hook(permission(tmp_path), environment, *words) as hook:
+        connection, preface, call = called(hub)
+        assert preface["limit"] == limit
+        connection.respond(call, result(ALLOW))
+        assert hook.says()
+
+
 def test_a_persons_denial_is_said_with_its_reason(
     hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -259,17 +276,27 @@ def test_nobody_is_asked_about_a_folder_that_is_not_there(
         assert hook.says() is None
 
 
-def test_wrong_words_do_not_block_the_agent(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["allow"], b"does not know 'allow'"),
+        (["--limit"], b"does not know '--limit'"),
+        (["--limit", "soon"], b"give a whole number of seconds"),
+        (["--limit=0"], b"give a whole number of seconds"),
+        (["--limit", "60", "allow"], b"does not know '--limit'"),
+    ],
+)
+def test_wrong_words_do_not_block_the_agent(words: list[str], complaint: bytes) -> None:
     """Exit code 2 would."""
     done = subprocess.run(
-        [*CHATBRIDGE, "hook", "allow"],
+        [*CHATBRIDGE, "hook", *words],
         env=bare({}),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=30,
     )
     assert (done.returncode, done.stdout) == (1, b"")
-    assert b"does not know 'allow'" in done.stderr
+    assert complaint in done.stderr
 
 
 @pytest.mark.parametrize("closed", ["2>&-", ">&-", ">&- 2>&-"])

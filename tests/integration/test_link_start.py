@@ -85,16 +85,67 @@ def test_the_next_call_tries_again_and_finds_the_hub_that_was_repaired(
             assert client.receive()["result"] == {"fine": True}
 
 
-def test_a_start_error_after_a_lost_hub_ends_the_open_calls(
+def test_settings_that_are_broken_meanwhile_end_no_call_that_waits_and_refuse_new_ones(
     state: Path, environment: dict[str, str]
 ) -> None:
-    report(state, error="the configuration is broken now")
+    report(state, error="colour is not a setting")
+    with LinkClient(environment, cwd=state) as client:
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            waiting = client.call(1)
+            connection.receive()
+        until_started(state, client, times=3)
+        for new in (2, 3):
+            client.call(new)
+            refused = client.receive()
+            assert (refused["id"], refused["result"]["isError"]) == (new, True)
+            assert refused["result"]["content"][0]["text"] == "colour is not a setting"
+        until_started(state, client, times=len(starts(state)) + 1)
+        with scripted_hub(str(state)) as hub:  # it was repaired
+            connection, _ = hub.accept()
+            assert connection.receive() == waiting
+            connection.respond(waiting, {"fine": True})
+            assert client.receive()["result"] == {"fine": True}
+
+
+def test_what_another_link_says_of_broken_settings_ends_no_call_that_waits(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, held=True, pid=1)
+    with LinkClient(environment, cwd=state) as client:
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            waiting = client.call(1)
+            connection.receive()
+        until_started(state, client, times=1)
+        lock = lock_file.acquire(str(state))
+        info = lock_file.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
+        lock_file.write(lock, info)
+        os.close(lock)
+        client.call(2)
+        assert client.receive()["result"]["content"][0]["text"] == "bad"
+        with scripted_hub(str(state)) as hub:
+            connection, _ = hub.accept()
+            assert connection.receive() == waiting
+
+
+def test_without_a_call_that_waits_no_more_hubs_are_started_for_broken_settings(
+    state: Path, environment: dict[str, str]
+) -> None:
+    report(state, error="colour is not a setting")
     with LinkClient(environment, cwd=state) as client:
         with scripted_hub(str(state)) as hub:
             connection, _ = hub.accept()
             client.call(1)
             connection.receive()
-        assert client.receive()["result"]["content"][0]["text"] == "the configuration is broken now"
+        until_started(state, client, times=2)
+        client.cancel(1)
+        client.call(2)
+        assert client.receive()["result"]["isError"]
+        count = len(starts(state))
+        client.request(3, "ping")
+        assert client.receive() == {"jsonrpc": "2.0", "id": 3, "result": {}}
+        assert len(starts(state)) == count
 
 
 def test_a_hub_that_ends_without_a_word_is_started_three_times_and_its_last_line_shown(

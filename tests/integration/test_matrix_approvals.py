@@ -17,7 +17,7 @@ from tests.matrix_asks import plain
 
 CODE = "terraform apply -var-file=prod.tfvars plan.out"
 ALLOWED, SESSION, DENIED = (Answer(values=(value,)) for value in ("allow", "session", "deny"))
-DECIDES = "Nothing was decided. Reply allow, deny, “deny:” and why, or session."
+DECIDES = "Nothing was decided. Reply allow, deny, “deny:” and why, or more."
 DESTRUCTIVE = replace(
     COMMAND, subject=Subject(code="rm -r build", language="bash", destructive=True)
 )
@@ -88,13 +88,42 @@ async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> N
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+async def test_edits_in_a_folder_are_allowed_by_number_and_taken_back_by_word(
+    matrix: Matrix,
+) -> None:
+    assert COMMAND.subject
+    folders = ("/src/shop/src", "/src/shop")
+    subject = replace(COMMAND.subject, code="+x", language="diff", file="src/a.py", edits=folders)
+    ask = await matrix.desk.ask(replace(COMMAND, text="Change this file?", subject=subject))
+    await matrix.card(ask)
+    await matrix.say(ask, "more")
+    asked = await matrix.card(ask)
+    assert "1 Edits in src/" in plain(asked.body)
+    assert matrix.buttons(asked) == "1️⃣ 2️⃣ 👎 ↩️"
+    await matrix.tap(ask, "1️⃣")
+    await matrix.card(ask)
+    await matrix.say(ask, "2")
+    last = await matrix.card(ask)
+    assert "may edit files in shop-api/src without asking until" in plain(last.body)
+    await matrix.tap(ask, "👍")
+    after = await matrix.now(ask)
+    assert after.grant
+    assert (after.grant.folder, after.grant.lasting) == (folders[0], 28800.0)
+    assert "To end this, reply “take back”." in (await matrix.root(ask)).body
+    await matrix.say(ask, "take back")
+    taken = (await matrix.now(ask)).grant
+    assert taken
+    assert taken.taken_back_at is not None
+    assert "Taken back" in (await matrix.root(ask)).body
+
+
 async def test_the_session_takes_a_word_and_then_a_tap_on_the_next_message(matrix: Matrix) -> None:
     ask = await matrix.desk.ask(COMMAND)
     root = await matrix.card(ask)
     await matrix.say(ask, "session")
     asked = await matrix.card(ask)
     assert asked.thread == root.event_id
-    assert "Allow this exact command until the session ends?" in asked.body
+    assert "may run this exact command without asking until its session ends." in asked.body
     assert matrix.buttons(asked) == "👍 👎 ↩️"
     assert matrix.buttons(await matrix.root(ask)) == ""
     await matrix.ada.react(matrix.room, root.event_id, "👍")
@@ -106,17 +135,16 @@ async def test_the_session_takes_a_word_and_then_a_tap_on_the_next_message(matri
 
 
 async def test_a_destructive_command_takes_words_and_no_reaction_is_enough(matrix: Matrix) -> None:
-    for words, answers in ((("run it",), (ALLOWED,)), (("session", "yes"), (SESSION,))):
-        ask = await matrix.desk.ask(DESTRUCTIVE)
-        root = await matrix.card(ask)
-        assert matrix.buttons(root) == "👎"
-        assert "Reply run it to allow it once. 👎 denies it." in root.body
-        await matrix.tap(ask, "👍")
-        await matrix.told("Nothing was decided. Reply run it, deny, “deny:” and why, or session.")
-        assert await matrix.now(ask) == ask
-        for word in words:
-            await matrix.say(ask, word)
-        assert await matrix.answers(ask) == answers
+    ask = await matrix.desk.ask(DESTRUCTIVE)
+    root = await matrix.card(ask)
+    assert matrix.buttons(root) == "👎"
+    assert "Reply run it to allow it once. 👎 denies it." in root.body
+    await matrix.tap(ask, "👍")
+    await matrix.told("Nothing was decided. Reply run it, deny, or “deny:” and why.")
+    await matrix.say(ask, "session")
+    assert await matrix.now(ask) == ask
+    await matrix.say(ask, "run it")
+    assert await matrix.answers(ask) == (ALLOWED,)
 
 
 async def test_a_destructive_command_half_allowed_takes_the_words_too(matrix: Matrix) -> None:
@@ -237,7 +265,7 @@ async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Sy
     async with running_matrix(tmp_path, synapse, reactions=False) as matrix:
         ask = await matrix.desk.ask(COMMAND)
         card = await matrix.card(ask)
-        assert "\nReply allow, deny, or “deny:” and why. Reply session to allow it" in card.body
+        assert "\nReply allow, deny, or “deny:” and why. Reply more to allow more" in card.body
         assert not card.reactions
         await matrix.say(ask, "session")
         await matrix.say(ask, "yes")

@@ -111,6 +111,10 @@ async def test_a_hub_in_between_with_another_file_is_told_by_the_next_one(tmp_pa
         ('api_base = "http://127.0.0.1:9"\n', "telegram is bot 123456 at http://127.0.0.1:9, was"),
         ("chat_id = [-100]\n", "telegram.chat_id is -100, was none"),
         ('[commands]\ndirs = ["/tmp/x"]\n', "commands.dirs is /tmp/x, was "),
+        (
+            '[[approvals.allow]]\ntool = "Bash"\ncommand = "npm test"\nproject = "/src/shop"\n',
+            "approvals.allow is npm test … in /src/shop, was none",
+        ),
         ('[web]\nhost = "10.0.0.1"\n', "web.host is 10.0.0.1, was 127.0.0.1"),
         ('[http]\naddress = "127.0.0.1:1"\n', "http.address is 127.0.0.1:1, was none"),
     ],

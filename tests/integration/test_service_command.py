@@ -52,6 +52,35 @@ def test_without_systemd_a_sentence_says_so_and_nothing_is_written(
     assert list(home.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("what", "forced"), [("restart", []), ("stop", []), ("restart", ["--force"])]
+)
+def test_a_mistake_in_the_settings_keeps_the_service_running(
+    what: str,
+    forced: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = home / "told"
+    program = home / "systemctl"
+    program.write_text(f"#!/bin/sh\necho $@ >> '{told}'\necho LoadState=loaded\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{home}:/usr/bin:/bin")
+    monkeypatch.setattr(manager, "has_systemd", lambda: True)
+    (home / ".config/chatbridge").mkdir(parents=True)
+    (home / ".config/chatbridge/config.toml").write_text("max_open_ask = 3\n")
+    code = commands.service([what, *forced])
+    words = f"--user {what}"
+    if forced:
+        assert code == 0
+        assert words in told.read_text()
+    else:
+        assert code == 1
+        assert "did you mean max_open_asks? (line 1)" in capsys.readouterr().err
+        assert words not in told.read_text()
+
+
 def test_only_logs_pass_on_what_they_do_not_know(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         commands.service(["status", "-f"])

@@ -54,7 +54,7 @@ def test_a_script_is_told_how_to_turn_it_on_and_nothing_is_decided_for_it(
 ) -> None:
     assert service(["install"]) == 0
     said = capsys.readouterr().out
-    assert "When you log out it ends" in said
+    assert "It stops when you log out" in said
     assert "chatbridge service install --linger" in said
     assert not enabled(home)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +71,8 @@ class Here:
     def refused(self, *flags: str, given: str = "") -> str:
         """What it says; nothing was written."""
         self._patch.setattr(sys, "stdin", io.StringIO(given))
-        assert commands.setup(["--non-interactive", *flags]) == 1
+        with suppress(SystemExit):  # wrong usage
+            assert commands.setup(["--non-interactive", *flags]) == 1
         assert not config_of(self.home).parent.exists()
         return " ".join(self._capture.readouterr().err.split())
 
@@ -124,17 +127,17 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
     right, user = ("--telegram-token-file", "-"), ("--telegram-user", "7")
     unknown = f"{api.bot.id}:{'x' * 35}"
     assert "does not know this token" in here.refused(*right, *user, given=unknown)
-    assert "no bot's token in standard input" in here.refused(*right, given="hello")
+    assert "no bot token in standard input" in here.refused(*right, given="hello")
     assert "is empty" in here.refused(*right)
     assert "cannot be read" in here.refused("--telegram-token-file", "/nowhere/token")
     names = here.refused(*right, "--telegram-user", "@ada", given=api.token)
     assert "people are given by their numbers" in names
     assert "--wait 'soon'" in here.refused(*right, *user, "--wait", "soon", given=api.token)
-    assert "is the least" in here.refused("--wait", "1s")
+    assert "is the shortest" in here.refused("--wait", "1s")
     assert "no bot yet" in here.refused(*user)
     assert "both are needed" in here.refused("--matrix-user", "@bot:example.org")
-    assert "no user id" in here.refused("--matrix-user", "bot", "--matrix-token-file", "-")
-    assert "There is nothing to do" in here.refused()
+    assert "is not a user id" in here.refused("--matrix-user", "bot", "--matrix-token-file", "-")
+    assert "there is nothing to do" in here.refused()
     assert "emacs" in here.refused("--web-only", "--connect", "emacs")
     api.set_webhook("https://elsewhere.example.org")
     try:
@@ -155,10 +158,10 @@ def test_what_was_kept_before_a_file_could_not_be_written_is_said(home: House, a
 
 def test_for_the_browser_alone_the_way_to_the_inbox_is_said(home: House) -> None:
     done = setup(home, "--web-only")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "Done.\nFor a link to the inbox: chatbridge inbox\n",
-    )
+    said, _, night = done.stdout.partition("\n\n")
+    assert (done.returncode, said) == (0, "Done.\nFor a link to the inbox: chatbridge inbox")
+    assert night.startswith("Ready for tonight?\n")
+    assert "✗ phone " in night
     assert not config_of(home).exists()
 
 
@@ -181,6 +184,29 @@ def test_agents_are_connected_with_the_wait_that_is_set_in_the_same_call(home: H
     entry = tomllib.loads(codex.read_text())["mcp_servers"]["chatbridge"]
     assert entry["tool_timeout_sec"] >= 4 * 3600
     assert written(home) == {"default_timeout": "2h", "max_timeout": "4h"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "events", "told"),
+    [([], 4, True), (["--no-hooks"], 0, True), (["--no-instructions"], 4, False)],
+)
+def test_claude_code_is_ready_for_the_night_but_for_what_is_left_out(
+    home: House, flags: list[str], events: int, told: bool
+) -> None:
+    done = setup(home, "--web-only", "--wait", "8h", "--connect", "claude-code", *flags)
+    assert done.returncode == 0, done.stderr
+    folder = Path(home.environment["HOME"]) / ".claude"
+    settings = json.loads((folder / "settings.json").read_text())
+    assert settings["permissions"] == {"allow": ["mcp__chatbridge"]}
+    hooks = settings.get("hooks", {})
+    assert len(hooks) == events
+    if hooks:
+        assert hooks["PermissionRequest"][0]["hooks"][0]["timeout"] == 16 * 3600
+    assert (folder / "CLAUDE.md").exists() == told
+
+
+def test_what_is_left_out_is_nothing_to_do(home: House) -> None:
+    assert "There is nothing to do" in setup(home, "--no-hooks").stderr
 
 
 def test_a_hub_that_runs_uses_it_at_once_and_none_is_started_otherwise(

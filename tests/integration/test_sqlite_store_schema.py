@@ -36,6 +36,8 @@ FROZEN = {
     "0003_contracts.sql": "022c27c57eaf0b32d1cf17a295b0f09d96f1fe0e5a936ba9dd9b6d36ca1940d3",
     "0004_operations.sql": "da2bf95c6f1de9a31091e20358cf5336f70322d3ec20f231da3126d8c7a2a279",
     "0005_summary.sql": "04bdbded5d135af4859b1e9f6be687dbdf6ad687dfc3df58698f4918cf08a097",
+    "0006_dismissed.sql": "465f73c030cf3b2e6b35ddc56444567f0d1eb7ea54b5b421a2bd2abe6c1a176f",
+    "0007_grants.sql": "edb8be1cec005e170b6280b117de107198e58cd8348c90d8cdd46c5993ba0bd5",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 A_MIGRATION = """
@@ -70,6 +72,25 @@ async def test_the_scripts_are_numbered_without_a_gap() -> None:
 def test_no_migration_is_changed_once_it_is_there() -> None:
     digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
     assert digests == FROZEN
+
+
+async def test_notices_of_an_older_version_are_there_and_can_be_searched(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as old:
+        for script in SCRIPTS[:5]:
+            old.executescript(script.read_text())
+        old.execute(
+            "INSERT INTO notices (id, link, request, project, client, project_name, agent_name,"
+            " title, message, level, at) VALUES ('n', 'l', '1', '/p', 'c', 'p', 'a', 'Build',"
+            " 'It is DONE.', 'info', 5.0)"
+        )
+        old.execute("PRAGMA user_version = 5")
+        old.commit()
+    store = await SqliteStore.open(path)
+    try:
+        (found,) = await store.notices(limit=9, search="done", dismissed=False)
+    finally:
+        await store.close()
+    assert found.message == "It is DONE."
 
 
 @pytest.mark.parametrize("version", range(1, len(SCRIPTS) + 1))
@@ -173,7 +194,7 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("BEHIND", "asks_ended (settled_at>?)"),
         ("REMOVE_ENDED", "COVERING INDEX asks_ended (settled_at<?)"),
         ("ANSWERS_IN", "asks_answered (project=? AND settled_at>?)"),
-        ("NOTICES", "notices_at (at>?)"),
+        ("NOTICES", "notices_at (at>? AND at<?)"),
         ("NOTICES_BEHIND", "notices_at (at>?)"),
     ],
 )

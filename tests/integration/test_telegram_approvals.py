@@ -12,7 +12,7 @@ from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import TAP_IT, UNREAD, AskSession
+from chatbridge.core.forms.form import TAP_IT, UNREAD, AskMore
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
@@ -21,7 +21,7 @@ from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram
 
-ROWS = (("Allow for this session…",), ("Allow once",), ("Deny", "Deny, say why…"))
+ROWS = (("Allow once",), ("Deny", "Deny, say why…"), ("Allow more…",))
 ALLOWED, DENIED = Answer(values=("allow",)), Answer(values=("deny",))
 EARLY = "That was very quick. Tap again if you mean it."
 A_WHILE = 2.0
@@ -60,25 +60,66 @@ async def test_one_tap_allows_once_and_the_card_says_so(telegram: Telegram) -> N
     assert read(over).startswith("✅ Allowed once · shop-api\n\nterraform apply")
 
 
-async def test_a_session_is_allowed_with_a_second_tap_that_was_not_the_first_ones_echo(
+async def test_more_is_allowed_with_a_last_tap_that_was_not_the_echo_of_another(
     telegram: Telegram,
 ) -> None:
     ask = await asked(telegram)
-    assert await telegram.tap(await read_by(telegram, ask), "Allow for this session…") == ""
+    assert await telegram.tap(await read_by(telegram, ask), "Allow more…") == ""
     card = await telegram.current(ask)
-    assert "Allow this exact command until the session ends?" in card.text
-    assert card.rows == (("Yes, for this session",), ("‹ Back", "Deny"))
+    assert "How long may it run this exact command without asking?" in card.text
+    times = (("For 1 h",), ("For 8 h",), ("Until the session ends",))
+    assert card.rows == (*times, ("‹ Back", "Deny"))
+    card = await telegram.step(ask, "For 1 h")
+    assert " may run this exact command without asking until " in card.text
+    assert card.rows == (("Yes",), ("‹ Back", "Deny"))
     assert await telegram.tap(card, "Yes") == EARLY
     assert (await telegram.now(ask)).open
     telegram.clock.advance(1.0)
-    assert await telegram.tap(card, "Yes") == "Allowed for this session."
-    assert verdict(await telegram.now(ask)) == Answer(values=("session",))
+    assert await telegram.tap(card, "Yes") == "Allowed for 1 h."
+    after = await telegram.now(ask)
+    assert verdict(after) == Answer(values=("session",))
+    assert after.grant
+    assert after.grant.until == telegram.clock.time() - 1.0 + 3600.0, "as the screen said"
+
+
+async def test_what_was_allowed_is_taken_back_on_its_card(telegram: Telegram) -> None:
+    ask = await asked(telegram)
+    await read_by(telegram, ask)
+    card = await telegram.step(ask, "Allow more…", "For 1 h")
+    telegram.clock.advance(1.0)
+    await telegram.tap(card, "Yes")
+    over = await telegram.current(ask)
+    assert over.rows == (("Take back",),)
+    assert "without asking until" in over.text
+    assert await telegram.tap(over, "Take back") == "Taken back. It is asked for again."
+    taken = await telegram.current(ask)
+    assert taken.rows == ()
+    assert "Taken back" in taken.text
+    assert await telegram.press(over, _take_back(ask)) == "Taken back. It is asked for again."
+
+
+def _take_back(ask: Ask) -> str:
+    return encode(Tap(ask_id=ask.id, question=0, action=AskAction.TAKE_BACK))
+
+
+async def test_what_is_over_cannot_be_taken_back_any_more(telegram: Telegram) -> None:
+    ask = await asked(telegram)
+    await read_by(telegram, ask)
+    card = await telegram.step(ask, "Allow more…", "For 1 h")
+    telegram.clock.advance(1.0)
+    await telegram.tap(card, "Yes")
+    over = await telegram.current(ask)
+    telegram.clock.advance(3600.0)
+    assert await telegram.tap(over, "Take back") == "That is over already."
+    after = await telegram.now(ask)
+    assert after.grant
+    assert after.grant.taken_back_at is None
 
 
 async def test_the_session_can_be_thought_better_of(telegram: Telegram) -> None:
     ask = await asked(telegram)
     await read_by(telegram, ask)
-    card = await telegram.step(ask, "Allow for this session…", "‹ Back")
+    card = await telegram.step(ask, "Allow more…", "‹ Back")
     assert card.rows == ROWS
     assert (await telegram.now(ask)).open
 
@@ -90,7 +131,7 @@ async def test_a_card_that_came_up_under_the_thumb_is_not_allowed_by_it(
     card = await telegram.card(ask)
     telegram.clock.advance(0.9)
     assert await telegram.tap(card, "Allow once") == EARLY
-    assert await telegram.tap(card, "Allow for this session…") == EARLY
+    assert await telegram.tap(card, "Allow more…") == EARLY
     assert await telegram.now(ask) == ask
     telegram.clock.advance(0.1)
     assert await telegram.tap(card, "Allow once") == "Allowed once."
@@ -203,7 +244,7 @@ async def test_a_long_change_whose_file_cannot_be_sent_is_not_allowed(telegram: 
     card = telegram.phone.now(card)
     assert card.rows == (("Deny", "Deny, say why…"),)
     assert UNSENT in card.text
-    for action in (form.Choose(step=0, option=ALLOW), AskSession(step=0)):
+    for action in (form.Choose(step=0, option=ALLOW), AskMore(step=0)):
         tapped = encode(Tap(ask_id=ask.id, question=0, action=action))
         assert await telegram.press(card, tapped) == UNSENT
     assert await telegram.now(ask) == ask
@@ -351,7 +392,7 @@ async def test_a_strangers_allow_does_nothing_and_tells_nothing(tmp_path: Path) 
             ask = await asked(telegram)
             card = await read_by(telegram, ask)
             stranger = team.phone(eve)
-            for label in ("Allow once", "Allow for this session…", "Deny"):
+            for label in ("Allow once", "Allow more…", "Deny"):
                 assert await telegram.tap(card, label, phone=stranger) == ""
             await telegram.say("allow", reply_to=card, phone=stranger)
             assert await telegram.now(ask) == ask

@@ -91,7 +91,7 @@ async def test_discarding_what_the_agent_has_got_meanwhile_says_so(telegram: Tel
 async def test_a_multi_select_shows_what_is_picked_and_ends_with_done(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(MULTI)
     card = await telegram.card(ask)
-    assert "Choose any number, then Done." in card.text
+    assert "Choose one or more, then Done." in card.text
     assert await telegram.tap(card, "Done (0)") == form.NONE_PICKED.why
     card = await telegram.step(ask, f"{OFF} Load test", f"{OFF} Unit tests")
     picked = [key.text for key in card.keys if key.style == "success"]

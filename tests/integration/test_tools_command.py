@@ -95,7 +95,7 @@ def test_every_problem_is_told_with_its_line_and_how_to_mend_it(
     kinds = re.findall(r"\[(\w+)\] \(accepted: ", " ".join(out.split()))
     assert kinds == ["not_allowed", "range", "collision"]
     assert out.count("→") == 3
-    assert out.endswith("\n3 problems. A file with a problem has no tools; the others have.\n")
+    assert out.endswith("\n3 problems. A file with a problem has no tools; the others do.\n")
 
 
 def test_what_has_no_effect_is_a_remark_that_says_why(
@@ -170,7 +170,7 @@ def test_a_program_that_the_hub_would_not_find_is_told_with_what_to_set(
         "! programs the program no-such-program was not found: ~/chatbridge/tools/own.json" in out
     )
     assert f'add "{program.parent}" to commands.path in config.toml' in out
-    assert out.endswith("The files are right, but not every program can be run.")
+    assert out.endswith("The files are fine, but not every program can be run.")
     configure(folder, f'[commands]\npath = ["{program.parent}"]\n')
     assert done(capsys, "check")[1].endswith("All is well.\n")
     (tmp_path / ".cargo" / ".git").mkdir()  # a hidden folder of the home: no project by itself
@@ -291,7 +291,7 @@ def test_a_file_that_is_there_is_never_written_over(
     code, out, err = done(capsys, "add", "git", "npm")
     assert code == 1
     assert "Added ~/chatbridge/tools/npm.json" in out
-    assert err == "~/chatbridge/tools/git.json is there already, and stays as it is.\n"
+    assert err == "~/chatbridge/tools/git.json already exists and was not changed.\n"
     assert own.read_text() == before
     assert done(capsys, "add", "git") == (1, "", err)
 
@@ -325,8 +325,8 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
 ) -> None:
     with pytest.raises(SystemExit) as end:
         commands.tools(["add", "git", name])
-    assert end.value.code == 64
-    assert "there are: cargo, git" in capsys.readouterr().err
+    assert end.value.code == 2
+    assert f"there is no example {name!r}" in capsys.readouterr().err
     assert not folder.exists()
 
 
@@ -340,7 +340,7 @@ def test_the_package_has_the_very_examples_of_the_repository() -> None:
 
 @pytest.mark.parametrize(
     ("words", "code"),
-    [(["check"], 0), (["check", "bad.json"], 1), (["check", "--jsonn"], 64), ([], 64)],
+    [(["check"], 0), (["check", "bad.json"], 1), (["check", "--jsonn"], 2), ([], 2)],
     ids=["fine", "problem", "option", "nothing"],
 )
 def test_a_script_gets_the_code_and_no_hub_is_started_or_imported(

@@ -103,7 +103,7 @@ def test_where_no_process_with_the_imports_is_a_hub_starts_alone(home: House) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "code"), [(["people"], 0), (["setup", "--non-interactive"], 1), (["nonsense"], 2)]
+    ("words", "code"), [(["people"], 0), (["setup", "--non-interactive"], 2), (["nonsense"], 2)]
 )
 def test_a_warm_command_says_and_ends_as_a_cold_one(
     home: House, words: list[str], code: int

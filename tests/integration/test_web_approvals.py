@@ -26,6 +26,8 @@ BEYOND = replace(
         code="git push", language="bash", beyond="Allowing it allows every <b>git</b> push."
     ),
 )
+FOLDERS = ("/src/shop/src/<b>", "/src/shop")
+EDIT = replace(COMMAND, subject=Subject(code="+x", language="diff", file="a.py", edits=FOLDERS))
 CODE = COMMAND.subject.code if COMMAND.subject else ""
 ALLOW_IT = {"answers": [{"questionId": COMMAND.id, "values": ["allow"]}]}
 
@@ -94,7 +96,9 @@ async def test_the_page_settles_it_only_if_the_owner_named_the_inbox(tmp_path: P
         for do, fields in (
             ("choose", {"option": 0}),
             ("choose", {"option": 2}),
-            ("ask_session", {}),
+            ("ask_more", {}),
+            ("pick", {"option": "0"}),
+            ("take_back", {}),
             ("other", {}),
             ("other", {"text": "no"}),
             ("text", {"text": "allow"}),
@@ -152,18 +156,45 @@ async def test_the_pages_own_buttons_allow_once(web: Web) -> None:
     assert "On its way." in page
 
 
-async def test_the_check_box_leads_to_the_second_tap_and_back(web: Web) -> None:
-    ask = await web.desk.ask(COMMAND)
-    await press(web, ask, "session")
-    assert (await now(web, ask)).draft.view is View.SESSION
+async def test_more_is_allowed_screen_by_screen_and_taken_back(web: Web) -> None:
+    ask = await web.desk.ask(EDIT)
+    await press(web, ask, "more")
     page = await page_of(web, ask)
-    assert 'aria-checked="true"' in page
-    assert "Allow this exact command until the session ends?" in page
-    await press(web, ask, "session")
-    assert (await now(web, ask)).draft.view is View.QUESTION
-    await press(web, ask, "session")
-    await press(web, ask, "allow-session")
+    assert "<p>What may it do without asking?</p>" in page
+    assert "<bdi>Edits in src/&lt;b&gt;/</bdi>" in page
+    assert "<bdi>All edits in shop-api</bdi>" in page
+    assert not {"allow", "allow-more", "deny-why", "more"} & forms(page).keys()
+    await press(web, ask, "pick-widen-1")
+    assert "How long may it edit files in <bdi>shop-api/src/&lt;b&gt;</bdi>" in (
+        await page_of(web, ask)
+    )
+    await press(web, ask, "back")
+    assert (await now(web, ask)).draft.view is View.WIDEN
+    await press(web, ask, "pick-widen-1")
+    await press(web, ask, "pick-how_long-2")
+    page = await page_of(web, ask)
+    assert "may edit files in <bdi>shop-api/src/&lt;b&gt;</bdi> without asking until <time" in page
+    assert "are still asked for." in page
+    await press(web, ask, "allow-more")
     assert await verdict(web, ask) == (Answer(values=("session",)),)
+    page = await page_of(web, ask)
+    assert "Allowed for 8 h" in page
+    await press(web, ask, "take-back")
+    taken = (await now(web, ask)).grant
+    assert taken
+    assert taken.taken_back_at is not None
+    page = await page_of(web, ask)
+    assert "Taken back <time" in page
+    assert "take-back" not in forms(page)
+
+
+async def test_the_button_that_takes_back_goes_with_what_it_would_end(web: Web) -> None:
+    ask = await web.desk.ask(EDIT)
+    for button in ("more", "pick-widen-1", "pick-how_long-1", "allow-more"):
+        await press(web, ask, button)
+    assert "take-back" in forms(await page_of(web, ask))
+    web.clock.advance(3600.0)
+    assert "take-back" not in forms(await page_of(web, ask))
 
 
 async def test_a_destructive_command_takes_a_second_tap_and_the_first_can_be_taken_back(
@@ -176,7 +207,7 @@ async def test_a_destructive_command_takes_a_second_tap_and_the_first_can_be_tak
     assert "<p>Really run this command?</p>" in page
     assert "It is marked as destructive, so it takes a second tap." in page
     assert forms(page).keys() >= {"run-now", "back", "deny"}
-    assert not {"allow", "session", "allow-session"} & forms(page).keys()
+    assert not {"allow", "more", "allow-more"} & forms(page).keys()
     twice = await web.browser.post(f"/asks/{ask.id}/form", data=first, headers=MARK)
     assert twice.status_code == 409  # the same tap again is none on the second screen
     await press(web, ask, "back")
@@ -191,8 +222,8 @@ async def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow(web
     page = await page_of(web, ask)
     assert '<p class="note">Allowing it allows every &lt;b&gt;git&lt;/b&gt; push.</p>' in page
     assert ">Allow</button>" in page
-    assert "session" not in forms(page)
-    assert (await tap(web, ask, "ask_session")).status_code == 422
+    assert "more" not in forms(page)
+    assert (await tap(web, ask, "ask_more")).status_code == 422
     await press(web, ask, "allow")
     assert ">Allowed</h1>" in await page_of(web, ask)
 
@@ -200,8 +231,8 @@ async def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow(web
 async def test_the_use_of_another_tool_is_asked_for_in_words_that_fit(web: Web) -> None:
     about = Subject(code='{"url": "https://example.org"}', language="json")
     ask = await web.desk.ask(replace(COMMAND, text="Use `WebFetch`?", subject=about))
-    await press(web, ask, "session")
-    assert "Allow exactly this until the session ends?" in await page_of(web, ask)
+    await press(web, ask, "more")
+    assert "How long may it do exactly this without asking?" in await page_of(web, ask)
 
 
 async def test_a_reason_is_asked_for_on_a_screen_of_its_own(web: Web) -> None:
@@ -226,7 +257,7 @@ async def test_the_sheet_denies_with_its_reason_in_one_go(web: Web) -> None:
 
 async def test_a_sheet_of_an_older_step_changes_nothing(web: Web) -> None:
     ask = await web.desk.ask(COMMAND)
-    await tap(web, ask, "ask_session")
+    await tap(web, ask, "ask_more")
     before = await now(web, ask)
     stale = await tap(web, ask, "other", text="no", step=0)
     assert stale.status_code == 409
@@ -238,7 +269,7 @@ async def test_a_long_command_can_be_denied_at_once_and_allowed_once_it_was_show
     buttons = forms(await page_of(web, ask))
     assert "deny" in buttons
     assert "show-all" in buttons
-    assert not {"allow", "session"} & buttons.keys()
+    assert not {"allow", "more"} & buttons.keys()
     await press(web, ask, "show-all")
     page = await page_of(web, ask)
     assert page.count("<span>of</span>") == 200
@@ -255,7 +286,7 @@ async def test_a_long_change_that_has_to_be_read_is_shown_without_a_fold_before_
     page = await page_of(web, ask)
     assert "… 38 lines …" in page
     assert not {"+line 30", "60 lines added"} & set(re.findall(r"\+line 30|60 lines added", page))
-    assert not {"allow", "session"} & forms(page).keys()
+    assert not {"allow", "more"} & forms(page).keys()
     await press(web, ask, "show-all")
     page = await page_of(web, ask)
     assert "60 lines added, 0 removed" in page

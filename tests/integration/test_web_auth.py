@@ -38,7 +38,7 @@ async def test_a_code_works_once(web: Web) -> None:
     await web.browser.post("/login", data={"code": code})
     replayed = await web.stranger.post("/login", data={"code": code})
     assert replayed.status_code == 401
-    assert "This link was used already. Run chatbridge inbox for a new one." in replayed.text
+    assert "This link has already been used. Run chatbridge inbox for a new one." in replayed.text
     assert "set-cookie" not in replayed.headers
 
 

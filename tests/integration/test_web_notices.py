@@ -9,7 +9,7 @@ from chatbridge.core.model import Level, Person, Project
 from chatbridge.core.policy import DAY
 from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, TEXT
-from tests.fakes.web import Web
+from tests.fakes.web import MARK, Web
 from tests.fakes.web_stream import Stream, stream
 
 ELSEWHERE = Person(name="Ada", channel="elsewhere")
@@ -87,6 +87,63 @@ async def test_the_api_lists_them_for_those_who_are_let_in(web: Web) -> None:
         refused = await web.stranger.get(path)
         assert refused.status_code in (401, 303)
         assert "disk" not in refused.text.lower()
+
+
+# ── dismissing ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_dismissed_notice_leaves_the_list_and_stays_in_the_history(web: Web) -> None:
+    older, newer = await web.desk.notify("Older"), await web.desk.notify("Newer")
+    page = (await web.browser.get("/?all")).text
+    assert f'action="/notices/{older.id}/dismiss"' in page
+    reply = await web.browser.post(f"/notices/{older.id}/dismiss")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/?all")
+    (left,) = await web.notices()
+    assert "Newer" in left
+    rest = (await web.browser.post(f"/notices/{newer.id}/dismiss", headers=MARK)).text
+    assert "<html" not in rest
+    assert "Newer" not in rest
+    past = (await web.browser.get("/history")).text
+    assert past.index("Newer") < past.index("Older")
+    assert "dismiss" not in past
+    assert len((await web.script.get("/api/notices")).json()) == 2
+
+
+async def test_all_that_are_shown_can_be_dismissed_at_once_and_no_newer_one(web: Web) -> None:
+    for i in range(3):
+        shown = await web.desk.notify(f"number {i}")
+    await web.desk.notify("comes meanwhile")
+    page = (await web.browser.get("/?all")).text
+    assert page.count("Dismiss all") == 1
+    await web.browser.post(f"/notices/{shown.id}/dismiss", data={"older": "1"})
+    (left,) = await web.notices()
+    assert "comes meanwhile" in left
+    assert "Dismiss all" not in (await web.browser.get("/?all")).text
+
+
+async def test_only_a_page_of_the_inbox_can_dismiss(web: Web) -> None:
+    notice = await web.desk.notify("Done.")
+    path = f"/notices/{notice.id}/dismiss"
+    assert (await web.stranger.post(path)).status_code == 401
+    assert (await web.script.post(path)).status_code == 401
+    foreign = {"Origin": "https://evil.example"}
+    assert (await web.browser.post(path, headers=foreign)).status_code == 403
+    assert (await web.browser.get(path)).status_code == 405
+    assert len(await web.notices()) == 1
+    for odd in ("/notices/unknown/dismiss", f"/notices/{'x' * 5000}/dismiss"):
+        assert (await web.browser.post(odd)).status_code == 303
+    assert len(await web.notices()) == 1
+
+
+async def test_other_pages_learn_of_a_dismissal_and_scripts_do_not(web: Web) -> None:
+    notice = await web.desk.notify("Done.")
+    async with stream(web, page=True) as page, stream(web) as script:
+        await both_reading(web, page, script)
+        await web.browser.post(f"/notices/{notice.id}/dismiss")
+        assert await page.event() == ("dismissal", {"id": notice.id})
+        after = await web.desk.notify("After.")
+        name, told = await script.event()
+        assert (name, told["id"]) == ("notice", after.id)
 
 
 # ── live, and who is there ────────────────────────────────────────────────────────────────────────

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import re
+from dataclasses import replace
 from urllib.parse import unquote
 
 import httpx2
 import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType, Status, View
+from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web
 
@@ -31,6 +35,77 @@ async def test_the_only_open_ask_opens_itself_unless_told_to_stay(web: Web) -> N
     assert f"/asks/{ask.id}" in stayed.text
     await web.desk.ask(TEXT)
     assert (await web.browser.get("/")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("troubles", "sentence"),
+    [
+        ({"web": None}, "Nothing rings, so keep this page in sight"),
+        ({"telegram": "It is down.", "web": None}, "Nothing rings, so keep this page in sight"),
+        ({"telegram": None, "web": None}, "appears here and on Telegram. You can close this page."),
+        ({"matrix": None, "telegram": None}, "appears here and on Matrix and Telegram."),
+    ],
+)
+async def test_the_empty_page_promises_only_what_will_ring(
+    web: Web, troubles: dict[str, str | None], sentence: str
+) -> None:
+    web.channel.health = replace(web.channel.health, troubles=lambda: troubles)
+    page = (await web.browser.get("/")).text
+    assert sentence in page
+    assert ("You can close this page." in page) != ("Nothing rings" in page)
+
+
+async def test_every_page_has_one_main_landmark(web: Web) -> None:
+    ask, ended = await web.desk.ask(SELECT), await web.desk.ask(CONFIRM)
+    await tap(web, ended, "choose", option=0)
+    for path in (
+        "/?all",
+        f"/asks/{ask.id}",
+        f"/asks/{ended.id}",
+        "/history",
+        "/login",
+        "/login/K7Q2-M9XD-4TPA",
+        "/address?to=https://x.org",
+        "/address",
+        "/asks/unknown",
+        "/nowhere",
+    ):
+        page = (await web.browser.get(path)).text
+        assert (page.count("<main"), page.count("</main>")) == (1, 1), path
+    for refused in (
+        await web.browser.get("/", headers={"Host": "evil.example"}),
+        await web.browser.post("/logout", headers={"Origin": "https://evil.example"}),
+    ):
+        assert refused.status_code == 403
+        assert refused.text.count("<main>") == 1
+
+
+async def test_cancelling_has_the_same_place_on_every_screen(web: Web) -> None:
+    for questions in ((SELECT,), (MULTI,), (TEXT,), (CONFIRM,), (SELECT, TEXT)):
+        ask = await web.desk.ask(*questions)
+        card = (await web.browser.get(f"/asks/{ask.id}/card")).text
+        bar, rest = card[card.index('data-part="bar"') :].split('data-part="cancel"')
+        assert "ancel" not in bar
+        assert rest.index("Cancel question…") < rest.index("<dialog")
+
+
+async def test_times_have_no_zero_before_the_hour(web: Web) -> None:
+    web.clock.advance(-web.clock.time() % DAY + 9 * 3600 + 5 * 60 - _zone(web))
+    ask = await web.desk.ask(CONFIRM)
+    await web.desk.notify("Done.")
+    await tap(web, ask, "choose", option=0)
+    late = await tap(web, ask, "choose", option=1, step=0)
+    assert unquote(late.headers["x-chatbridge-toast"]) == "Already answered at 9:05."
+    for path in ("/?all", f"/asks/{ask.id}", "/history"):
+        page = (await web.browser.get(path)).text
+        assert ">9:05</time>" in page
+        assert "09:05<" not in page
+
+
+def _zone(web: Web) -> float:
+    offset = local_time(web.clock.time()).utcoffset()
+    assert offset is not None
+    return offset.total_seconds()
 
 
 async def test_the_empty_page_names_the_agents_that_are_connected(web: Web) -> None:
@@ -67,6 +142,7 @@ async def test_a_tap_gives_the_next_card(web: Web) -> None:
     assert response.status_code == 200
     assert "<html" not in response.text
     assert "Which checks must pass?" in response.text
+    assert "Choose one or more." in response.text
 
 
 async def test_a_form_goes_through_all_its_screens(web: Web) -> None:
@@ -135,7 +211,7 @@ async def test_a_tap_on_an_ended_ask_says_how_it_ended(web: Web) -> None:
     second = await tap(web, ask, "choose", option=1, step=0)
     assert second.status_code == 409
     toast = unquote(second.headers["x-chatbridge-toast"])
-    assert re.fullmatch(r"Already answered at \d\d:\d\d\.", toast)
+    assert re.fullmatch(r"Already answered at \d?\d:\d\d\.", toast)
     ended = await web.desk.inbox.ask(ask.id)
     assert ended.outcome
     assert ended.outcome.answers[0].values == ("yes",)
@@ -252,6 +328,104 @@ async def test_history_pages_hold_every_ask_that_ended_in_the_same_instant(
     assert [seen.count(f"/asks/{ask.id}") for ask in asks] == [1] * 5
 
 
+async def test_history_has_notices_among_the_questions_and_finds_their_words(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.channels.web.pages.HISTORY_PAGE", 2)
+    names = []
+    for i in range(3):
+        ask = await web.desk.ask(CONFIRM)
+        await tap(web, ask, "choose", option=0)
+        names.append(f"/asks/{ask.id}")
+        for j in range(2):
+            names.append(f"Notice {i}{j}.")
+            await web.desk.notify(names[-1], title="<b>")
+        web.clock.advance(i)  # the first two rounds end in the same instant
+    address, seen = "/history", ""
+    for _ in range(5):
+        page = (await web.browser.get(address)).text
+        seen += page
+        older = re.search(r'href="([^"]+)">Older</a>', page)
+        address = html.unescape(older[1]) if older else ""
+    assert not address
+    assert [seen.count(name) for name in names] == [1] * 9
+    assert seen.index(names[6]) < seen.index(names[0])
+    assert "<b></p>" not in seen
+    found = (await web.browser.get("/history?q=NOTICE 21")).text
+    assert [name in found for name in names] == [name == "Notice 21." for name in names]
+    assert "No question, answer or notice" in (await web.browser.get("/history?q=zzz")).text
+
+
+def _back(page: str) -> str:
+    found = re.search(r'<a class="back" href="([^"]*)"', page)
+    assert found
+    return html.unescape(found[1])
+
+
+async def test_back_leads_to_where_an_ask_was_opened(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    assert _back((await web.browser.get(f"/asks/{ask.id}")).text) == "/?all"
+    await tap(web, ask, "choose", option=0)
+    listed = (await web.browser.get("/history?q=fixtures")).text
+    link = re.search(r'href="(/asks/[^"]+)"', listed)
+    assert link
+    page = (await web.browser.get(html.unescape(link[1]))).text
+    assert _back(page) == "/history?q=fixtures"
+    assert 'aria-label="Back to History"' in page
+    assert re.search(r'id="next" href="/history\?q=fixtures">Back to History<', page)
+    assert re.search(r'href="/history"[^>]* aria-current="page"', page)
+
+
+async def test_without_the_script_a_tap_keeps_the_way_back(web: Web) -> None:
+    ask = await web.desk.time_out(await web.desk.ask(MULTI, timeout=60))
+    page = f"/asks/{ask.id}?via=%2Fhistory%3Fq%3Da%2526b"
+    sent = {"Referer": f"{web.address}{page}"}
+    fields = {"do": "anyway", "step": "0"}
+    reply = await web.browser.post(f"/asks/{ask.id}/form", data=fields, headers=sent)
+    assert reply.headers["location"] == page
+    step = str((await web.desk.inbox.ask(ask.id)).draft.step)
+    fields = {"do": "done", "step": step}
+    refused = await web.browser.post(f"/asks/{ask.id}/form", data=fields, headers=sent)
+    assert refused.status_code == 422
+    assert _back(refused.text) == "/history?q=a%26b"
+
+
+@pytest.mark.parametrize(
+    "via",
+    [
+        "https://evil.example/history",
+        "//evil.example/history",
+        "/\\evil.example",
+        "javascript:alert(1)",
+        "history",
+        "/logout",
+        "//[",
+        "/history\nx",
+        "",
+    ],
+)
+async def test_an_address_that_somebody_made_leads_back_to_the_list(web: Web, via: str) -> None:
+    ask = await web.desk.ask(CONFIRM)
+    page = await web.browser.get(f"/asks/{ask.id}", params={"via": via})
+    assert page.status_code == 200
+    assert _back(page.text) == "/?all"
+
+
+async def test_an_address_is_shown_whole_before_it_is_opened(web: Web) -> None:
+    page = (await web.browser.get("/address", params={"to": "https://gооgle.com/ä?b&c"})).text
+    assert 'It leads to <b dir="ltr" id="address-host">xn--ggle-55da.com</b>' in page
+    assert '<code id="address-text">https://xn--ggle-55da.com/%C3%A4?b&amp;c</code>' in page
+    assert (
+        'href="https://xn--ggle-55da.com/%C3%A4?b&amp;c" target="_blank" rel="noopener noreferrer"'
+        in page
+    )
+    assert (await web.stranger.get("/address?to=https://x.org")).status_code == 303
+    for odd in ("javascript:alert(1)", "", "https://a@b.c/", "//x.org", "https://x.org/\u202e"):
+        refused = await web.browser.get("/address", params={"to": odd})
+        assert refused.status_code == 404
+        assert "address-open" not in refused.text
+
+
 async def test_links_of_earlier_versions_into_the_history_still_lead_there(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
     await tap(web, ask, "choose", option=0)
@@ -304,7 +478,7 @@ async def test_a_page_has_a_bounded_list_beside_its_one_card(
         assert "5 open questions" in page
         assert 'href="/?from=3"' in page
     rest = (await web.browser.get("/?from=3")).text
-    assert [f'href="/asks/{ask.id}"' in rest for ask in asks] == [False] * 3 + [True] * 2
+    assert [f'href="/asks/{ask.id}?' in rest for ask in asks] == [False] * 3 + [True] * 2
     assert "more</a>" not in rest
 
 

@@ -39,7 +39,7 @@ async def main() -> int:
     async with Client(stdio_client(server), client_info=told) as client:
         await asyncio.to_thread(input, PROMPT)
         _say("")
-        _say("Two of them need SKIP LOCKED, and SQLite does not have it. I had better ask.")
+        _say("Two of them need SKIP LOCKED, and SQLite does not have it. I'd better ask.")
         _say("")
         _say("ask_user", "● ", BOLD)
         _say(str(QUESTION["question"]).partition("\n")[0], "  ")
@@ -54,7 +54,7 @@ async def main() -> int:
         _say(block.text, "  ", GREEN)
         _say("")
         (answer,) = json.loads(block.text)["answers"]
-        _say(f"{answer['values'][0].removesuffix(' (recommended)')}: I go on with that.")
+        _say(f"{answer['values'][0].removesuffix(' (recommended)')}: I'll go on with that.")
     return 0
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
+from typing import Protocol
 
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reactions
@@ -44,8 +46,17 @@ pre { padding: 6px 8px } pre code { padding: 0 }
 .success { background: #3a9a54 } .primary { background: #2f7fd0 } .danger { background: #c5473d }
 .reactions { display: flex; gap: 6px; flex-wrap: wrap; margin-top: 4px }
 .reactions span { border: 1px solid #c9d2cd; border-radius: 12px; padding: 2px 9px }
+.chat { margin: -16px -12px 12px; padding: 9px 16px; background: #fff; font-weight: 600 }
+.chat small { display: block; font-weight: 400; color: #5c6b63 }
 """
 ZONE = re.compile(r"<tg-time[^>]*>([^<]*)</tg-time>")
+
+
+class Key(Protocol):
+    @property
+    def text(self) -> str: ...
+    @property
+    def style(self) -> str | None: ...
 
 
 def pages() -> dict[str, str]:
@@ -66,14 +77,25 @@ def _ended(shown: Ask, *answers: Answer) -> Ask:
 
 def _telegram(shown: Ask) -> str:
     drawing = telegram.draw_card(telegram_asks.card(shown), PRIVATE)
+    return message(drawing.html, drawing.rows)
+
+
+def message(html: str, keys: Iterable[Iterable[Key]] = ()) -> str:
+    """In Telegram, as the bot has sent it."""
     rows = "".join(
         '<div class="row">'
         + "".join(f'<div class="key {key.style or ""}">{escape(key.text)}</div>' for key in row)
         + "</div>"
-        for row in drawing.rows
+        for row in keys
     )
-    text = ZONE.sub(r"\1", drawing.html)
+    text = ZONE.sub(r"\1", html)
     return f'<div class="card">{text}</div>{rows}'
+
+
+def conversation(name: str, *messages: str) -> str:
+    """A phone with this chat in Telegram."""
+    title = f"{escape(name)}<small>your own bot, in Telegram</small>"
+    return _page("telegram", f'<div class="chat">{title}</div>', *messages)
 
 
 def _matrix(shown: Ask) -> str:

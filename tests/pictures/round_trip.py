@@ -1,7 +1,7 @@
 """The animated picture: a question on its way to the phone, and its answer on the way back.
 
-A real agent on a terminal, link, hub and inbox, and a finger that taps in a real browser. Only how
-long each moment is shown is made up.
+A real agent on a terminal, link and hub, and the tests' Bot API server, whose messages are shown as
+a phone might. Only the phone's looks and how long each moment is shown are made up.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page
 
-from tests.acceptance.bridge import Home, new_home
-from tests.fakes.on_terminal import in_pipe
+from chatbridge.channels.telegram.render.html import write
+from chatbridge.channels.telegram.render.notices import paired
+from tests.acceptance.thumb import telegram_home
 from tests.fakes.pty_person import ENTER, PtyPerson, at_terminal
-from tests.pictures import agent, screen
+from tests.fakes.telegram.people import Card, Phone
+from tests.pictures import agent, chats, screen
 
 PHONE = (390, 844)
 WIDTH, HEIGHT, SHARPNESS = 800, 480, 2
 PHONE_SHOWN = 330
 """How wide the phone's page is in the picture; its lower end is cut off."""
+COMPUTER, BOT = "laptop", "my agents"
 COLUMNS, ROWS = 48, 20
 COLOURS = 256
 ORDER = "Run the integration tests in CI"
 ANSWER = "PostgreSQL in Docker"
+DELIVERED = "delivered"
 STYLE = """
 * { box-sizing: border-box }
 body { margin: 0; background: #e4ece8; overflow: hidden; font: 12px/1 system-ui, sans-serif }
@@ -60,12 +64,16 @@ class Film:
 
     browser: Browser
     terminal: PtyPerson
-    phone: Page
+    phone: Phone
+    page: Page
     frames: list[tuple[Image.Image, int]] = field(default_factory=list)
     _seen: bytes = b""
 
     def show(self, milliseconds: int, tap: Tap | None = None) -> None:
-        self._seen = self.phone.screenshot(animations="disabled")
+        greeting = chats.message(write(paired(COMPUTER), now=0.0))
+        shown = map(_message, self.phone.messages)
+        self.page.set_content(chats.conversation(BOT, greeting, *shown))
+        self._seen = self.page.screenshot()
         self.show_terminal(milliseconds, tap)
 
     def show_terminal(self, milliseconds: int, tap: Tap | None = None) -> None:
@@ -81,48 +89,32 @@ class Film:
         context.close()
         self.frames.append((image, milliseconds))
 
-    def tap(self, place: Locator) -> None:
-        place.wait_for()
+    def show_tap(self, place: Locator) -> None:
         box = place.bounding_box()
         assert box is not None
         x, y = box["x"] + box["width"] * 0.8, box["y"] + box["height"] / 2
         self.show(350, Tap(x, y, down=False))
-        self.show(250, Tap(x, y, down=True))
-        place.tap()
+        self.show(350, Tap(x, y, down=True))
 
 
 def draw(browser: Browser, path: Path) -> None:
-    with new_home() as home:
-        phone = _logged_in(browser, home)
-        with at_terminal(
+    context = browser.new_context(
+        viewport={"width": PHONE[0], "height": PHONE[1]},
+        device_scale_factor=PHONE_SHOWN * SHARPNESS / PHONE[0],
+    )
+    with (
+        telegram_home() as (home, phone),
+        at_terminal(
             [sys.executable, "-m", "tests.pictures.agent"],
             env={"PATH": os.environ["PATH"], **home.environment},
             cwd=home.project("shop-api"),
             columns=COLUMNS,
             rows=ROWS,
-        ) as terminal:
-            film = Film(browser, terminal, phone)
-            _play(film)
+        ) as terminal,
+    ):
+        film = Film(browser, terminal, phone, context.new_page())
+        _play(film)
     _write(film.frames, path)
-
-
-def _logged_in(browser: Browser, home: Home) -> Page:
-    """The phone with the inbox, which is empty. As its owner does it: the link, and one button."""
-    assert in_pipe(home.environment, "inbox").returncode == 0
-    address = home.person.address()
-    context = browser.new_context(
-        viewport={"width": PHONE[0], "height": PHONE[1]},
-        device_scale_factor=PHONE_SHOWN * SHARPNESS / PHONE[0],
-        has_touch=True,
-        timezone_id="UTC",
-        locale="en-GB",
-    )
-    page = context.new_page()
-    code = home.person.request("/api/login-codes", {})["code"]
-    page.goto(f"{address}/login/{code}")
-    page.get_by_role("button", name="Log in").tap()
-    expect(page.locator("#live")).to_have_text("Live")
-    return page
 
 
 def _play(film: Film) -> None:
@@ -136,17 +128,18 @@ def _play(film: Film) -> None:
     terminal.press(ENTER)
     terminal.expect(agent.WAITING)
     film.show_terminal(900)
-    question = phone.get_by_text("Which database").first
-    question.wait_for()
-    film.show(1500)
-    film.tap(question)
-    option = phone.get_by_role("button", name=ANSWER)
-    option.wait_for()
-    film.show(1700)
-    film.tap(option)
+    card = phone.sees("Which database")
+    film.show(3200)
+    film.show_tap(film.page.get_by_text(ANSWER).last)
+    phone.tap(card, f"1 · {ANSWER}")
     terminal.ends(0)
-    expect(phone.get_by_text("Delivered")).to_be_visible()
+    phone.until(card, lambda card: DELIVERED in card.text)
     film.show(4500)
+
+
+def _message(card: Card) -> str:
+    keys = iter(card.keys)
+    return chats.message(card.html, [[next(keys) for _ in row] for row in card.rows])
 
 
 def _pieces(text: str, length: int) -> Iterator[str]:

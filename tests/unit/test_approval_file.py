@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import Project, Subject
-from chatbridge.tools.approvals.subject import subject_of
+from chatbridge.tools.approvals.subject import Json, subject_of
 
 LONG = "x\n" * 5_000
 
@@ -21,10 +21,51 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
+def question(tool: str, given: Json, project: Path | str) -> str:
+    where = Project(key=str(project), name="shop")
+    return subject_of(tool, given, where, folder=str(project))[0]
+
+
 def change(path: Path | str, project: Path | str, content: str = LONG) -> Subject:
     where = Project(key=str(project), name="shop")
     given = {"file_path": str(path), "content": content}
     return subject_of("Write", given, where, folder=str(project))[1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [("Write", {"content": "x\n"}), ("Edit", {"old_string": "", "new_string": "x\n"})],
+)
+def test_a_file_that_is_not_there_yet_is_created(shop: Path, tool: str, more: Json) -> None:
+    (shop / "old.py").write_text("")
+    (shop / "no-folder").write_text("")
+    (shop / "to-old.py").symlink_to(shop / "old.py")
+    (shop / "to-new.py").symlink_to(shop / "new.py")
+    asked = {
+        name: question(tool, {"file_path": str(shop / name), **more}, shop)
+        for name in ("old.py", "to-old.py", "new.py", "to-new.py", "far/new.py", "no-folder/x.py")
+    }
+    assert [name for name, text in asked.items() if text == "Create this file?"] == [
+        *("new.py", "to-new.py", "far/new.py", "no-folder/x.py")
+    ]
+    assert asked["old.py"] == asked["to-old.py"] == "Change this file?"
+
+
+def test_where_the_hub_cannot_look_nothing_is_said_of_a_file_being_new(shop: Path) -> None:
+    given = {"file_path": str(shop / "new.py"), "content": "x\n"}
+    for key in ("http:laptop:/src/shop", f"uid:1000:{shop}"):
+        assert question("Write", given, key) == "Write this file?"
+    looped = shop / "loop"
+    looped.symlink_to(looped)
+    given["file_path"] = str(looped)
+    assert question("Write", given, shop) == "Change this file?"
+    given["file_path"] = str(shop / ("x" * 300))  # no file can be called so
+    assert question("Write", given, shop) == "Write this file?"
+
+
+def test_an_edit_of_a_text_that_is_not_there_creates_nothing(shop: Path) -> None:
+    given = {"file_path": str(shop / "new.py"), "old_string": "a", "new_string": "b"}
+    assert question("Edit", given, shop) == "Change this file?"
 
 
 def test_a_link_is_shown_with_where_it_leads(shop: Path, tmp_path: Path) -> None:

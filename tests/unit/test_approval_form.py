@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import TAP_IT, UNREAD, AskSession, ShowAll
+from chatbridge.core.forms.form import TAP_IT, UNREAD, AskMore, ShowAll
 from chatbridge.core.forms.form import advance_approval as advance
 from chatbridge.core.model import (
     ALLOW,
@@ -37,7 +37,13 @@ BEYOND = replace(SHORT, subject=Subject(code="git push", beyond="Allowing it all
 BEYOND_DESTRUCTIVE = replace(
     SHORT, subject=Subject(code="git push -f", beyond="More.", destructive=True)
 )
-EACH = [SHORT, LONG, DESTRUCTIVE, LONG_DESTRUCTIVE, BEYOND, BEYOND_DESTRUCTIVE]
+FOLDERS = ("/src/shop/src", "/src/shop")
+EDIT = replace(SHORT, subject=Subject(code="+x", file="src/a.py", edits=FOLDERS))
+LONG_EDIT = replace(
+    SHORT, subject=Subject(code="+x", file="a.py", edits=FOLDERS[1:], whole_first=True)
+)
+EDITS = [EDIT, LONG_EDIT]
+EACH = [SHORT, LONG, DESTRUCTIVE, LONG_DESTRUCTIVE, BEYOND, BEYOND_DESTRUCTIVE, *EDITS]
 OPEN = new_draft((SHORT,))
 
 
@@ -58,16 +64,51 @@ def test_allow_and_deny_are_one_tap() -> None:
     assert verdict(denied) == Answer(values=("deny",))
 
 
-def test_allowing_more_than_this_takes_a_second_tap() -> None:
+def walk(question: Question, *events: form.Event) -> Draft:
+    draft = OPEN
+    for event in events:
+        draft = moved(advance(question, draft, replace(event, step=draft.step)))
+    return draft
+
+
+MORE, FIRST, SECOND, THIRD = AskMore(step=0), *(form.Pick(step=0, option=i) for i in range(3))
+
+
+def test_allowing_more_takes_a_time_and_a_last_tap() -> None:
     at_once = advance(SHORT, OPEN, form.Choose(step=0, option=ALLOW_SESSION))
     assert at_once == form.UNFIT
-    asked = moved(advance(SHORT, OPEN, AskSession(step=0)))
-    assert asked.view is View.SESSION
-    sure = advance(SHORT, asked, form.Choose(step=asked.step, option=ALLOW_SESSION))
-    assert verdict(sure) == Answer(values=("session",))
-    once = advance(SHORT, asked, form.Choose(step=asked.step, option=ALLOW))
-    assert once == form.UNFIT
-    assert moved(advance(SHORT, asked, form.Back(step=asked.step))).view is View.QUESTION
+    asked = walk(SHORT, MORE)
+    assert asked.view is View.HOW_LONG
+    early = advance(SHORT, asked, form.Choose(step=asked.step, option=ALLOW_SESSION))
+    assert early == form.UNFIT
+    for picked, lasting in ((FIRST, 3600.0), (SECOND, 28800.0), (THIRD, None)):
+        last = walk(SHORT, MORE, picked)
+        assert (last.view, last.lasting) == (View.CONFIRM_WIDER, lasting)
+        sure = advance(SHORT, last, form.Choose(step=last.step, option=ALLOW_SESSION))
+        assert verdict(sure) == Answer(values=("session",))
+        once = advance(SHORT, last, form.Choose(step=last.step, option=ALLOW))
+        assert once == form.UNFIT
+    assert walk(SHORT, MORE, THIRD, form.Back(step=0)).view is View.HOW_LONG
+    assert walk(SHORT, MORE, form.Back(step=0)).view is View.QUESTION
+
+
+def test_edits_are_allowed_in_a_folder_that_is_picked_first() -> None:
+    assert walk(EDIT, MORE).view is View.WIDEN
+    asked = walk(EDIT, MORE, SECOND)
+    assert (asked.view, asked.scope) == (View.HOW_LONG, 1)
+    assert advance(EDIT, walk(EDIT, MORE), replace(THIRD, step=1)) == form.UNFIT
+    assert walk(EDIT, MORE, SECOND, form.Back(step=0)).view is View.WIDEN
+    assert walk(EDIT, MORE, FIRST, FIRST).view is View.CONFIRM_WIDER
+    again = walk(EDIT, MORE, SECOND, form.Back(step=0), form.Back(step=0), MORE)
+    assert (again.view, again.scope) == (View.WIDEN, 0)
+
+
+def test_a_draft_of_before_says_exactly_this_until_the_session_ends() -> None:
+    old = replace(OPEN, view=View("session"), step=1)
+    sure = form.Choose(step=1, option=ALLOW_SESSION)
+    assert verdict(advance(SHORT, old, sure)) == Answer(values=("session",))
+    assert advance(DESTRUCTIVE, old, sure) == form.UNFIT
+    assert (old.scope, old.lasting, old.until) == (0, None, None)
 
 
 def test_a_destructive_command_takes_a_second_tap_on_a_screen_of_its_own() -> None:
@@ -75,7 +116,7 @@ def test_a_destructive_command_takes_a_second_tap_on_a_screen_of_its_own() -> No
     asked = moved(advance(DESTRUCTIVE, OPEN, first))
     assert asked.view is View.CONFIRM_DESTRUCTIVE
     assert advance(DESTRUCTIVE, asked, first) == form.STALE  # a double tap
-    assert advance(DESTRUCTIVE, asked, AskSession(step=asked.step)) == form.UNFIT
+    assert advance(DESTRUCTIVE, asked, AskMore(step=asked.step)) == form.UNFIT
     session = form.Choose(step=asked.step, option=ALLOW_SESSION)
     assert advance(DESTRUCTIVE, asked, session) == form.UNFIT
     assert moved(advance(DESTRUCTIVE, asked, form.Back(step=asked.step))).view is View.QUESTION
@@ -85,14 +126,12 @@ def test_a_destructive_command_takes_a_second_tap_on_a_screen_of_its_own() -> No
     assert verdict(sure) == Answer(values=("allow",))
 
 
-def test_a_destructive_command_is_allowed_for_the_session_like_any_other() -> None:
-    asked = moved(advance(DESTRUCTIVE, OPEN, AskSession(step=0)))
-    sure = advance(DESTRUCTIVE, asked, form.Choose(step=asked.step, option=ALLOW_SESSION))
-    assert verdict(sure) == Answer(values=("session",))
+def test_of_a_destructive_command_no_more_than_one_use_can_be_allowed() -> None:
+    assert advance(DESTRUCTIVE, OPEN, AskMore(step=0)) == form.UNFIT
 
 
 def test_what_allows_more_than_itself_has_no_second_way_to_do_so() -> None:
-    assert advance(BEYOND, OPEN, AskSession(step=0)) == form.UNFIT
+    assert advance(BEYOND, OPEN, AskMore(step=0)) == form.UNFIT
     once = advance(BEYOND, OPEN, form.Choose(step=0, option=ALLOW))
     assert verdict(once) == Answer(values=("allow",))
 
@@ -110,7 +149,7 @@ def test_no_word_allows_anything(text: str) -> None:
 
 def test_what_was_not_shown_whole_cannot_be_allowed() -> None:
     assert advance(LONG, OPEN, form.Choose(step=0, option=ALLOW)) == UNREAD
-    assert advance(LONG, OPEN, AskSession(step=0)) == UNREAD
+    assert advance(LONG, OPEN, AskMore(step=0)) == UNREAD
     assert verdict(advance(LONG, OPEN, form.Choose(step=0, option=DENY))).values == ("deny",)
     shown = moved(advance(LONG, OPEN, ShowAll(step=0)))
     allowed = advance(LONG, shown, form.Choose(step=shown.step, option=ALLOW))
@@ -127,7 +166,9 @@ _allowing: st.SearchStrategy[some.Move] = st.sampled_from(
         lambda _, draft: form.Choose(step=draft.step, option=ALLOW),
         lambda _, draft: form.Choose(step=draft.step, option=ALLOW_SESSION),
         lambda _, draft: form.Choose(step=draft.step - 1, option=ALLOW),
-        lambda _, draft: AskSession(step=draft.step),
+        lambda _, draft: AskMore(step=draft.step),
+        lambda _, draft: form.Pick(step=draft.step, option=0),
+        lambda _, draft: form.Pick(step=draft.step, option=2),
         lambda _, draft: ShowAll(step=draft.step),
         lambda _, draft: form.Back(step=draft.step),
         lambda _, draft: form.Other(step=draft.step),
@@ -157,12 +198,14 @@ def test_only_a_fitting_tap_ever_allows(question: Question, moves: list[some.Mov
                     assert event.step == draft.step
                     assert draft.whole or not subject.whole_first
                     session = answer.values == ("session",)
-                    assert session == (draft.view is View.SESSION)
-                    assert not (session and subject.beyond)
-                    assert (draft.view is View.CONFIRM_DESTRUCTIVE) == (
-                        subject.destructive and not session
-                    )
-                    assert taps == (1 if session or subject.destructive else 0)
+                    assert session == (draft.view is View.CONFIRM_WIDER)
+                    assert not (session and (subject.beyond or subject.destructive))
+                    assert (draft.view is View.CONFIRM_DESTRUCTIVE) == subject.destructive
+                    if session:
+                        assert draft.scope < len(subject.wider)
+                        assert taps >= len(subject.wider[:2]) + 1
+                    else:
+                        assert taps == (1 if subject.destructive else 0)
                 return
             case form.Refused(why=why):
                 assert why

@@ -19,7 +19,7 @@ from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Role
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.forms.form import advance_approval as advance
 from chatbridge.core.model import (
     ALLOW,
@@ -28,6 +28,7 @@ from chatbridge.core.model import (
     VERDICTS,
     Answer,
     Ask,
+    Grant,
     Outcome,
     Status,
     Subject,
@@ -53,22 +54,32 @@ DESTRUCTIVE = ask(approval("rm -r build", folder=FOLDER, destructive=True))
 REALLY = stepped(DESTRUCTIVE, form.Choose(step=0, option=ALLOW))
 BEYOND = ask(approval("git push", folder=FOLDER, beyond=EVERY))
 BOTH = ask(approval("git push -f", destructive=True, beyond=EVERY))
-SESSION = stepped(COMMAND, AskSession(step=0))
+HOW_LONG = stepped(COMMAND, AskMore(step=0))
+SESSION = stepped(HOW_LONG, form.Pick(step=1, option=2))
+TIMED = stepped(HOW_LONG, form.Pick(step=1, option=0))
+TIMED = replace(TIMED, draft=replace(TIMED.draft, until=NOW + HOUR))
+FOLDERS = ("/src/shop-api/src/<b>", "/src/shop-api")
+EDIT = replace(CHANGE, questions=(approval("+x", language="diff", file="a.py", edits=FOLDERS),))
+WIDEN = stepped(EDIT, AskMore(step=0))
+EDITS = stepped(WIDEN, form.Pick(step=1, option=0), form.Pick(step=2, option=1))
+EDITS = replace(EDITS, draft=replace(EDITS.draft, until=NOW + 8 * HOUR))
 WHY = stepped(COMMAND, form.Other(step=0))
-ROWS = [["Allow for this session…"], ["Allow once"], ["Deny", "Deny, say why…"]]
+ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow more…"]]
 DENYING = [["Deny", "Deny, say why…"]]
 AT = clock_time(NOW + 60)
 FIRST_LINE = "🔐 shop-api · Claude Code"
 ENDS = f"Denied if nobody answers. Ends {clock_time(NOW + HOUR)}"
 HINT = (
     "👍 allow once, 👎 deny. Or reply allow, deny, or “deny:” and why. "
-    "Reply session to allow it for this session."
+    "Reply more to allow more than this."
 )
 
 
-def decided(chat: Chat, shown: Ask, verdict: int, why: str | None = None) -> Ask:
+def decided(
+    chat: Chat, shown: Ask, verdict: int, why: str | None = None, grant: Grant | None = None
+) -> Ask:
     answer = Answer(values=(VERDICTS[verdict].label,), custom_text=why)
-    outcome = Outcome(at=NOW + 60, answers=(answer,), by=chat.me)
+    outcome = Outcome(at=NOW + 60, answers=(answer,), by=chat.me, grant=grant)
     return replace(shown, status=Status.ANSWERED, outcome=outcome, delivered_at=NOW + 61)
 
 
@@ -223,7 +234,7 @@ def test_of_a_long_change_first_and_last_lines_are_shown() -> None:
 
 
 def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> None:
-    assert TELEGRAM.offers(DESTRUCTIVE) == ROWS
+    assert TELEGRAM.offers(DESTRUCTIVE) == ROWS[:2]
     marked = "It is marked as destructive"
     really = [FIRST_LINE, "Really run this command?", "rm -r build", f"in {FOLDER}"]
     assert TELEGRAM.read(REALLY) == [*really, f"{marked}, so it takes a second tap.", ENDS]
@@ -231,7 +242,7 @@ def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> 
     assert TELEGRAM.offers(REALLY) == [["Yes, run it"], ["‹ Back", "Deny"]]
     assert [key.style for row in rows for key in row] == ["danger", None, None]
     once = f"{marked}. Reply run it to allow it once."
-    denying = "deny, or “deny:” and why. Reply session to allow it for this session."
+    denying = "deny, or “deny:” and why."
     assert MATRIX.read(DESTRUCTIVE)[-2:] == [
         f"{once} 👎 denies it. Or reply {denying}",
         f"{ENDS}.",
@@ -240,11 +251,8 @@ def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> 
     run = f"{marked}. Reply run it to run it."
     assert MATRIX.read(REALLY) == [*really, f"{run} 👎 denies it, ↩️ goes back.", f"{ENDS}."]
     assert MATRIX.read(REALLY, TYPED)[-2] == f"{run} Or reply deny or back."
-    session = stepped(DESTRUCTIVE, AskSession(step=0))
-    yes = "Reply yes to allow it for this session. 👎 denies it, ↩️ goes back."
-    assert MATRIX.read(session)[-2] == yes
-    seeds = [MATRIX.offers(shown) for shown in (DESTRUCTIVE, REALLY, session)]
-    assert seeds == [[["👎"]], [["👎", "↩️"]], [["👎", "↩️"]]]
+    seeds = [MATRIX.offers(shown) for shown in (DESTRUCTIVE, REALLY)]
+    assert seeds == [[["👎"]], [["👎", "↩️"]]]
 
 
 @each_chat
@@ -263,18 +271,71 @@ def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow(chat: Cha
 
 
 @each_chat
-def test_the_session_asks_once_more(chat: Chat) -> None:
-    shown = chat.read(SESSION)
-    assert shown[1:3] == ["Allow this exact command until the session ends?", APPLY]
-    rows = [["Yes, for this session"], ["‹ Back", "Deny"]]
+def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
+    until = "without asking until"
+    session, timed = (chat.read(shown)[1:3] for shown in (SESSION, TIMED))
+    assert session == [f"Claude Code may run this exact command {until} its session ends.", APPLY]
+    at = clock_time(NOW + HOUR)
+    assert timed == [f"Any agent in shop-api may run this exact command {until} {at}.", APPLY]
+    at = clock_time(NOW + 8 * HOUR)
+    assert chat.read(EDITS)[1] == (
+        f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}."
+    )
+    still = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+    assert [still in chat.read(shown) for shown in (EDITS, WIDEN, TIMED)] == [True, False, False]
+    rows = [["Yes"], ["‹ Back", "Deny"]]
     assert chat.offers(SESSION) == {TELEGRAM: rows, MATRIX: [["👍", "👎", "↩️"]]}[chat]
-    change = chat.read(stepped(CHANGE, AskSession(step=0)))[1]
-    what = {TELEGRAM: "this exact change", MATRIX: "exactly this"}[chat]
-    assert change == f"Allow {what} until the session ends?"
-    how = "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
+    how = "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
     assert MATRIX.read(SESSION)[-2] == how
-    typed = "Reply yes to allow it for this session. Or reply deny or back."
+    typed = "Reply yes to allow it. Or reply deny or back."
     assert MATRIX.read(SESSION, TYPED)[-2] == typed
+
+
+@each_chat
+def test_what_may_be_done_without_asking_and_for_how_long_is_picked(chat: Chat) -> None:
+    assert chat.read(WIDEN)[1] == "What may it do without asking?"
+    assert chat.read(HOW_LONG)[1] == "How long may it run this exact command without asking?"
+    back = ["‹ Back", "Deny"]
+    times = ["For 1 h", "For 8 h", "Until the session ends"]
+    folders = ["Edits in src/<b>/", "All edits in shop-api"]
+    if chat is TELEGRAM:
+        assert chat.offers(WIDEN) == [*([folder] for folder in folders), back]
+        assert chat.offers(HOW_LONG) == [*([time] for time in times), back]
+        return
+    assert chat.offers(WIDEN) == [["1️⃣", "2️⃣", "👎", "↩️"]]
+    assert chat.offers(HOW_LONG) == [["1️⃣", "2️⃣", "3️⃣", "👎", "↩️"]]
+    for shown, labels in ((WIDEN, folders), (HOW_LONG, times)):
+        for number, label in enumerate(labels, 1):
+            assert f"{number} {label}" in chat.read(shown)
+    how = "React or reply with a number. 👎 denies it, ↩️ goes back."
+    assert chat.read(WIDEN)[-2] == how
+    typed = "Reply with a number. Or reply deny or back."
+    assert chat.read(HOW_LONG, TYPED)[-2] == typed
+
+
+@each_chat
+def test_what_was_allowed_beyond_one_use_stands_on_the_card_until_it_is_taken_back(
+    chat: Chat,
+) -> None:
+    draft = EDITS.draft
+    grant = Grant(folder=FOLDERS[0], lasting=draft.lasting, until=draft.until)
+    shown = decided(chat, EDITS, ALLOW_SESSION, grant=grant)
+    at = clock_time(NOW + 8 * HOUR)
+    allowed = f"Any agent in shop-api may edit files in shop-api/src/<b> without asking until {at}."
+    assert chat.read(shown)[0] == "✅ Allowed for 8 h · shop-api"
+    assert allowed in chat.read(shown)
+    assert chat.offers(shown) == ([["Take back"]] if chat is TELEGRAM else [])
+    reply = "To end this, reply “take back”."
+    assert (reply in chat.read(shown)) == (chat is MATRIX)
+    over = replace(chat.private, now=NOW + 9 * HOUR)
+    assert chat.offers(shown, over) == []
+    assert reply not in chat.read(shown, over)
+    back = decided(chat, EDITS, ALLOW_SESSION, grant=replace(grant, taken_back_at=NOW + 60))
+    assert f"Taken back {AT}. It is asked for again." in chat.read(back)
+    assert allowed not in chat.read(back)
+    assert chat.offers(back) == []
+    elsewhere = chat.card(shown, only_on=("ntfy",))
+    assert not elsewhere.buttons
 
 
 def test_denying_with_a_reason_asks_for_it() -> None:
@@ -293,6 +354,10 @@ def test_denying_with_a_reason_asks_for_it() -> None:
 
 @each_chat
 def test_where_it_cannot_be_settled_the_card_says_where_it_can(chat: Chat) -> None:
+    for wider in (WIDEN, HOW_LONG, TIMED, EDITS):
+        card = chat.card(wider, only_on=("ntfy",))
+        assert not card.choices
+        assert "without asking" not in "\n".join(chat.read(card, chat.soon))
     card = chat.card(COMMAND, only_on=("ntfy",))
     shown = chat.read(card, chat.soon)
     assert "Allow or deny this in Ntfy." in shown
@@ -369,7 +434,7 @@ def test_a_changed_file_is_named_and_its_diff_is_over() -> None:
 
 def test_steps_that_are_over_say_no_more_than_that() -> None:
     allowed = decided(MATRIX, COMMAND, ALLOW_SESSION)
-    for view in (View.QUESTION, View.SESSION, View.OTHER):
+    for view in (View.QUESTION, View.CONFIRM_WIDER, View.OTHER):
         assert draw_past(COMMAND, view=view, at=0).body == "It goes on below."
         assert draw_past(allowed, view=view, at=0).body == "Allowed for this session."
 
@@ -380,7 +445,7 @@ def test_steps_that_are_over_say_no_more_than_that() -> None:
         (COMMAND, form.Choose(step=0, option=ALLOW), "Allowed once."),
         (BEYOND, form.Choose(step=0, option=ALLOW), "Allowed."),
         (COMMAND, form.Choose(step=0, option=DENY), "Denied."),
-        (COMMAND, AskSession(step=0), ""),
+        (COMMAND, AskMore(step=0), ""),
         (COMMAND, form.Text(text="allow"), "Tap Allow or Deny."),
     ],
 )
@@ -405,7 +470,7 @@ def test_whoever_can_allow_something_is_shown_all_of_it(shown: Ask, seen: Seen) 
     found = MATRIX.card(shown)
     subject = found.subject
     assert subject
-    allowing = (Role.ALLOW, Role.SESSION_NOW, Role.RUN_NOW)
+    allowing = (Role.ALLOW, Role.MORE_NOW, Role.RUN_NOW)
     if not any(map(found.button, allowing)) or not subject.code.strip():
         return
     pages = pages_of(found)

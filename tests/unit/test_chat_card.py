@@ -124,8 +124,8 @@ def test_the_heading_shortens_names_and_leaves_the_lock_screen_to_the_question(c
         ),
         (
             SECOND,
-            "Choose any number, then Done.",
-            "Choose any number, then Done.",
+            "Choose one or more, then Done.",
+            "Choose one or more, then Done.",
             "React with every number you want, then ✅. Or reply 1,2.",
             "Reply with the numbers, for example 1,2. Or reply back, explain or cancel.",
         ),

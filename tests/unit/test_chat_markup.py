@@ -95,6 +95,12 @@ def shown(source: str, room: int | None = None) -> Words:
         ),
         ('```"><x\na\n```', "<pre>a</pre>", "<pre><code>a</code></pre>", "a"),
         (
+            "| a | <b> |\n|---|---|\n| long | 1 |",
+            "<pre>a    | &lt;b&gt;\n---- | ---\nlong | 1</pre>",
+            "<pre><code>a    | &lt;b&gt;\n---- | ---\nlong | 1</code></pre>",
+            "a    | <b>\n---- | ---\nlong | 1",
+        ),
+        (
             "- \n  ```\n  a\n  ```\n- b",
             "• \n<pre>a</pre>\n• b",
             "<ul><li><pre><code>a</code></pre></li><li>b</li></ul>",

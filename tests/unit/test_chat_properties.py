@@ -161,7 +161,7 @@ def test_what_can_be_allowed_is_in_the_card_or_in_a_file_to_the_letter(
 ) -> None:
     drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
     data = {key.data for key in keys(draw_card(drawn, seen).rows)}
-    roles = [Role.ALLOW, Role.SESSION, Role.SESSION_NOW]
+    roles = [Role.ALLOW, Role.MORE, Role.MORE_NOW]
     allowing = [b.action for b in drawn.buttons if b.role in roles]
     offered = [
         tap.action for tap in map(decode, data) if isinstance(tap, Tap) and tap.action in allowing

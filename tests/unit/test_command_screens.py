@@ -11,6 +11,7 @@ from chatbridge import __version__
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.hub import status
 from chatbridge.cli.questions import lists
+from chatbridge.cli.questions.ask import notified
 from chatbridge.cli.ui import tables, wording
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.serialize import ask_object
@@ -21,6 +22,7 @@ from chatbridge.core.model import (
     Ask,
     AskRequest,
     Entry,
+    Grant,
     Outcome,
     Person,
     Project,
@@ -89,6 +91,12 @@ def test_pending_looks_as_it_was_drawn() -> None:
     )
 
 
+def test_a_change_is_listed_by_its_file_and_not_by_its_diff() -> None:
+    subject = Subject(code="@@ the whole file @@\n+x", language="diff", file="src/new.py")
+    changed = ask("infra1", "Codex", replace(COMMAND, subject=subject), left=725.0)
+    assert lists.headline(shown(changed)) == "Approve: src/new.py"
+
+
 @pytest.mark.parametrize(("count", "said"), [(6, "Which"), (9, "and 3 more: chatbridge pending")])
 def test_the_live_view_fits_the_terminal_and_counts_what_does_not(count: int, said: str) -> None:
     asks_there = [shown(DATABASE)] * count
@@ -147,6 +155,10 @@ def ended(ask: Ask, how: Status, *, at: float = NOW, **outcome: Any) -> Json:
     return shown(replace(ask, status=how, settled_at=at, outcome=found))
 
 
+def granted(grant: Grant) -> Json:
+    return ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("session",)),), grant=grant)
+
+
 def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
     yesterday = NOW - 86_400.0
     found = [
@@ -175,6 +187,12 @@ def test_history_is_a_table_for_each_day_with_the_newest_last() -> None:
         (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
         (ended(APPROVAL, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed once"),
         (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("allow",)),)), "allowed"),
+        (granted(Grant()), "allowed for this session"),
+        (granted(Grant(lasting=3600.0, until=NOW + 3600.0)), "allowed for 1 h"),
+        (
+            granted(Grant(folder="/a/src", lasting=28_800.0, until=NOW, taken_back_at=NOW)),
+            "allowed for 8 h, edits in /a/src, taken back",
+        ),
         (ended(FOR_MORE, Status.ANSWERED, answers=(Answer(values=("deny",)),)), "denied"),
         (ended(RELEASE, Status.ANSWERED, answers=SEVERAL), "skipped; x; a, b"),
     ],
@@ -203,28 +221,51 @@ STATUS: Json = {
 
 
 def test_status_looks_as_the_doctor_does() -> None:
-    found = status.findings({**STATUS, "version": "0.0.1"}, now=NOW)
+    found = status.findings({**STATUS, "version": "0.0.1"}, clients=0, now=NOW)
     assert "".join(drawn(finding, width=80) for finding in found) == (
         "✓ hub              running for 3 d as a service, version 0.0.1, pid 17\n"
         f"! version          {__version__} is installed, the running hub is 0.0.1\n"
-        "                   → chatbridge service restart\n"
+        "                   → chatbridge restart\n"
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check the file\n"
         "✓ web inbox        http://127.0.0.1:8787\n"
         "✓ agents           2 connected: shop-api, inf⟨U+001B⟩ra (0.0.9)\n"
-        "✓ questions        1 is open: chatbridge pending\n"
-        "! remark           The agent in shop-api was started with other settings\n"
+        "✓ questions        1 open: chatbridge pending\n"
+        "! warning          The agent in shop-api was started with other settings\n"
         "                   → Run: chatbridge stop\n"
     )
 
 
-def test_a_hub_that_an_agent_started_is_replaced_by_stopping_it() -> None:
-    assert status.restart_of("link") == "chatbridge stop"
-
-
 def test_status_without_channels_says_what_to_do() -> None:
     bare = {**STATUS, "channels": [], "links": [], "open": 0, "remarks": []}
-    found = "".join(drawn(it, width=80) for it in status.findings(bare, now=NOW))
+    found = "".join(drawn(it, width=80) for it in status.findings(bare, clients=0, now=NOW))
     assert "✗ channels         none is set up\n                   → chatbridge setup\n" in found
-    assert "none is connected" in found
-    assert "none is open" in found
+    assert "! agents           none is set up\n                   → chatbridge connect\n" in found
+    assert "none open" in found
+
+
+def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
+    found = status.findings({**STATUS, "links": []}, clients=4, now=NOW)
+    assert "✓ agents           4 set up, none running\n" in [drawn(it, width=80) for it in found]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"sent": ["telegram"], "waiting": []}, "Shown: Telegram."),
+        (
+            {"sent": ["telegram", "matrix", "web"], "waiting": []},
+            "Shown: Telegram, Matrix, web inbox.",
+        ),
+        (
+            {"sent": ["web"], "waiting": ["telegram"]},
+            "Shown: web inbox. Later, when it can be reached: Telegram.",
+        ),
+        (
+            {"sent": [], "waiting": ["telegram"], "delivery": "Nobody could be reached. T: x."},
+            "Not shown yet. Nobody could be reached. T: x. It is kept and shown later.",
+        ),
+    ],
+)
+def test_notify_says_what_became_of_it(content: Json, said: str) -> None:
+    assert notified(content) == said

@@ -1,5 +1,5 @@
-"""The guide to commands says all of what is so: fields, defaults, stages, kinds of problems, and
-what its document asks for."""
+"""The guide to tools for agents says all of what is so: fields, defaults, stages, kinds of
+problems, and what its document asks for."""
 
 from __future__ import annotations
 
@@ -23,7 +23,15 @@ from chatbridge.commands.definitions.definition import (
 from chatbridge.core.operation import Stage
 from tests.unit.test_docs import ROOT, TEST, functions_of
 
-PAGE = (ROOT / "docs" / "commands.md").read_text()
+GUIDE, FIELDS, PROBLEMS, CONTRACT = (
+    (ROOT / "docs" / name).read_text()
+    for name in (
+        "agent-tools.md",
+        "tool-definitions.md",
+        "agent-tools-troubleshooting.md",
+        "contract-ahma.md",
+    )
+)
 DEFINITIONS = ROOT / "chatbridge" / "commands" / "definitions"
 PARTS = {1: 4, 2: 4, 3: 4, 4: 4, 5: 3, 6: 4, 7: 4, 8: 6, 9: 5}
 """Of the document, and how many requirements each has."""
@@ -32,18 +40,10 @@ KIND_AT = {"Finding": 1, "Unusable": 0}
 ROW = re.compile(r"^\| (`.+?) \| (.*?) \|", re.MULTILINE)
 
 
-def section(heading: str) -> str:
-    """Until the next heading of the same level."""
-    level = heading.split(maxsplit=1)[0]
-    _, found, rest = PAGE.partition(f"\n{heading}\n")
-    assert found, heading
-    return re.split(rf"^{level} ", rest, maxsplit=1, flags=re.MULTILINE)[0]
-
-
 def table(lead: str) -> dict[str, str]:
     """The first table after this line: what is in each row's first two cells. A row may name
     several."""
-    _, found, rest = PAGE.partition(f"\n{lead}\n\n")
+    _, found, rest = FIELDS.partition(f"\n{lead}\n\n")
     assert found, lead
     rows = ROW.findall(rest.split("\n\n")[0])
     return {name: second for names, second in rows for name in re.findall(r"`([^`]+)`", names)}
@@ -63,7 +63,7 @@ def names(*models: type[BaseModel], without: type[BaseModel] | None = None) -> s
     ("lead", "expected"),
     [
         ("Of the file:", names(Definition, without=_Rules)),
-        ("Of the file or a subcommand; the subcommand's word counts:", names(_Rules)),
+        ("Of the file or a subcommand; the subcommand's value wins:", names(_Rules)),
         ("Of a subcommand:", names(Subcommand, without=_Rules)),
         ("Of an option:", names(Option)),
     ],
@@ -79,7 +79,7 @@ def test_the_defaults_that_the_page_names_are_those_of_a_command() -> None:
     least = {"name": "x", "description": "Do it"}
     whole = {"schema": 2, "name": "x", "command": ["x"], "subcommands": [least]}
     (command,) = commands_of(Definition.model_validate_json(json.dumps(whole)), Path("x.json"))
-    assert table("Of the file or a subcommand; the subcommand's word counts:") == {
+    assert table("Of the file or a subcommand; the subcommand's value wins:") == {
         "synchronous": f"`{json.dumps(command.synchronous)}`",
         "timeout": f"{command.timeout:g}",
         "approve": f"`{command.approve}`",
@@ -91,7 +91,7 @@ def test_the_defaults_that_the_page_names_are_those_of_a_command() -> None:
 
 
 def test_the_first_file_is_right_as_it_stands() -> None:
-    (text,) = re.findall(r"^   ```json\n(.*?)^   ```$", PAGE, re.MULTILINE | re.DOTALL)
+    (text,) = re.findall(r"^   ```json\n(.*?)^   ```$", GUIDE, re.MULTILINE | re.DOTALL)
     found = check(text, file=Path("deploy.json"))
     assert (found.problems, found.remarks) == ((), ())
     assert found.definition is not None
@@ -100,8 +100,7 @@ def test_the_first_file_is_right_as_it_stands() -> None:
 
 
 def test_every_status_of_an_operation_is_on_the_page() -> None:
-    seen = section("## What the agent sees")
-    told = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", seen, re.MULTILINE)
+    told = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", GUIDE, re.MULTILINE)
     assert {*re.findall(r"\w+", " ".join(told))} >= {stage.value for stage in Stage}
 
 
@@ -124,12 +123,12 @@ def test_every_kind_of_problem_is_explained_and_no_other() -> None:
         kind for file in DEFINITIONS.glob("*.py") for kind in kinds(ast.parse(file.read_text()))
     }
     assert {"syntax", "missing", "writable", "collision", "ignored"} <= there
-    told = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", section("## Troubleshooting"), re.MULTILINE)
+    told = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", PROBLEMS, re.MULTILINE)
     assert sorted(told) == sorted(there)
 
 
 def test_every_requirement_of_the_document_names_tests_that_exist() -> None:
-    rows = re.findall(r"^\| (R\d\.\d) \| (.+?) \| (.+) \|$", PAGE, re.MULTILINE)
+    rows = re.findall(r"^\| (R\d\.\d) \| (.+?) \| (.+) \|$", CONTRACT, re.MULTILINE)
     wanted = [f"R{part}.{i}" for part, most in PARTS.items() for i in range(1, most + 1)]
     assert [name for name, _, _ in rows] == wanted
     for name, _, shown in rows:

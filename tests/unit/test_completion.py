@@ -34,7 +34,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["pend"], {"pending"}),
         (["pending", "--w"], {"--watch"}),
-        (["notify", "--level", "w"], {"warn"}),
+        (["notify", "--level", "w"], {"warn", "warning"}),
         (["answer", "3f"], {"3f9a2c"}),
         (["cancel", ""], {"3f9a2c", "81ab00"}),
         (["completion", "f"], {"fish"}),

@@ -83,7 +83,7 @@ def test_yes_writes_and_says_what_to_restart(
     assert commands.connect(["codex", "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "+ 7 lines       backup: config.toml.bak" in shown
-    assert "✓ Codex is connected. Start Codex anew" in shown
+    assert "✓ Codex is connected. Restart Codex" in shown
     entry = tomllib.loads(file.read_text())["mcp_servers"]["chatbridge"]
     start = program()
     told = [*start.args, "--limit", "3600"]
@@ -208,7 +208,7 @@ def test_a_client_that_is_not_here_is_said_to_be_missing(
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_print_shows_the_entry_and_writes_nothing(
+def test_print_shows_what_would_be_written_and_writes_nothing(
     home: Home, capsys: pytest.CaptureFixture[str], client: str
 ) -> None:
     assert commands.connect([client, "--print"]) == 0
@@ -216,8 +216,10 @@ def test_print_shows_the_entry_and_writes_nothing(
     assert program().command in shown.out
     assert "reads this from ~/" in shown.err
     assert list(home.path.iterdir()) == []
+    files = [change.path for change in home.plan(client).changes]
     commands.connect([client, "--yes"])
-    assert home.file(client).read_text() == shown.out
+    assert files[0] == home.file(client)
+    assert "".join(file.read_text() for file in files) == shown.out
 
 
 def test_print_without_a_client_is_for_any_other(
@@ -304,7 +306,7 @@ def test_nobody_who_reads_is_no_reason_to_complain(home: Home, words: str, code:
 def test_a_clients_page_shows_the_entry_that_is_written(
     client: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert commands.connect([client, "--print"]) == 0
+    assert commands.connect([client, "--print", "--no-instructions"]) == 0
     entry = capsys.readouterr().out.replace(program().command, "/home/you/.local/bin/chatbridge")
     page = ROOT / "docs" / "clients" / f"{client}.md"
     assert entry.strip() in page.read_text(encoding="utf-8")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from chatbridge.cli import COMMANDS
+from tests.documents import help_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -30,25 +28,17 @@ def words(text: str) -> str:
     return re.sub(r"(-\w) ([A-Z]+), (--[\w-]+ \2)\b", r"\1, \3", " ".join(text.split()))
 
 
-def help_of(*command: str) -> str:
-    shown = subprocess.run(
-        [sys.executable, "-m", "chatbridge", *command, "--help"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "80"},
-    )
-    assert shown.returncode == 0
-    return shown.stdout + shown.stderr
-
-
 @pytest.mark.process
 @pytest.mark.parametrize(
     "command", [(), ("mcp", "--standalone"), *((name,) for name in COMMANDS)], ids=" ".join
 )
-def test_the_commands_page_has_each_commands_help_word_for_word(command: tuple[str, ...]) -> None:
-    page = (ROOT / "docs" / "command-line.md").read_text()
-    assert words(help_of(*command)) in words(page)
-    assert not command or f"\n## chatbridge {' '.join(command)}\n" in page
+def test_each_help_is_once_on_the_command_lines_pages_word_for_word(
+    command: tuple[str, ...],
+) -> None:
+    shown = words(help_texts.help_of(*command))
+    found = [text for it in help_texts.PAGES if shown in words(text := it.read_text())]
+    assert len(found) == 1, "To write it there: .venv/bin/python -m tests.documents.help_texts"
+    assert not command or f"\n## chatbridge {' '.join(command)}\n" in found[0]
 
 
 @cache
@@ -70,9 +60,8 @@ def test_every_promise_names_tests_and_each_of_them_exists() -> None:
 
 
 def test_every_way_in_has_what_stops_it_and_tests_that_exist() -> None:
-    text = (ROOT / "docs" / "security.md").read_text()
-    ways = text.partition("\n## Ways in\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (?!who \||where \||which \||-)(.*) \|$", ways, re.MULTILINE)
+    text = "".join((ROOT / "docs" / f"threats-{it}.md").read_text() for it in ("network", "local"))
+    rows = re.findall(r"^\| (?!who \||where \||which \||-)(.*) \|$", text, re.MULTILINE)
     assert len(rows) > 30
     for row in rows:
         *said, shown_by = row.split(" | ")

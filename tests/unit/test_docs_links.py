@@ -1,4 +1,5 @@
-"""Links of the documentation lead somewhere, down to the heading, and every page is led to."""
+"""Links of the documentation lead somewhere, down to the heading, the index has every page, and no
+page is too long to be read."""
 
 from __future__ import annotations
 
@@ -10,6 +11,10 @@ import pytest
 from tests.documents.pages import ROOT, pages, prose
 
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?!https?:|mailto:)([^)\s]*)\)")
+INDEX = "docs/README.md"
+MOST_WORDS = 2_000
+GROWS = {"docs/changelog.md"}
+"""A log: nobody reads it to its end, and a version's list cannot be cut at some number of words."""
 HEADING = re.compile(r"^#{1,6} (.+)$")
 
 
@@ -41,6 +46,18 @@ def links(name: str) -> list[tuple[str, str]]:
 def test_every_heading_that_a_link_names_is_there(name: str) -> None:
     for file, heading in links(name):
         assert not heading or heading in anchors(pages()[file]), f"{file}#{heading}"
+
+
+def test_the_index_lists_every_page_once() -> None:
+    listed = [file for file, _ in links(INDEX) if file.startswith("docs/")]
+    assert sorted(listed) == sorted(set(pages()) - {"README.md", INDEX})
+
+
+@pytest.mark.parametrize("name", sorted(set(pages()) - GROWS))
+def test_no_page_is_longer_than_one_reads_at_a_sitting(name: str) -> None:
+    """What has a letter or a digit in it is a word, in blocks and tables as well."""
+    words = [word for word in pages()[name].split() if re.search(r"\w", word)]
+    assert len(words) <= MOST_WORDS, f"{len(words)} words: split it by concept"
 
 
 def test_every_page_can_be_reached_from_the_first() -> None:

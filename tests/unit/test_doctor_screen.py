@@ -24,7 +24,7 @@ SAMPLE = """\
                    → chatbridge connect codex    (sets it to 3600)
 ✓ service          enabled, lingering on
 
-1 problem, 2 remarks. Details: chatbridge doctor --json
+1 problem, 2 warnings. Details: chatbridge doctor --json
 """
 
 
@@ -56,7 +56,7 @@ def test_the_screen_is_the_designs() -> None:
     [
         ([Mark.FINE], "All is well.\n"),
         ([], "All is well.\n"),
-        ([Mark.REMARK], "1 remark. Details: chatbridge doctor --json\n"),
+        ([Mark.REMARK], "1 warning. Details: chatbridge doctor --json\n"),
         ([Mark.PROBLEM, Mark.PROBLEM], "2 problems. Details: chatbridge doctor --json\n"),
     ],
 )

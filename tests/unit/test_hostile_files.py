@@ -123,7 +123,7 @@ def test_a_configuration_that_no_human_being_wrote_is_named(tmp_path: Path, cont
     with pytest.raises(SettingsError, match=str(path)) as found:
         settings.load(path)
     assert "\x1b" not in str(found.value)
-    with pytest.raises(SettingsError, match=r"It was left as it is\."):
+    with pytest.raises(SettingsError, match=r"It was not changed\."):
         config_file.change(path, {("enabled",): False})
     assert path.read_text() == content
 

@@ -23,6 +23,7 @@ from chatbridge.core.cards.markup import (
     Plain,
     Quote,
     Strong,
+    Table,
 )
 from chatbridge.markdown import (
     HEADLINE_SOURCE,
@@ -36,7 +37,21 @@ from tests import strategies as some
 
 SIGNS = st.sampled_from("[]()*_`#<>\\&!~a \n")
 PIECES = st.sampled_from(
-    ["**", "```", "![", "](", "&amp;", "&#x202e;", "---", "<b>", "<http://x/>", "<a@b.c>"]
+    [
+        "**",
+        "```",
+        "![",
+        "](",
+        "|",
+        "\n|-|\n",
+        "\n|-|-|\n|",
+        "&amp;",
+        "&#x202e;",
+        "---",
+        "<b>",
+        "<http://x/>",
+        "<a@b.c>",
+    ]
 )
 LINE_STARTS = st.sampled_from(["\n\n", "\n> ", "\n- ", "\n1. ", "\n    ", "\n# "])
 sources = st.lists(SIGNS | PIECES | LINE_STARTS, max_size=30).map("".join) | some.texts
@@ -69,8 +84,17 @@ def paragraph(*inlines: Inline) -> tuple[Block, ...]:
             (Items(((*paragraph(Plain("a")), Items((paragraph(Plain("b")),), start=1)),)),),
         ),
         (
-            "| a |\n|---|\n| b |",
-            paragraph(Plain("| a |"), Break(), Plain("|---|"), Break(), Plain("| b |")),
+            "| a | b |\n|---|--:|\n| `long` | **1** |\n| c |",
+            (
+                Table(
+                    "a    | b\n---- | -\nlong | 1\nc    |",
+                    rows=(
+                        ((Plain("a"),), (Plain("b"),)),
+                        ((Code("long"),), (Strong((Plain("1"),)),)),
+                        ((Plain("c"),), ()),
+                    ),
+                ),
+            ),
         ),
         ("~~a~~", paragraph(Plain("~~a~~"))),
     ],
@@ -116,6 +140,20 @@ def test_a_text_of_nothing_but_marks_is_shown_as_written(mark: str) -> None:
     assert parse(source) == paragraph(Plain(source))
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        "| a |\n|---|\n| b | ✓ |",
+        "| a |\n|---|\n| b | more |",
+        "|a" * 99 + "\n" + "|-" * 99 + "\n|a" * 9,
+    ],
+)
+def test_a_table_that_would_hide_a_cell_or_has_too_many_is_shown_as_written(rows: str) -> None:
+    (shown,) = parse(rows)
+    assert isinstance(shown, Paragraph)
+    assert [node.text for node in shown.children if isinstance(node, Plain)] == rows.split("\n")
+
+
 def test_html_over_several_lines_is_shown_as_written() -> None:
     assert plain(parse("<div>\n<b>x</b>\n</div>")) == "<div> <b>x</b> </div>"
 
@@ -142,6 +180,7 @@ def test_a_text_that_breaks_the_parser_is_shown_as_written(
         ("# A\n\nb\nc", "A b c"),
         ("- a\n- b\n\n7. c\n8. d", "- a - b 7. c 8. d"),
         ("> q\n\n```\nx\ny\n```", "q x y"),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", "a, b; 1, 2"),
         ("[docs](https://x.y) <https://z>", "docs (https://x.y) https://z"),
     ],
 )

@@ -1,4 +1,5 @@
-"""The README's first screen: one sentence, the animated picture, two commands, who can be where."""
+"""The README's first screen: one sentence, the animated picture, who can be where; then installing
+before everything else."""
 
 from __future__ import annotations
 
@@ -16,14 +17,21 @@ SHORTEST, LONGEST = 8_000, 13_000
 LAST_FRAME = 3_000
 
 
-def test_the_first_screen_is_a_sentence_a_picture_two_commands_and_a_table() -> None:
-    _title, sentence, picture, block, _needs, table = FIRST_SCREEN.strip().split("\n\n")
+def test_the_first_screen_is_a_sentence_a_picture_and_a_table() -> None:
+    _title, sentence, picture, table = FIRST_SCREEN.strip().split("\n\n")
     assert sentence.count(".") == 1
-    assert PICTURE.fullmatch(picture)
-    commands = [line.split("#")[0].strip() for line in block.strip("`\n").splitlines()]
-    assert commands == ["make demo", "make test"]
+    found = PICTURE.fullmatch(picture)
+    assert found is not None
+    assert "Telegram" in found[3]
     for name in ("Telegram", "Matrix", "web inbox", "Claude Code", "Codex", "any other MCP client"):
         assert name in table
+
+
+def test_installing_comes_first_and_the_tests_of_contributors_last() -> None:
+    order = ["\ngit clone ", "\npipx install ", "\nchatbridge setup\n", "\nchatbridge ask "]
+    order += ["## Guarantees", "## Alternatives", "`make test`"]
+    places = [README.index(it) for it in order]
+    assert places == sorted(places)
 
 
 def test_the_picture_moves_ends_on_the_answer_and_is_small_enough_to_load() -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from chatbridge.cli.ui.running import complain, run
+from chatbridge.cli.ui.running import Command, argument, complain, run
 from chatbridge.core.errors import ChatbridgeError, HubRefused, HubUnreachable
 from tests.fakes.program import ROOT
 
@@ -48,6 +48,15 @@ def test_first_comes_what_happened_and_then_what_to_do(
 ) -> None:
     complain(text)
     assert capsys.readouterr().err == said
+
+
+def test_help_is_broken_between_words_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    words = "re-read-what-was-written-in-the-file"
+    made = Command(
+        "x", f"{words} {words}", argument("--y", help=f"it: {words}"), usage=f"x {words}", work=""
+    )
+    assert made.parser().format_help().split().count(words) == 4
 
 
 def program(work: str) -> list[str]:

@@ -16,6 +16,7 @@ from chatbridge.channels.web.spec import WEB
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import Settings, load, settings_type
 from chatbridge.settings.authority import FILE_ONLY
+from chatbridge.settings.mistakes import line_of
 from chatbridge.settings.tools import ClientLimits
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -280,6 +281,49 @@ def test_a_mistake_is_named_with_its_key_and_file(file: Path, text: str, key: st
         load(file)
     assert key in str(error.value)
     assert str(file) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max_open_ask = 3", "max_open_ask is not a setting, did you mean max_open_asks? (line 1)"),
+        ("\n[telegrm]\nchat_id = 1", "telegrm is not a setting, did you mean telegram? (line 2)"),
+        ("[web]\n# hots\n hots = 'x'", "web.hots is not a setting, did you mean host? (line 3)"),
+        ("web = {hots = 'x'}", "web.hots is not a setting, did you mean host? (line 1)"),
+        ("web.hots = 'x'", "web.hots is not a setting, did you mean host? (line 1)"),
+        ("[clients.'a b']\nlmit = 3", "lmit is not a setting, did you mean limit? (line 2)"),
+        ("on_cancel = 'witdraw'", "did you mean withdraw? (line 1)"),
+        ("tools = ['ask_usr']", "did you mean ask_user? (line 1)"),
+        ("[approvals]\nchannels = ['telegran']", "did you mean telegram? (line 2)"),
+        ("\n\nxyzzy = 1", "xyzzy is not a setting (line 3). Correct "),
+    ],
+)
+def test_a_mistake_has_its_line_and_what_was_probably_meant(
+    file: Path, text: str, said: str
+) -> None:
+    file.write_text(text)
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    assert said in str(error.value)
+    assert "variables" not in str(error.value)
+
+
+def test_a_mistake_in_a_variable_names_the_variable(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text("on_cancel = 'keep'\n")
+    monkeypatch.setenv("CHATBRIDGE_ON_CANCEL", "kep")
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    assert "did you mean keep? (variable CHATBRIDGE_ON_CANCEL). " in str(error.value)
+
+
+def test_the_line_of_one_table_among_several_of_a_name() -> None:
+    text = "[[a.b]]\nx = 1\n[[a.b]]\nx = 2\n[c]\nx = 3\n"
+    assert [line_of(text, ("a", "b", each, "x")) for each in (0, 1)] == [2, 4]
+    assert line_of(text, ("c", "x")) == 6
+    assert line_of(text, ("c", "y")) == 5
+    assert line_of(text, ("d",)) is None
 
 
 @pytest.mark.parametrize(

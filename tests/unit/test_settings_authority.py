@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,41 @@ def test_only_the_file_says_which_programs_run(
     assert found.remarks()[0].startswith(
         f"CHATBRIDGE_COMMANDS__PATH is ignored: commands.path counts in {file} only. Put it there"
     )
+
+
+RULE = {"tool": "Bash", "command": "npm test", "project": "/src/shop"}
+OTHER_RULE = {"tool": "Write", "path": "**", "project": "/src/shop"}
+
+
+@pytest.mark.parametrize("as_credential", [False, True])
+@pytest.mark.parametrize("name", ["CHATBRIDGE_APPROVALS__ALLOW", "CHATBRIDGE_APPROVALS"])
+@pytest.mark.parametrize("mine", [[], [RULE]])
+def test_only_the_file_says_what_is_allowed_without_asking(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mine: list[dict[str, str]],
+    name: str,
+    as_credential: bool,
+) -> None:
+    file.write_text("".join(f"[[approvals.allow]]\n{_toml(rule)}" for rule in mine))
+    rules = load(file).approvals.rules()
+    assert len(rules) == len(mine)
+    given: Any = [OTHER_RULE] if name.endswith("ALLOW") else {"allow": [OTHER_RULE]}
+    if as_credential:
+        (tmp_path / name.lower()).write_text(json.dumps(given))
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    else:
+        monkeypatch.setenv(name, json.dumps(given))
+    found = load(file)
+    assert found.approvals.rules() == rules
+    assert found.remarks()[0].startswith(
+        f"CHATBRIDGE_APPROVALS__ALLOW is ignored: approvals.allow counts in {file} only."
+    )
+
+
+def _toml(table: dict[str, str]) -> str:
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from chatbridge.channels.chat.callback_data import (
 )
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, ShowAll
+from chatbridge.core.forms.form import AskMore, ShowAll
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
 
@@ -41,7 +41,7 @@ stepped: list[type[Action]] = [
     form.AskExplain,
     form.Explain,
     form.Rephrase,
-    AskSession,
+    AskMore,
     ShowAll,
     Write,
     Use,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, Choose, Event, ShowAll, Text
+from chatbridge.core.forms.form import AskMore, Choose, Event, ShowAll, Text
 from chatbridge.core.forms.typed_input import Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
 from tests import strategies as some
@@ -20,14 +20,33 @@ from tests.telegram_strategies import approvals
 
 SHORT = ask(approval("make deploy"))
 LONG = ask(approval("x" * 4_000, whole_first=True))
-SESSION = stepped(SHORT, AskSession(step=0))
+FOLDERS = ("/src/shop/src", "/src/shop")
+EDIT = ask(approval("+x", language="diff", file="src/a.py", edits=FOLDERS))
+WIDEN = stepped(EDIT, AskMore(step=0))
+HOW_LONG = stepped(SHORT, AskMore(step=0))
+SESSION = stepped(HOW_LONG, form.Pick(step=1, option=2))
 DESTRUCTIVE = ask(approval("rm -r build", destructive=True))
 REALLY = stepped(DESTRUCTIVE, Choose(step=0, option=ALLOW))
 BEYOND = ask(approval("git push", beyond="Allowing it allows every git push."))
 WHY = stepped(SHORT, form.Other(step=0))
 
 _words = st.sampled_from(
-    ["allow", "deny", "session", "yes", "no", "all", "why", "back", "deny: not now", "deny:", "+15"]
+    [
+        "allow",
+        "deny",
+        "session",
+        "more",
+        "2",
+        "for 8 h",
+        "yes",
+        "no",
+        "all",
+        "why",
+        "back",
+        "deny: not now",
+        "deny:",
+        "+15",
+    ]
 ) | st.sampled_from(
     [
         "run it",
@@ -57,7 +76,15 @@ _words = st.sampled_from(
         (SHORT, " Allow\n", (Choose(step=0, option=ALLOW),)),
         (SHORT, "!allow", (Choose(step=0, option=ALLOW),)),
         (SHORT, "deny", (Choose(step=0, option=DENY),)),
-        (SHORT, "session", (AskSession(step=0),)),
+        (SHORT, "more", (AskMore(step=0),)),
+        (SHORT, "session", (AskMore(step=0), form.Pick(step=1, option=2))),
+        (EDIT, "session", (AskMore(step=0),)),
+        (WIDEN, "1", (form.Pick(step=1, option=0),)),
+        (WIDEN, "All edits in shop-api", (form.Pick(step=1, option=1),)),
+        (HOW_LONG, "2", (form.Pick(step=1, option=1),)),
+        (HOW_LONG, "For 1 h", (form.Pick(step=1, option=0),)),
+        (HOW_LONG, "back", (form.Back(step=1),)),
+        (HOW_LONG, "deny", (Choose(step=1, option=DENY),)),
         (SHORT, "why", (form.Other(step=0),)),
         (SHORT, "deny:", (form.Other(step=0),)),
         (SHORT, "deny: not\nnow", (form.Other(step=0), Text(text="not\nnow", step=1))),
@@ -65,25 +92,16 @@ _words = st.sampled_from(
         (SHORT, "+15", (AskAction.EXTEND,)),
         (LONG, "all", (ShowAll(step=0),)),
         (LONG, "deny", (Choose(step=0, option=DENY),)),
-        (SESSION, "yes", (Choose(step=1, option=ALLOW_SESSION),)),
-        (SESSION, "back", (form.Back(step=1),)),
-        (SESSION, "deny", (Choose(step=1, option=DENY),)),
-        (
-            SESSION,
-            "deny: no",
-            (form.Back(step=1), form.Other(step=2), Text(text="no", step=3)),
-        ),
+        (SESSION, "yes", (Choose(step=2, option=ALLOW_SESSION),)),
+        (SESSION, "back", (form.Back(step=2),)),
+        (SESSION, "deny", (Choose(step=2, option=DENY),)),
+        (SESSION, "deny: no", (form.Other(step=2), Text(text="no", step=3))),
         (DESTRUCTIVE, "run it", (Choose(step=0, option=ALLOW), Choose(step=1, option=ALLOW))),
         (DESTRUCTIVE, "allow", (Choose(step=0, option=ALLOW),)),
-        (DESTRUCTIVE, "session", (AskSession(step=0),)),
         (REALLY, " Run it\n", (Choose(step=1, option=ALLOW),)),
         (REALLY, "back", (form.Back(step=1),)),
         (REALLY, "deny", (Choose(step=1, option=DENY),)),
-        (
-            REALLY,
-            "deny: no",
-            (form.Back(step=1), form.Other(step=2), Text(text="no", step=3)),
-        ),
+        (REALLY, "deny: no", (form.Other(step=1), Text(text="no", step=2))),
         (BEYOND, "allow", (Choose(step=0, option=ALLOW),)),
         (WHY, "back", (form.Back(step=1),)),
         (WHY, "deny", (Choose(step=1, option=DENY),)),
@@ -103,7 +121,7 @@ def test_an_exact_word_does_what_it_says(
         (
             SHORT,
             ("yes", "1", "ok, allow it", "allowed", "👍", "✅", "all", "back", "deny it", "run it"),
-            "Nothing was decided. Reply allow, deny, “deny:” and why, or session.",
+            "Nothing was decided. Reply allow, deny, “deny:” and why, or more.",
         ),
         (
             LONG,
@@ -113,12 +131,17 @@ def test_an_exact_word_does_what_it_says(
         (
             SESSION,
             ("allow", "session", "no", "👍"),
-            "Nothing was decided. Reply yes to allow it for this session, or deny, or back.",
+            "Nothing was decided. Reply yes to allow it, or deny, or back.",
         ),
         (
             DESTRUCTIVE,
-            ("yes", "👍", "run", "run it please", "ok"),
-            "Nothing was decided. Reply run it, deny, “deny:” and why, or session.",
+            ("yes", "👍", "run", "run it please", "ok", "more", "session"),
+            "Nothing was decided. Reply run it, deny, or “deny:” and why.",
+        ),
+        (
+            HOW_LONG,
+            ("allow", "yes", "4", "0", "1 h", "8h", "👍", "session", "more"),
+            "Nothing was decided. Reply with a number, or deny, or back.",
         ),
         (
             REALLY,
@@ -130,7 +153,7 @@ def test_an_exact_word_does_what_it_says(
             ("session", "yes", "run it"),
             "Nothing was decided. Reply allow, deny, or “deny:” and why.",
         ),
-        (WHY, ("allow", "yes", "session", "all", "why"), "Reply with the reason, or back."),
+        (WHY, ("allow", "yes", "more", "session", "all", "why"), "Reply with the reason, or back."),
     ],
 )
 def test_anything_else_decides_nothing_and_says_what_would(

@@ -90,6 +90,13 @@ def test_every_line_of_a_change_says_what_it_does() -> None:
     )
 
 
+def test_an_empty_last_line_takes_no_room() -> None:
+    last = exact("-a\n+b\n ").rpartition("\n")[2]
+    assert diff(exact("-a\n+b\n "))[0].endswith(f'<span class="same end">{last}</span>')
+    for code in ("-a\n+", "-a\n-", " a\n \n b", " "):
+        assert " end" not in diff(exact(code))[0]
+
+
 @pytest.mark.parametrize(
     ("code", "count"),
     [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chatbridge.channels.web.request_parsing import events_of
 from chatbridge.core.asks import transitions
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession
+from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import Ask, Status, View
 from tests import strategies as some
 
@@ -60,7 +60,7 @@ def test_asking_back_from_any_screen_is_asking_back_from_its_own(ask: Ask, text:
         assert from_here == from_there
 
 
-@given(ask=open_asks, action=st.sampled_from([form.Skip, form.Back, form.Submit, AskSession]))
+@given(ask=open_asks, action=st.sampled_from([form.Skip, form.Back, form.Submit, AskMore]))
 def test_any_other_tap_is_what_it_is(ask: Ask, action: type[form.Skip]) -> None:
     tap = action(step=ask.draft.step)
     assert events_of(ask, tap, "words") == (tap,)

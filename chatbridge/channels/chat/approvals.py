@@ -13,17 +13,20 @@ from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.outcome import asked_line
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
+from chatbridge.core.cards.wider import wider_note
 from chatbridge.core.model import Subject, View
 
 ENDED_QUESTION = 200
 COMMAND, DIFF = "bash", "diff"
 
 
-def screen(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Group:
-    """What is asked, and what about, as much as fits a card."""
+def screen(card: Card, seen: Seen, chat: Capabilities[T], *, listed: bool) -> doc.Group:
+    """What is asked, and what about, as much as fits a card. `listed`: what can be picked stands in
+    the text, too."""
     subject = card.subject
+    options = doc.Options(card.choices if listed else ())
     if subject is None:
-        return doc.Group((_asked(card, chat),))
+        return doc.Group((_asked(card, chat), options))
     whole = _where_the_whole_is(card, seen, chat)
     about = about_blocks(card, chat, limit=chat.code)
     beyond: doc.Line = (subject.beyond,) if subject.beyond else ()
@@ -31,14 +34,15 @@ def screen(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Group:
     return doc.Group(
         (
             doc.Group((_asked(card, chat), *about, doc.Lines((whole,))), tight=True),
-            doc.Lines((beyond, marked)),
+            doc.Lines((beyond, marked, (note,) if (note := wider_note(card)) else ())),
+            options,
         )
     )
 
 
 def _asked(card: Card, chat: Capabilities[T]) -> doc.Block:
-    if card.view is View.SESSION:
-        return doc.line(doc.strong(f"Allow {_this(card, chat)} until the session ends?"))
+    if card.wider:
+        return doc.line(doc.strong(*card.wider))
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return doc.line(doc.strong(REALLY))
     return _question(card, chat)
@@ -46,12 +50,6 @@ def _asked(card: Card, chat: Capabilities[T]) -> doc.Block:
 
 def _question(card: Card, chat: Capabilities[T]) -> doc.Markdown:
     return doc.Markdown(source=card.question, limit=chat.approval_question)
-
-
-def _this(card: Card, chat: Capabilities[T]) -> str:
-    if chat.buttons and card.subject and card.subject.file:
-        return "this exact change"
-    return "this exact command" if _is_command(card) else "exactly this"
 
 
 def _is_command(card: Card) -> bool:

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import AskSession, Event, ShowAll
+from chatbridge.core.forms.form import AskMore, Event, Pick, ShowAll
 from chatbridge.core.model import Ask
 
 MAX_BYTES = 64
@@ -112,15 +112,17 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "i": (form.AskExplain, ("step",)),
     "j": (form.Explain, ("step",)),
     "r": (form.Rephrase, ("step",)),
-    "l": (AskSession, ("step",)),
+    "l": (AskMore, ("step",)),
+    "p": (Pick, ("step", "option")),
     "h": (ShowAll, ("step",)),
     "z": (form.Undo, ("step",)),
     "w": (Write, ("step",)),
-    "p": (QuickReply, ("step", "check")),
+    "y": (QuickReply, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
     "E": (lambda: AskAction.EXTEND, ()),
     "D": (lambda: AskAction.DISCARD, ()),
+    "T": (lambda: AskAction.TAKE_BACK, ()),
     "S": (Show, ()),
 }
 _NEITHER = "n"

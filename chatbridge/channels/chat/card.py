@@ -27,6 +27,7 @@ from chatbridge.channels.chat.outcome import (
     project,
     sentence,
 )
+from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card, Role, State
@@ -80,7 +81,7 @@ def _screen(
     if card.view in (View.CANCEL, View.EXPLAIN):
         return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
-        return approvals.screen(card, seen, chat)
+        return approvals.screen(card, seen, chat, listed=listed)
     return long_questions.question(card, chat, lengths, listed=listed, overflowed=overflowed)
 
 
@@ -91,7 +92,7 @@ def _ended(card: Card, seen: Seen, chat: Capabilities[T], lengths: Lengths) -> d
     asked = asked_block(card, lengths.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
-    remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))
+    remarks = [card.wider, *map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))]
     if chat.buttons:
         return (first, *about, doc.line(*reason), doc.Lines(tuple(remarks)))
     return (first, *about, doc.Lines((reason, *remarks, *_offers(card, seen.now))))
@@ -102,6 +103,8 @@ def _offers(card: Card, now: float) -> Iterator[doc.Line]:
         yield ("Answer anyway: reply “anyway”.",)
     if card.button(Role.DISCARD) and (card.kept_until is None or card.kept_until > now):
         yield ("To discard it, reply “discard”.",)
+    if card.button(Role.TAKE_BACK) and card.grant and card.grant.holds(now):
+        yield ("To end this, reply “take back”.",)
 
 
 def heading(card: Card) -> doc.Lines:
@@ -131,8 +134,8 @@ def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
     source = card.question or (card.lines[0].question if card.lines else card.title or "")
     asked = asked_line(source, REMINDER_LENGTH)
     if not chat.buttons:
-        code = " ".join(card.subject.code.split()) if card.subject else ""
-        about = doc.line(doc.Untrusted(clipped(code, REMINDER_LENGTH)))
+        what = clipped(" ".join(notices.about(card.subject).split()), REMINDER_LENGTH)
+        about = doc.line(doc.Untrusted(what))
         return (first, doc.line(asked), about, doc.line(*more_time(card)))
     if card.approval:
         whole = notices.in_one_line(source, notices.about(card.subject))
@@ -189,7 +192,7 @@ def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: b
         case form.Moved():
             return ""
         case form.Answered(answers=answers):
-            outcome = Outcome(at=0.0, answers=answers)
+            outcome = Outcome(at=0.0, answers=answers, grant=grant_of(ask_before, answers))
             after = _card(replace(ask_before, status=Status.ANSWERED, outcome=outcome))
             if ask_before.approval:
                 return f"{outcome_text.heading(after)}."

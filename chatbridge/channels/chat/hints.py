@@ -23,7 +23,7 @@ LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
 DENYING = "deny, or “deny:” and why."
-FOR_SESSION = " Reply session to allow it for this session."
+FOR_MORE = " Reply more to allow more than this."
 MARKED = "It is marked as destructive."
 
 
@@ -118,7 +118,7 @@ def _question_hints(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         alone, group = "Type your answer and send it.", "Reply to this message with your answer."
         yield (alone if seen.private else group,)
     elif multi:
-        yield ("Choose any number, then Done.",)
+        yield ("Choose one or more, then Done.",)
 
 
 def _approval_hints(card: Card, seen: Seen) -> Iterator[Line]:
@@ -183,24 +183,27 @@ def _decide(card: Card, seen: Seen) -> str:
     if card.only_on:
         return format_only_on(card.only_on)
     destructive = is_destructive(card)
+    once = "" if card.subject and card.subject.beyond else " once"
     or_not = "👎 denies it, ↩️ goes back." if seen.reactions else "Or reply deny or back."
     if seen.unsent:
         return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return f"{MARKED} Reply {RUN_IT} to run it. {or_not}"
-    if card.view is View.SESSION:
-        if seen.reactions and not destructive:
-            return "👍 allows it for this session, 👎 denies it, ↩️ goes back. Or reply yes."
-        return f"Reply yes to allow it for this session. {or_not}"
+    if card.view is View.CONFIRM_WIDER:
+        if seen.reactions:
+            return "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
+        return f"Reply yes to allow it. {or_not}"
+    if card.choices:
+        pick = "React or reply" if seen.reactions else "Reply"
+        return f"{pick} with a number. {or_not}"
     if card.button(Role.SHOW_ALL):
         if seen.reactions:
             return "📄 shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
         return "Reply all to see all of it, and then it can be allowed. Or reply deny."
-    once, session = (" once", FOR_SESSION) if card.button(Role.SESSION) else ("", "")
     if destructive:
         denying = "👎 denies it. Or reply" if seen.reactions else "Or reply"
-        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}{session}"
-    replies = f"allow, {DENYING}{session}"
+        return f"{MARKED} Reply {RUN_IT} to allow it{once}. {denying} {DENYING}"
+    replies = f"allow, {DENYING}{FOR_MORE if card.button(Role.MORE) else ''}"
     return f"👍 allow{once}, 👎 deny. Or reply {replies}" if seen.reactions else f"Reply {replies}"
 
 

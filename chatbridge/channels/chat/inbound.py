@@ -60,6 +60,8 @@ UNKNOWN = "This question is no longer here."
 MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 REPLY_TO_ONE = "Reply to the question you mean."
 NOT_CANCELLED = "This one can be denied instead. Tap Deny."
+TAKEN_BACK = "Taken back. It is asked for again."
+OVER = "That is over already."
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
 MAX_PAST_LISTED = 10
@@ -136,6 +138,8 @@ class ChatInput:
             if AskAction.DISCARD in actions:
                 later = await self.inbox.discard(ask.id, cursor=by.cursor)
                 return "Discarded." if later.discarded else self._ended(later)
+            if AskAction.TAKE_BACK in actions:
+                return await self._take_back(ask, by)
             events = [each for each in actions if not isinstance(each, AskAction)]
             if len(ask.questions) > 1 and await by.chat.is_far_above(ask):
                 by.chat.requests[ask.id] = CardRequest(leaves=ask.draft.at)
@@ -152,6 +156,10 @@ class ChatInput:
         at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
         return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
+    async def _take_back(self, ask: Ask, by: Origin) -> str:
+        later = await self.inbox.take_back(ask.id, person=by.person, cursor=by.cursor)
+        return TAKEN_BACK if later.grant and later.grant.taken_back_at is not None else OVER
+
     async def _is_unsent(self, ask: Ask, actions: Sequence[Action], chat: ChatSurface[Any]) -> bool:
         """Whether they would allow something that was not shown completely yet."""
         return ask.approval and any(map(allows, actions)) and await chat.lacks(ask)
@@ -167,6 +175,8 @@ class ChatInput:
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
             discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
             return "" if discarded.discarded else self._ended(ask)
+        if said in ("take back", "!take back") and ask.grant:
+            return await self.put(ask, AskAction.TAKE_BACK, by=by)
         if is_over(ask, may_reopen=not self.typed or said == "anyway"):
             return self._ended(ask)
         if text is None:

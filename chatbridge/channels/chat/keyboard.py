@@ -35,17 +35,20 @@ _LABELS = {Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
-    "ask back…|explain this|ask it differently|show all|allow for this session…|"
-    "yes, for this session|yes, run it|allow once|deny|deny, say why…|write answer…|undo"
+    "ask back…|explain this|ask it differently|show all|allow more…|"
+    "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo"
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
-ALLOWING = (Role.SESSION, Role.SESSION_NOW, Role.RUN_NOW, Role.ALLOW)
+ALLOWING = (Role.ALLOW, Role.RUN_NOW, Role.MORE, Role.MORE_NOW)
 _ROWS = (
-    *((role,) for role in (Role.SHOW_ALL, *ALLOWING, Role.DROP_OTHER, Role.OTHER)),
+    *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.MORE_NOW)),
+    *((role,) for role in (Role.DROP_OTHER, Role.OTHER)),
     (Role.EXPLAIN_NOW, Role.REPHRASE),
     (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
-    *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.UNDO)),
+    (Role.MORE,),
+    *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.TAKE_BACK)),
+    (Role.UNDO,),
     (Role.EXTEND, Role.EXPLAIN, Role.CANCEL),
 )
 """The form's own buttons, row by row."""
@@ -203,6 +206,8 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
         case Role.BACK:
             label = f"‹ {button.label}"
         case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
+            return None
+        case Role.TAKE_BACK if card.grant and not card.grant.holds(now):
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None

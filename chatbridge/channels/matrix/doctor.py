@@ -36,7 +36,7 @@ async def check(table: Matrix, context: CheckContext) -> Sequence[Finding]:
     user, homeserver, found = table.user_id, table.homeserver, []
     if not table.allowed_users:
         what = "matrix.allowed_users is empty, so nobody can answer there"
-        found.append(problem(NAME, what, "put your id into it, such as @ada:example.org"))
+        found.append(problem(NAME, what, "add your id to it, such as @ada:example.org"))
     # What the hub uses: the token that is set, else that of the log-in that was kept.
     if table.access_token is not None:
         token = table.access_token.get_secret_value()
@@ -44,7 +44,7 @@ async def check(table: Matrix, context: CheckContext) -> Sequence[Finding]:
         folder = context.state / "matrix"
         kept = await asyncio.to_thread(log_in.load, folder, user_id=user, homeserver=homeserver)
         if kept is None:
-            what = "not logged in yet: the hub does that when it starts, with the password"
+            what = "not logged in yet: the hub logs in with the password when it starts"
             return [*found, remark(NAME, what)]
         token = kept.access_token
     async with Api(homeserver, user, hint="matrix.access_token", patience=ANSWER_SECONDS) as api:
@@ -94,7 +94,7 @@ async def _room(api: Api, table: Matrix, room: str) -> tuple[list[Finding], bool
     problems = []
     own = _level(levels, "users", api.user_id)
     if own < _level(levels, "events", "m.room.encrypted" if encrypted else "m.room.message"):
-        fix = "let somebody with the power to do so raise the bot's power level"
+        fix = "ask a moderator to raise the bot's power level"
         problems.append(problem(NAME, f"the bot may not write to the room {room}", fix))
     allowed = {*table.allowed_users} - {api.user_id}
     if allowed and not any(members.get(person) == "join" for person in allowed):
@@ -135,7 +135,7 @@ async def _unsigned(api: Api, device: str | None, remarks: Sequence[str]) -> lis
     keys = value_at(found, "device_keys", user, device)
     if keys is None:
         what = f"the homeserver does not have the keys of the bot's device {device}"
-        return [remark(NAME, what, "start the hub: it gives them to it")]
+        return [remark(NAME, what, "start the hub: it uploads them")]
     signers = value_at(found, "self_signing_keys", user, "keys") or {}
     signatures = value_at(keys, "signatures", user) or {}
     if not any(f"ed25519:{key}" in signatures for key in signers.values()):

@@ -18,6 +18,7 @@ from chatbridge.cli.people import people_in
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import secrets
 
@@ -62,17 +63,17 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         return []
     extras.need(EXTRA)
     if given.matrix_user is None or file is None:
-        raise ChatbridgeError(
-            "For Matrix both are needed: --matrix-user, and --matrix-token-file or "
+        raise WrongUsage(
+            "for Matrix both are needed: --matrix-user, and --matrix-token-file or "
             "--matrix-password-file"
         )
     for user in (given.matrix_user, *given.matrix_allow):
         if not USER_ID.fullmatch(user):
-            raise ChatbridgeError(f"{user!r} is no user id, such as @ada:example.org")
+            raise WrongUsage(f"{user!r} is not a user id, such as @ada:example.org")
     try:
         Matrix.model_validate({"room_id": given.matrix_room})
     except ValidationError as error:
-        raise ChatbridgeError(f"--matrix-room: {first_problem(error)}") from None
+        raise WrongUsage(f"--matrix-room: {first_problem(error)}") from None
     secret = read_secret(file)
     homeserver = asyncio.run(homeserver_of(given.matrix_homeserver or given.matrix_user))
     with Bot(homeserver, given.matrix_user) as bot:
@@ -108,9 +109,9 @@ def _added(there: tuple[str, ...], new: list[str]) -> list[str]:
 def _problem(text: str, bot: str = "") -> str | None:
     """Of the bot's user id or, given that, of the owner's."""
     if bot and text == bot:
-        return "That is the bot. Your own is needed: the one that answers"
+        return "That is the bot. Give your own: the one that answers"
     example = "@ada:example.org" if bot else "@bot:example.org"
-    return None if USER_ID.fullmatch(text) else f"A whole user id, such as {example}"
+    return None if USER_ID.fullmatch(text) else f"Give a full user id, such as {example}"
 
 
 def _homeserver(user: str) -> str:
@@ -160,7 +161,7 @@ def _room(bot: Bot, owner: str) -> str:
             "Encrypt the new room? (end to end; cannot be undone)", default=True
         )
         room_id = bot.make_room(owner, encrypted=encrypted)
-        prompts.good(f"room made, {owner} is invited")
+        prompts.good(f"room created, {owner} is invited")
         return room_id
     if not known[picked].joined:
         bot.join(picked)
@@ -180,5 +181,5 @@ def _joined(bot: Bot, room: str, owner: str) -> bool:
             if bot.is_in(room, owner):
                 prompts.good(f"{owner} is in the room")
                 return True
-    prompts.say("  Later, then: accept the invitation, and questions arrive there.")
+    prompts.say("  Accept the invitation later, and questions will arrive there.")
     return False

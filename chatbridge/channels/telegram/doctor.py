@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.spec import Name
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.settings import Telegram
@@ -19,7 +20,7 @@ NOT_POLLED = (
     "stop it: look for a second chatbridge, or another bridge with the same token; or make a new "
     "bot: chatbridge setup"
 )
-PRIVACY = "in Telegram, to @BotFather: /setprivacy, then Enable; then add the bot anew"
+PRIVACY = "in Telegram, to @BotFather: /setprivacy, then Enable; then add the bot again"
 
 
 async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
@@ -48,7 +49,7 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     found += [each for each in looked if isinstance(each, Finding)]
     if me.reads_all and {"group", "supergroup"}.intersection(looked):
         # In groups only replies count, and those come with privacy mode, too.
-        what = "is sent everything that is said in its groups, and needs only replies"
+        what = "receives everything that is said in its groups, but needs only replies"
         found.append(remark(NAME, f"@{me.username} {what}", PRIVACY))
     if told and not found:
         # What the hub has met and this look has not: a lock of another hub, a pause.
@@ -56,6 +57,16 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     number = "1 chat" if len(chats) == 1 else f"{len(chats):,} chats"
     what = f"@{me.username} can write to {number}"
     return found or [fine(NAME, what, bot=me.username, chats=chats)]
+
+
+async def names(table: Telegram, people: Sequence[int]) -> dict[int, Name]:
+    """Of those whom Telegram knows. :raises ChatbridgeError: it cannot be asked."""
+    assert table.token is not None
+    token, base = table.token.get_secret_value(), table.api_base
+    async with Api(token, base=base, hint="telegram.token", patience=ANSWER_SECONDS) as api:
+        await api.open()
+        found = await asyncio.gather(*map(api.name_of, people), return_exceptions=True)
+    return {it: name for it, name in zip(people, found, strict=True) if isinstance(name, Name)}
 
 
 def _unreachable(base: str, said: str) -> Finding:
@@ -91,8 +102,8 @@ async def _chat(api: Api, chat: int) -> Finding | str:
     except ChatRefused as error:
         return _refused(chat, str(error))
     except (RetryLater, Rejected) as error:
-        return remark(NAME, f"the chat {chat} could not be looked at: {error}")
-    return problem(NAME, wrong, "let an administrator allow it") if wrong else kind
+        return remark(NAME, f"the chat {chat} could not be checked: {error}")
+    return problem(NAME, wrong, "ask an administrator to allow it") if wrong else kind
 
 
 def _refused(chat: int, said: str) -> Finding:

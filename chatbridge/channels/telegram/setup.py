@@ -15,7 +15,7 @@ from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import pair, people_in
+from chatbridge.cli.people import listed_names, pair, people_in
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
@@ -25,6 +25,7 @@ from chatbridge.cli.setup.state import (
     read_secret,
 )
 from chatbridge.cli.ui import prompts
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
 from chatbridge.settings import secrets
 
@@ -36,7 +37,7 @@ Telegram needs a bot of your own:
   1. In Telegram, open a chat with @BotFather and send  /newbot
   2. Give it a name, then a user name that ends in "bot"
   3. Copy the token it answers with (it looks like 123456:ABC-DEF…)
-     It is on your phone? Use Telegram Desktop, or send it to yourself.
+     Is it on your phone? Use Telegram Desktop, or send it to yourself.
 """
 UNKNOWN = "Telegram does not know this token."
 AGAIN = "Copy it again from @BotFather, from the digits to the last letter."
@@ -51,7 +52,7 @@ def ask(setup: Setup) -> None:
         prompts.explain(BOT_FATHER)
         save_token(setup, _asked(now.api_base))
     elif now.allowed_users:
-        prompts.say(f"  Paired: {', '.join(map(str, now.allowed_users))}")
+        prompts.say(f"  Paired: {listed_names(TELEGRAM, now)}")
         if not prompts.confirm("Pair another phone?", default=False):
             if prompts.confirm("Send a test question?", default=True):
                 restart_hub()
@@ -64,7 +65,7 @@ def ask(setup: Setup) -> None:
     ):
         ask_on_the_phone(TELEGRAM)
     else:
-        prompts.say("  Later, then: chatbridge pair")
+        prompts.say("  To do it later: chatbridge pair")
 
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
@@ -77,7 +78,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         # In the file's own form: numbers, and each once.
         new = Telegram.model_validate({"allowed_users": people, "chat_id": chats})
     except ValidationError as error:
-        raise ChatbridgeError(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
+        raise WrongUsage(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
     allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
     in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
 
@@ -97,11 +98,11 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
     now = setup.settings.table(TELEGRAM)
     if file is None:
         if now.token is None:
-            raise ChatbridgeError("There is no bot yet: --telegram-token-file FILE is needed, too")
+            raise WrongUsage("there is no bot yet: --telegram-token-file FILE is needed, too")
         return None
     token = token_in(read_secret(file))
     if token is None:
-        raise ChatbridgeError(f"There is no bot's token in {name_of(file)}. {AGAIN}")
+        raise ChatbridgeError(f"There is no bot token in {name_of(file)}. {AGAIN}")
     try:
         _, webhook = asyncio.run(look(token, now.api_base))
     except TokenRejected:
@@ -143,7 +144,7 @@ def _asked(base: str) -> str:
     while True:
         token = token_in(prompts.hidden("Paste the token (not shown):"))
         if token is None:
-            prompts.bad("There is no token in that.", AGAIN)
+            prompts.bad("That contains no token.", AGAIN)
             continue
         prompts.forget_typed()
         if check(token, base) is not None:

@@ -32,7 +32,11 @@ def _add_flags(flags: argparse._ArgumentGroup) -> None:
         "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
     )
     flags.add_argument(
-        "--telegram-chat", metavar="ID", nargs="+", default=[], help="chats, if not their own"
+        "--telegram-chat",
+        metavar="ID",
+        nargs="+",
+        default=[],
+        help="chats to use, if not their own",
     )
 
 
@@ -56,6 +60,7 @@ TELEGRAM: ChannelSpec[Telegram] = ChannelSpec(
     server=lambda table: table.api_base,
     lock=lambda table: account_lock(bot_id(table)),
     people="allowed_users",
+    names="chatbridge.channels.telegram.doctor:names",
     chats="chat_id",
     named_by=("token", "allowed_users"),
     # Another server could bring taps that nobody made.

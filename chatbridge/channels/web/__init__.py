@@ -11,5 +11,6 @@ pages: the list, an ask with its form, the history, the log-in
 api: asks, notices and outputs of commands, for scripts
 events: the event stream
 request_parsing: bodies as forms and JSON, and what a tap means
+addresses: addresses in agents' texts, and which of them can be opened
 render: templates, static files, markdown and approvals as HTML
 """

@@ -109,7 +109,7 @@ class Api:
         )
 
     async def _notices(self, _request: Request) -> Response:
-        found = await self.site.recent_notices()
+        found = await self.site.recent_notices(dismissed=True)
         return json_response([notice_object(notice) for notice in found])
 
     async def _output(self, request: Request) -> Response:

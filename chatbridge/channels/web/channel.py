@@ -51,7 +51,7 @@ QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
-TITLES = {404: "There is no such page", 405: "That does not work here"}
+TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
 @cache
@@ -114,9 +114,10 @@ class WebChannel:
                 finally:
                     self.events.close()
 
-    async def recent_notices(self) -> Sequence[Notice]:
-        """Those of the last day, the newest first."""
-        return await self.inbox.notices(since=self.clock.time() - DAY, limit=MOST_NOTICES)
+    async def recent_notices(self, *, dismissed: bool = False) -> Sequence[Notice]:
+        """Those of the last day, the newest first; with the dismissed ones on demand."""
+        since = self.clock.time() - DAY
+        return await self.inbox.notices(since=since, limit=MOST_NOTICES, dismissed=dismissed)
 
     async def tell(self, remark: Remark) -> None:
         """The page has a banner for it."""
@@ -192,11 +193,11 @@ def _refusal(error: Exception) -> Refusal:
             return Refusal(422, str(error), more={"path": path})
         case UnknownAsk():
             asked = shortened(one_line(error.ask_id), 40)
-            title = "There is no such question"
+            title = "Question not found"
             return Refusal(404, f"No question has the id {asked!r}.", title=title)
         case ChatbridgeError():
             return Refusal(403 if isinstance(error, NotHere) else 503, str(error))
-    return Refusal(500, "The inbox failed. The hub's log says why.")
+    return Refusal(500, "Something went wrong. The hub's log says what.")
 
 
 def build(table: Web, context: ChannelContext) -> WebChannel:

@@ -43,17 +43,27 @@ RECENT = 50
 """Ended asks that are told to a page that comes back."""
 
 
+@dataclass(frozen=True, slots=True)
+class Dismissal:
+    """A notice was dismissed."""
+
+    id: str
+
+
+News = Ask | Notice | Dismissal
+
+
 class Reader:
     """One stream's news that it has not written yet: the newest state of each ask, and notices."""
 
     def __init__(self, session: Session | None) -> None:
         self.session = session
         """Of the browser that reads. None: a script does."""
-        self._waiting: dict[str, Ask | Notice] = {}
+        self._waiting: dict[str, News] = {}
         self._news = asyncio.Event()
         self._closed = False
 
-    def tell(self, news: Ask | Notice) -> None:
+    def tell(self, news: News) -> None:
         self._waiting[news.id] = news
         if len(self._waiting) > MAX_WAITING:
             self.close()
@@ -71,7 +81,7 @@ class Reader:
         self._waiting.clear()
         self._news.set()
 
-    async def news(self, *, within: float) -> Sequence[Ask | Notice] | None:
+    async def news(self, *, within: float) -> Sequence[News] | None:
         """Wait for news; empty if that takes too long, None at the end of the stream."""
         try:
             async with asyncio.timeout(within):
@@ -98,6 +108,12 @@ class Events:
     def publish(self, news: Ask | Notice) -> None:
         for reader in self._readers:
             reader.tell(news)
+
+    def publish_dismissal(self, notice_id: str) -> None:
+        """To pages alone, which then load what is left."""
+        for reader in self._readers:
+            if reader.session:
+                reader.tell(Dismissal(notice_id))
 
     def close(self, *, of: Session | None = None) -> None:
         """All of them, or those of one session."""
@@ -162,7 +178,7 @@ class EventStream:
                 for task in beside:
                     task.cancel()
 
-    async def _tell(self, send: Send, news: Sequence[Ask | Notice]) -> None:
+    async def _tell(self, send: Send, news: Sequence[News]) -> None:
         """In parts: a page that opens while many questions are open must not hold the others up."""
         texts, slices = [], Slices()
         for each in news:
@@ -193,7 +209,9 @@ def _part(text: str) -> dict[str, object]:
     return {"type": "http.response.body", "body": text.encode(), "more_body": True}
 
 
-def _event(news: Ask | Notice, *, brief: bool) -> str:
+def _event(news: News, *, brief: bool) -> str:
+    if isinstance(news, Dismissal):
+        return f"event: dismissal\ndata: {json_text({'id': news.id})}\n\n"
     if isinstance(news, Notice):
         told: object = {"id": news.id} if brief else notice_object(news)
         return f"event: notice\ndata: {json_text(told)}\n\n"

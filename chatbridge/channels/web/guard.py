@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, cookie_parser
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chatbridge.channels.web.render import json_response
@@ -37,9 +37,11 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
 """The last two are not there: browsers ask for them, and need not be sent to the log-in."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
-NO_PAGE = "This request came from none of the inbox's own pages."
-TWO_ENDS = "This request says twice where it ends."
+NO_PAGE = "This request did not come from one of the inbox's own pages."
+TWO_ENDS = "This request states its length twice."
 LOGGED_OUT = "You are logged out. Run chatbridge inbox on your computer."
+PAGE = '<!doctype html><html lang="en"><title>chatbridge</title><main><p>{}</p></main></html>'
+"""Of sentences of ours: nothing of the request is in it."""
 
 HEADERS = {
     "content-security-policy": (
@@ -159,7 +161,7 @@ class Guard:
         if has_two_ends(headers):
             return _refused(path, TWO_ENDS, status=400)
         if not self.hosts.knows(host):
-            return _refused(path, "This address is not the inbox's.", status=403)
+            return _refused(path, "The inbox is not available at this address.", status=403)
         if any(origin.lower() != self.hosts.origin_of(host) for origin in origins):
             return _refused(path, "This request came from another site.", status=403)
         ours = bool(origins) or headers.get("sec-fetch-site") == "same-origin"
@@ -200,4 +202,4 @@ def _stranger(path: str, *, page: bool = False) -> Response:
 def _refused(path: str, sentence: str, *, status: int) -> Response:
     if path.startswith("/api/"):
         return json_response({"error": sentence}, status=status)
-    return PlainTextResponse(sentence, status_code=status)
+    return HTMLResponse(PAGE.format(sentence), status_code=status)

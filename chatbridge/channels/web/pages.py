@@ -10,38 +10,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from chatbridge.channels.web.addresses import parse_address
 from chatbridge.channels.web.events import SURFACE
 from chatbridge.channels.web.guard import BROWSER, PERSON, SESSION
-from chatbridge.channels.web.render import day, notice_context
-from chatbridge.channels.web.request_parsing import events_of, parse_event, read_form, whole_number
+from chatbridge.channels.web.render import day, short_times
+from chatbridge.channels.web.request_parsing import (
+    Refusal,
+    events_of,
+    parse_event,
+    read_form,
+    whole_number,
+)
 from chatbridge.channels.web.server import note_credential
 from chatbridge.channels.web.sessions import SESSION_SECONDS
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import format_end, format_only_on
-from chatbridge.core.cards.row import Past, Row, Rows
+from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
+from chatbridge.core.text import title_of
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.channel import WebChannel
 
+LIST = "/?all"
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
 PROBLEMS = {
-    CodeUse.USED_BEFORE: "This link was used already. Run chatbridge inbox for a new one.",
-    CodeUse.UNKNOWN: "This code is wrong or too old. Run chatbridge inbox for a new one.",
+    CodeUse.USED_BEFORE: "This link has already been used. Run chatbridge inbox for a new one.",
+    CodeUse.UNKNOWN: "This code is wrong or has expired. Run chatbridge inbox for a new one.",
     CodeUse.TOO_MANY_TRIES: "Too many wrong codes. Try again in a minute.",
 }
 MAX_CODE = 40
@@ -56,10 +65,12 @@ class Pages:
             Route("/", self._list),
             Route("/rows", self._rows),
             Route("/notices", self._notices),
+            Route("/notices/{notice_id}/dismiss", self._dismiss, methods=["POST"]),
             Route("/history", self._history),
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
             Route("/asks/{ask_id}/form", self._form, methods=["POST"]),
+            Route("/address", self._address),
             Route("/login", self._show_login),
             Route("/login", self._log_in, methods=["POST"]),
             Route("/login/{code}", self._show_login),
@@ -86,10 +97,22 @@ class Pages:
     async def _notices(self, _request: Request) -> Response:
         return await self._page("_notices.html", notices=await self.site.recent_notices())
 
-    async def _ask(self, request: Request) -> Response:
-        return await self._ask_page(await self.site.inbox.ask(request.path_params["ask_id"]))
+    async def _dismiss(self, request: Request) -> Response:
+        fields = await read_form(request, seconds=self.site.body_seconds)
+        notice_id = request.path_params["notice_id"]
+        await self.site.inbox.dismiss(notice_id, and_older="older" in fields)
+        self.site.events.publish_dismissal(notice_id)
+        if "x-chatbridge" in request.headers:
+            return await self._notices(request)
+        return RedirectResponse(LIST, status_code=303)
 
-    async def _ask_page(self, ask: Ask, *, status: int = 200, toast: str | None = None) -> Response:
+    async def _ask(self, request: Request) -> Response:
+        ask = await self.site.inbox.ask(request.path_params["ask_id"])
+        return await self._ask_page(ask, back=_way_back(str(request.url)))
+
+    async def _ask_page(
+        self, ask: Ask, *, back: str, status: int = 200, toast: str | None = None
+    ) -> Response:
         return await self._page(
             "ask.html",
             status=status,
@@ -98,6 +121,7 @@ class Pages:
             listed=await self._listed(),
             skip=0,
             current=ask.id,
+            back=back,
             toast=toast,
         )
 
@@ -107,14 +131,31 @@ class Pages:
 
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
-        before = _past(request.query_params.get("before"))
-        limit = HISTORY_PAGE + 1
-        found = await self.site.inbox.past_rows(limit=limit, before=before, search=search or None)
-        rows, now = found[:HISTORY_PAGE], self.site.clock.time()
-        grouped = groupby(rows, key=lambda row: day(_ended_at(row), now))
-        days = [(heading, list(group)) for heading, group in grouped]
-        more = f"{_ended_at(rows[-1])}-{rows[-1].seq}" if len(found) > HISTORY_PAGE else None
-        return await self._page("history.html", days=days, q=search, more=more)
+        before = request.query_params.get("before", "")
+        limit, wanted = HISTORY_PAGE + 1, search or None
+        asks_before, notices_before = _parse_position(before)
+        asks = await self.site.inbox.past_rows(limit=limit, before=asks_before, search=wanted)
+        notices = await self.site.inbox.notices(limit=limit, before=notices_before, search=wanted)
+        found: list[Row | Notice] = sorted([*asks, *notices], key=_ended_at, reverse=True)
+        shown, now = found[:HISTORY_PAGE], self.site.clock.time()
+        grouped = groupby(shown, key=lambda each: day(_ended_at(each), now))
+        more = _format_position(shown[-1]) if len(found) > HISTORY_PAGE else None
+        return await self._page(
+            "history.html",
+            notices=notices,
+            days=[(heading, list(group)) for heading, group in grouped],
+            count=len(shown),
+            q=search,
+            here=_address("/history", q=search, before=before),
+            more=more and _address("/history", q=search, before=more),
+        )
+
+    async def _address(self, request: Request) -> Response:
+        """For browsers without the script, which opens a sheet instead."""
+        address = parse_address(request.query_params.get("to", ""))
+        if address is None:
+            raise Refusal(404, "Only a whole address that begins with http can be opened here.")
+        return self.site.templates.page("address.html", address=address)
 
     # ── the form ──────────────────────────────────────────────────────────────────────────────────
 
@@ -126,7 +167,7 @@ class Pages:
             refused = await self._do(ask_id, action, fields.get("text", ""), person)
         except AskEnded:
             ended = await self.site.inbox.ask(ask_id)
-            status, toast = 409, format_end(ended, now=self.site.clock.time())
+            status, toast = 409, short_times(format_end(ended, now=self.site.clock.time()))
         except NotHere as error:
             status, toast = 403, format_only_on(error.channels)
         else:
@@ -138,9 +179,11 @@ class Pages:
             if toast is not None:
                 response.headers["x-chatbridge-toast"] = quote(toast)
             return response
+        back = _way_back(request.headers.get("referer", ""))
         if toast is not None:
-            return await self._ask_page(ask, status=status, toast=toast)
-        return RedirectResponse(f"/asks/{quote(ask.id)}", status_code=303)
+            return await self._ask_page(ask, back=back, status=status, toast=toast)
+        via = "" if back == LIST else back
+        return RedirectResponse(_address(f"/asks/{quote(ask.id)}", via=via), status_code=303)
 
     async def _do(
         self, ask_id: str, action: Event | AskAction | None, text: str, person: Person
@@ -154,6 +197,9 @@ class Pages:
                 return None
             case AskAction.DISCARD:
                 await self.site.inbox.discard(ask_id)
+                return None
+            case AskAction.TAKE_BACK:
+                await self.site.inbox.take_back(ask_id, person=person)
                 return None
         events = events_of(await self.site.inbox.ask(ask_id), action, text)
         if len(events) > 1 and len(text) > MAX_TEXT:
@@ -211,14 +257,19 @@ class Pages:
     ) -> Response:
         """A page with the card of `ask`, if there is one: the only card on it."""
         context |= {
+            "notices": notices,
             "now": self.site.clock.time(),
             "agents": self.site.health.agents(),
             "remarks": self.site.health.banners(),
+            "chats": [
+                title_of(name)
+                for name, trouble in self.site.health.troubles().items()
+                if name != SURFACE and trouble is None
+            ],
             "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
         }
 
         def page() -> Response:
-            context["notices"] = [notice_context(notice) for notice in notices]
             if ask is not None:
                 context["card"] = build_card(
                     ask,
@@ -233,15 +284,46 @@ class Pages:
         return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
 
 
-def _ended_at(row: Row) -> float:
-    return row.settled_at or row.created_at
+def _address(path: str, **query: str) -> str:
+    given = {name: value for name, value in query.items() if value}
+    return f"{path}?{urlencode(given)}" if given else path
 
 
-def _past(given: str | None) -> Past | None:
-    """`<time>-<seq>`; links of earlier versions have no `seq`."""
-    at, _, seq = (given or "").partition("-")
+def _way_back(page: str) -> str:
+    """Where the ask on this page was opened, which the page's address says. Anybody can write such
+    an address: it leads back to a list of ours, or to none."""
+    try:
+        via = dict(parse_qsl(urlsplit(page).query)).get("via", "")
+        way = urlsplit(via)
+    except ValueError:
+        return LIST
+    ours = not way.scheme and not way.netloc and way.path in ("/", "/history")
+    return via if ours else LIST
+
+
+# ── positions in the history ──────────────────────────────────────────────────────────────────────
+# Questions come before notices of the same instant. `<time>-<seq>` is behind a question,
+# `<time>-n<id>` behind a notice; links of earlier versions have only the time.
+
+
+def _ended_at(each: Row | Notice) -> float:
+    return each.at if isinstance(each, Notice) else each.settled_at or each.created_at
+
+
+def _format_position(last: Row | Notice) -> str:
+    mark = f"n{last.id}" if isinstance(last, Notice) else last.seq
+    return f"{_ended_at(last)}-{mark}"
+
+
+def _parse_position(given: str) -> tuple[Past | None, PastNotice | None]:
+    at, _, mark = given.partition("-")
     try:
         when = float(at)
     except ValueError:
-        return None
-    return (when, whole_number(seq) or 0) if math.isfinite(when) else None
+        return None, None
+    if not math.isfinite(when):
+        return None, None
+    seq = whole_number(mark)
+    if seq is not None:
+        return (when, seq), (math.nextafter(when, math.inf), "")
+    return (when, 0), (when, mark.removeprefix("n"))

@@ -1,7 +1,7 @@
 """What the inbox sends: HTML through the templates, static files, JSON for the API.
 
 Every text reaches a page through Jinja's escaping or `_escape`; an agent's markdown only as the
-closed set of tags below, and an address that an agent wrote is never something to click.
+closed set of tags below, and an address that an agent wrote leads to a page of ours that shows it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import asyncio
 import hashlib
 import json
 import mimetypes
+import os
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, assert_never
@@ -25,6 +27,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from chatbridge import markdown
+from chatbridge.channels.web.addresses import Address, parse_address, split_addresses
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
@@ -40,6 +43,8 @@ from chatbridge.core.cards.outcome_text import (
 )
 from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
+from chatbridge.core.cards.wider import wider_note
+from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
 from chatbridge.core.text import one_line, prose
@@ -51,6 +56,8 @@ SHELLS = frozenset({"bash", "sh", "shell", "zsh"})
 KINDS = {"+": "added", "-": "removed"}
 FIRST, LAST = 14, 8
 """Lines at both ends of a long diff that are shown at once; the others open on a tap."""
+MAX_LINKS = 100
+"""In one text; the addresses of a text with more stay text, since checking each takes time."""
 SPLIT_UP_TO = 20_000
 """A longer command is shown in one piece: an element for each argument would slow the page."""
 
@@ -58,6 +65,8 @@ _ARGUMENT = re.compile(
     r"""(?: [^\s'"\\] | \\. | '[^']*' | "(?:\\.|[^"\\])*" | ['"\\] )+""", re.DOTALL | re.VERBOSE
 )
 
+_EMPTY_LINE = f"\n{exact(' ')}"
+_ZERO = re.compile(r"\b0(?=[0-9]:[0-9]{2}\b)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 WORDS = {Level.INFO: "Info", Level.WARNING: "Warning", Level.ERROR: "Error"}
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -85,6 +94,15 @@ def left(deadline: float, now: float) -> str:
     if minutes < 60:
         return f"{minutes} min left"
     return f"{minutes // 60} h {minutes % 60} min left"
+
+
+def clock(at: float) -> str:
+    return short_times(clock_time(at))
+
+
+def short_times(text: str) -> str:
+    """Without the zero before an hour: the inbox says 9:05, as the script does."""
+    return _ZERO.sub("", text)
 
 
 def day(at: float, now: float) -> str:
@@ -118,7 +136,7 @@ class Assets:
     async def _serve(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._files:
-            raise Refusal(404, "There is no such file.")
+            raise Refusal(404, "File not found.")
         mark = self._marks[name]
         lasting = FOR_EVER if request.query_params.get("v") == mark else "no-cache"
         headers = {"cache-control": lasting, "etag": f'"{mark}"'}
@@ -151,6 +169,7 @@ class Templates:
             "static": assets.address,
             "markup": markup,
             "plain": plain,
+            "notice_context": notice_context,
             "event_fields": event_fields,
             "page_heading": page_heading,
             "page_remark": page_remark,
@@ -164,11 +183,13 @@ class Templates:
             "changes": changes,
             "REALLY": REALLY,
             "MARKED": MARKED,
+            "wider_note": wider_note,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
+            "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
-        self._jinja.filters |= {"iso": iso, "clock": clock_time, "left": left, "one_line": one_line}
+        self._jinja.filters |= {"iso": iso, "clock": clock, "left": left, "one_line": one_line}
 
     async def ready(self) -> None:
         """Before `page`. In a thread: the hub's loop must not wait for it."""
@@ -197,40 +218,65 @@ def plain(source: str) -> str:
 
 
 def markup(source: str) -> Markup:
-    return _html(markdown.parse(source))
+    return _html(markdown.parse(source), links=source.count("://") <= MAX_LINKS)
 
 
-def _html(nodes: Iterable[tree.Block | tree.Inline]) -> Markup:
-    return Markup("").join(map(_node, nodes))
+def _html(nodes: Iterable[tree.Block | tree.Inline], *, links: bool) -> Markup:
+    return Markup("").join(_node(node, links=links) for node in nodes)
 
 
-def _node(node: tree.Block | tree.Inline) -> Markup:
+def _node(node: tree.Block | tree.Inline, *, links: bool) -> Markup:
+    write = partial(_html, links=links)
     match node:
+        case tree.Plain(text=text) if links:
+            return Markup("").join(_words(*part) for part in split_addresses(text))
         case tree.Plain(text=text):
             return _escape(text)
         case tree.Code(text=text):
-            return Markup("<code>{}</code>").format(text)
+            return _code(text, parse_address(text) if links else None)
         case tree.Strong(children=inside):
-            return Markup("<strong>{}</strong>").format(_html(inside))
+            return Markup("<strong>{}</strong>").format(write(inside))
         case tree.Emphasis(children=inside):
-            return Markup("<em>{}</em>").format(_html(inside))
+            return Markup("<em>{}</em>").format(write(inside))
         case tree.Link():
-            return _html(node.shown)
+            return write(node.shown)
         case tree.Break():
             return Markup("<br>")
         case tree.Paragraph(children=inside):
-            return Markup("<p>{}</p>").format(_html(inside))
+            return Markup("<p>{}</p>").format(write(inside))
+        case tree.Table(rows=(head, *body)):
+            heads = _each(Markup("<th>{}</th>"), map(write, head))
+            rows = (_each(Markup("<td>{}</td>"), map(write, row)) for row in body)
+            return Markup(
+                '<div class="table" tabindex="0" role="group" aria-label="Table"><table>'
+                "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>"
+            ).format(heads, _each(Markup("<tr>{}</tr>"), rows))
         case tree.CodeBlock(text=text):
             return Markup("<pre><code>{}</code></pre>").format(text)
         case tree.Quote(children=blocks):
-            return Markup("<blockquote>{}</blockquote>").format(_html(blocks))
+            return Markup("<blockquote>{}</blockquote>").format(write(blocks))
         case tree.Items(items=items, start=start):
-            rows = Markup("").join(Markup("<li>{}</li>").format(_html(item)) for item in items)
+            listed = _each(Markup("<li>{}</li>"), map(write, items))
             if start is None:
-                return Markup("<ul>{}</ul>").format(rows)
-            return Markup('<ol start="{}">{}</ol>').format(start, rows)
+                return Markup("<ul>{}</ul>").format(listed)
+            return Markup('<ol start="{}">{}</ol>').format(start, listed)
         case _:
             assert_never(node)
+
+
+def _words(text: str, address: Address | None) -> Markup:
+    return _code(text, address) if address else _escape(text)
+
+
+def _code(text: str, address: Address | None) -> Markup:
+    if address is None:
+        return Markup("<code>{}</code>").format(text)
+    link = Markup('<a class="address" href="{}" data-host="{}"><code>{}</code></a>')
+    return link.format(address.page, address.host, text)
+
+
+def _each(element: Markup, contents: Iterable[Markup]) -> Markup:
+    return Markup("").join(map(element.format, contents))
 
 
 def output_address(operation_id: str) -> str:
@@ -278,6 +324,8 @@ def diff_html(about: Subject) -> tuple[Markup, Markup, Markup, int]:
     """A diff's beginning, middle and end, and how many lines are in the middle: none, unless it is
     so long that hiding them pays, and may be allowed unread."""
     lines = [f'<span class="{kind}">{_escape(line)}</span>' for kind, line in _kinds(about.code)]
+    if about.code.endswith(_EMPTY_LINE):  # both texts end with a line break: nothing to see
+        lines[-1] = lines[-1].replace("same", "same end", 1)
     hidden = len(lines) - FIRST - LAST
     if hidden < FIRST or about.whole_first:
         first, last, hidden = len(lines), len(lines), 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.setting_rules import is_no_more, is_same, is_same_or
+from chatbridge.setting_rules import is_loopback, is_no_more, is_same, is_same_or
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.settings import Web
@@ -16,6 +16,7 @@ WEB: ChannelSpec[Web] = ChannelSpec(
     is_on=lambda table: table.enabled,
     build="chatbridge.channels.web.channel:build",
     check="chatbridge.channels.web.doctor:check",
+    is_elsewhere=lambda table: bool(table.url) or not is_loopback(table.host),
     unwatched="no page was open",
     limits={"enabled": is_no_more, "host": is_same, "url": is_same_or(None)},
     watched_settings=("enabled", "host", "url"),

@@ -25,7 +25,7 @@ from chatbridge.commands.definitions.definition import Command, published
 from chatbridge.commands.definitions.library import DefinitionFile, Library, is_definition
 from chatbridge.commands.definitions.problems import Problem
 from chatbridge.core.errors import CommandUnusable
-from chatbridge.core.text import encodable
+from chatbridge.core.text import did_you_mean, encodable
 from chatbridge.hub.wiring import known_projects
 from chatbridge.settings import Settings, load
 from chatbridge.tool_names import TOOLS
@@ -49,7 +49,8 @@ def tools(given: argparse.Namespace) -> int:
         return _list(as_json=given.json)
     known = names()
     if unknown := [name for name in given.name if name not in known]:
-        raise WrongUsage(f"there is no example {unknown[0]!r}; there are: {', '.join(known)}")
+        near = did_you_mean(unknown[0], known, before=", ") or f"; there are: {', '.join(known)}"
+        raise WrongUsage(f"there is no example {unknown[0]!r}{near}")
     return _add(given.name)
 
 
@@ -83,9 +84,9 @@ def _check(names: Sequence[str], *, as_json: bool) -> int:
         said = "All is well."
         if library.problems:
             said = f"{counted(len(library.problems), 'problem')}. "
-            said += "A file with a problem has no tools; the others have."
+            said += "A file with a problem has no tools; the others do."
         elif programs:
-            said = "The files are right, but not every program can be run."
+            said = "The files are fine, but not every program can be run."
         print(f"\n{said}")
     return 0 if ok else FAILED
 
@@ -185,7 +186,7 @@ def _add(given: Sequence[str]) -> int:
         try:
             path = copy(name, folder)
         except FileExistsError as error:
-            say(f"{shown(error.filename)} is there already, and stays as it is.")
+            say(f"{shown(error.filename)} already exists and was not changed.")
             refused = True
             continue
         added.append(path)
@@ -197,9 +198,7 @@ def _add(given: Sequence[str]) -> int:
     wrong = [file for file in library.files if file.problems and file.file in (folder, *added)]
     draw(findings(wrong))
     if not wrong:
-        print(
-            "Look through it: what agents may run, and what needs your approval, is for you to say."
-        )
+        print("Look through it: you decide what agents may run, and what needs your approval.")
     return FAILED if wrong or refused else 0
 
 

@@ -11,40 +11,53 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from chatbridge.cli.agents.transcript import Transcript
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
+from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
+from chatbridge.link.preface import parse_limit
 from chatbridge.link.relay import Relay
 
 Json = dict[str, Any]
 
 HELP = """\
-usage: chatbridge hook
+usage: chatbridge hook [--limit SECONDS]
 
-Called by Claude Code's hooks: reads the event from standard input and writes the decision to
-standard output. Its questions and permissions go to your phone, and what you decide there counts.
-If nobody decides, or chatbridge cannot be reached, Claude Code asks in its own window.
+Called by Claude Code's hooks: reads the event from standard input and writes
+the decision to standard output. Its questions and permissions go to your phone,
+and what you decide there counts. If nobody decides, or chatbridge cannot be
+reached, Claude Code asks in its own window.
 
-To use it, put this into ~/.claude/settings.json (the time-outs are seconds):
+  --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
+                   it nobody is asked any more.
+
+"chatbridge connect claude-code" sets it up. By hand, put this into
+~/.claude/settings.json (the time-outs are seconds):
 
   {
     "hooks": {
       "PreToolUse": [
         {"matcher": "AskUserQuestion",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "PermissionRequest": [
         {"matcher": "*",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ],
       "Notification": [
         {"matcher": "idle_prompt",
-         "hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
       "Stop": [
-        {"hooks": [{"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+        {"hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ]
     }
   }
@@ -71,22 +84,35 @@ def main(argv: list[str]) -> int:
         pass  # closed by whoever started us: none of our pipes shall be taken for it
     os.close(spare)
     if "-h" in argv or "--help" in argv:
-        print(HELP, end="")
+        print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
-    if argv or sys.stdin is None or sys.stdin.isatty():
-        problem = f"chatbridge hook does not know {argv[0]!r}" if argv else "There is no event"
-        _complain(f"{problem}.\n\n{HELP}")
+    try:
+        limit = _limit(argv)
+        if sys.stdin is None or sys.stdin.isatty():
+            raise ValueError("There is no event")
+    except ValueError as error:
+        _complain(f"{error}.\n\n{HELP}")
         return 1
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
-            raise ValueError("the event is no JSON object")
-        if (said := _said(event)) is not None:
+            raise ValueError("the event is not a JSON object")
+        if (said := _said(event, limit)) is not None:
             os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
+
+
+def _limit(argv: list[str]) -> int | None:
+    """:raises ValueError: it is no limit, or something else is given."""
+    match [part for word in argv for part in word.split("=", 1)]:
+        case []:
+            return None
+        case ["--limit", seconds]:
+            return parse_limit(seconds)
+    raise ValueError(f"chatbridge hook does not know {argv[0]!r}")
 
 
 def _complain(text: str) -> None:
@@ -95,15 +121,15 @@ def _complain(text: str) -> None:
         os.write(2, text.encode(errors="replace"))
 
 
-def _said(event: Json) -> Json | None:
+def _said(event: Json, limit: int | None) -> Json | None:
     """What the client is to be told; None: nothing."""
     asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
     match name:
         case "PreToolUse" if asks:
-            if decision := _decision(event):
+            if decision := _decision(event, limit):
                 return _before_use(decision)
         case "PermissionRequest" if not asks:  # its questions come before, as above
-            if decision := _decision(event):
+            if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.
                 return {"hookEventName": name, "decision": decision}
         case "Notification":
@@ -115,7 +141,7 @@ def _said(event: Json) -> Json | None:
     return None
 
 
-def _decision(event: Json) -> Json | None:
+def _decision(event: Json, limit: int | None) -> Json | None:
     """What a person has decided about the use of this tool; None if nobody has."""
     tool, given, use = (event.get(it) for it in ("tool_name", "tool_input", "tool_use_id"))
     if not isinstance(tool, str) or not isinstance(given, dict):
@@ -126,7 +152,8 @@ def _decision(event: Json) -> Json | None:
     if isinstance(folder := event.get("cwd"), str):
         os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
         event = {**event, "cwd": "."}
-    return decided(_called("approve_tool_use", arguments, event, within=None))
+    elsewhere = Transcript(event).settled
+    return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
 
 
 def decided(result: Json) -> Json | None:
@@ -165,8 +192,17 @@ def _notification(event: Json) -> Json | None:
     return {name: text for name, text in cut.items() if text}
 
 
-def _called(tool: str, arguments: Json, event: Json, *, within: float | None) -> Json:
-    """The result of the call, which the hub may take `within` seconds for. :raises NoAnswer:"""
+def _called(
+    tool: str,
+    arguments: Json,
+    event: Json,
+    *,
+    within: float | None = None,
+    limit: int | None = None,
+    unless: Callable[[], bool] | None = None,
+) -> Json:
+    """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
+    be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
     folder, session = event.get("cwd"), event.get("session_id")
     name = None
     if isinstance(session, str) and session:
@@ -177,5 +213,5 @@ def _called(tool: str, arguments: Json, event: Json, *, within: float | None) ->
     def one_of_many(preface: dict[str, object]) -> Relay:
         return Relay(preface, shared=True)
 
-    with own_link(CLIENT, folder=where, name=name, relay=one_of_many) as calls:
-        return calls.call(tool, arguments, within=within)
+    with own_link(CLIENT, folder=where, name=name, relay=one_of_many, limit=limit) as calls:
+        return calls.call(tool, arguments, within=within, unless=unless)

@@ -58,7 +58,7 @@ def token(given: argparse.Namespace) -> int:
         made = tokens.add(state, given.name, now=time.time())
         # The token alone goes to standard output, so that a script can catch it.
         sys.stderr.write(
-            f"A token for {given.name}. It is shown this once and stored nowhere, so copy it now.\n"
+            f"A token for {given.name}. It is shown only once and stored nowhere: copy it now.\n"
             "The agent sends it with every request, as the header  Authorization: Bearer <token>\n"
         )
         sys.stderr.flush()

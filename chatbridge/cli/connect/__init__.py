@@ -3,10 +3,14 @@
 command: `chatbridge connect` and `disconnect`
 catalogue: the clients: where their files are, and what an entry looks like
 plans: the clients on this machine; what would be written, as a diff, and the writing
+readiness: what a connected client still lacks before nobody is at the computer
 document: a file's content with our entry in it, or without
 editing: what the editors have in common
 jsonc: the editor of JSON with comments
 toml_text: the editor of TOML
 yaml_text: the editor of YAML
+marked_text: the editor of text that is anybody's, with a paragraph of ours
+hooks: our hooks among those of others
+instructions: what agents are told in the owner's name
 files: reads, replaces and backs up files
 """

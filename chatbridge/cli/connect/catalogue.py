@@ -15,9 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chatbridge.cli.connect.document import Words
 from chatbridge.cli.connect.editing import Keys
+from chatbridge.cli.connect.hooks import Hook
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import one_line
+from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
@@ -75,6 +77,11 @@ def places(environ: Mapping[str, str] | None = None) -> Places:
 class Program:
     command: str
     args: tuple[str, ...]
+    """The last one is `mcp`."""
+
+    def instead(self, word: str) -> tuple[str, ...]:
+        """The words of another command of this chatbridge."""
+        return (self.command, *self.args[:-1], word)
 
 
 def program(
@@ -118,6 +125,19 @@ class Client:
     shape: Callable[[Program], dict[str, Any]]
     first: dict[str, Any] = field(default_factory=dict)
     """Written with a new entry only: the owner may think differently."""
+    permission: str | None = None
+    """The key of `first` that lets agents use our tools without being asked."""
+    settings: str | None = None
+    """The file below the folder, in JSON, that has the next two."""
+    allow: Words | None = None
+    """Lets agents use our tools without being asked."""
+    hooks: tuple[Hook, ...] = ()
+    instructions: str | Callable[[Places], Path] | None = None
+    """The file with the owner's words to every agent: its name below the folder, or where it is."""
+    instructions_else: str | None = None
+    """Read below the home folder as long as that one is missing: a new one would hide it."""
+    ask_tool: str = "ask_user"
+    """What our tool is called there."""
     on: tuple[str, bool] | None = None
     """What says that the entry is switched on, if it says anything."""
     timeout: str | None = None
@@ -135,7 +155,18 @@ class Client:
     restart: str
 
     def file(self, at: Places) -> Path:
-        return self.folder(at) / self.place if isinstance(self.place, str) else self.place(at)
+        return self._placed(self.place, at)
+
+    def instructed(self, at: Places) -> tuple[Path, Path] | None:
+        """The file for instructions, and the one that its agents read as things are."""
+        if self.instructions is None:
+            return None
+        own = self._placed(self.instructions, at)
+        others = at.home / (self.instructions_else or own)
+        return own, others if others.exists() and not own.exists() else own
+
+    def _placed(self, where: str | Callable[[Places], Path], at: Places) -> Path:
+        return self.folder(at) / where if isinstance(where, str) else where(at)
 
     @property
     def keys(self) -> Keys:
@@ -212,6 +243,9 @@ def _goose_folder(at: Places) -> Path:
 
 ASK_TOOLS = tuple(name for name in TOOLS if name != "approve_tool_use")
 """What an agent may call without asking for permission first: it is the asking."""
+WHOLE = f"mcp__{NAME}"
+ALLOWED = frozenset({WHOLE, f"{WHOLE}__*"})
+"""Either allows every tool of ours in Claude Code."""
 
 _ALL = (
     Client(
@@ -225,7 +259,21 @@ _ALL = (
         unit=1000,
         ceiling=TIMER,
         floor=DAY_AND_MORE,
-        restart="Start Claude Code anew; /mcp shows chatbridge then.",
+        settings="settings.json",
+        allow=Words(
+            keys=("permissions", "allow"),
+            words=[WHOLE],
+            covered_by=ALLOWED,
+            refused_in=("permissions", "deny"),
+        ),
+        hooks=(
+            Hook("PreToolUse", "AskUserQuestion", asks=True),
+            Hook("PermissionRequest", "*", asks=True),
+            Hook("Notification", "idle_prompt"),
+            Hook("Stop"),
+        ),
+        instructions="CLAUDE.md",
+        restart="Restart Claude Code; /mcp then shows chatbridge.",
     ),
     Client(
         name="codex",
@@ -237,11 +285,13 @@ _ALL = (
         servers="mcp_servers",
         shape=_plain,
         first={"default_tools_approval_mode": "approve"},
+        permission="default_tools_approval_mode",
+        instructions="AGENTS.md",
         on=("enabled", True),
         timeout="tool_timeout_sec",
         tells_limit=True,
         at_least={"startup_timeout_sec": 30},
-        restart="Start Codex anew; /mcp shows chatbridge then.",
+        restart="Restart Codex; /mcp then shows chatbridge.",
     ),
     Client(
         name="cursor",
@@ -272,11 +322,14 @@ _ALL = (
         project=(".gemini/settings.json",),
         shape=_plain,
         first={"trust": True},
+        permission="trust",
+        instructions="GEMINI.md",
+        ask_tool="ask_human",
         timeout="timeout",
         tells_limit=True,
         unit=1000,
         ceiling=TIMER,
-        restart="Start Gemini CLI anew; /mcp shows chatbridge then.",
+        restart="Restart Gemini CLI; /mcp then shows chatbridge.",
     ),
     Client(
         name="opencode",
@@ -286,11 +339,13 @@ _ALL = (
         project=("opencode.json", "opencode.jsonc"),
         servers="mcp",
         shape=_opencode,
+        instructions=lambda at: at.config / "opencode/AGENTS.md",
+        instructions_else=".claude/CLAUDE.md",
         on=("enabled", True),
         timeout="timeout",
         unit=1000,
         ceiling=TIMER,
-        restart="Start opencode anew.",
+        restart="Restart opencode.",
     ),
     Client(
         name="cline",
@@ -299,6 +354,7 @@ _ALL = (
         place=_cline_file,
         shape=_stdio,
         first={"autoApprove": list(ASK_TOOLS)},
+        permission="autoApprove",
         on=("disabled", False),
         timeout="timeout",
         tells_limit=True,
@@ -332,7 +388,7 @@ _ALL = (
         first={"description": "Asks you on your phone"},
         timeout="timeout",
         tells_limit=True,
-        restart="Begin a new session in Goose.",
+        restart="Start a new session in Goose.",
     ),
     Client(
         name="windsurf",
@@ -352,7 +408,8 @@ def client_of(name: str) -> Client:
     """:raises UnknownClient:"""
     if name not in CATALOGUE:
         raise UnknownClient(
-            f"There is no client {name!r}. There are: {', '.join(CLIENTS)}. "
+            f"There is no client {name!r}{did_you_mean(name, CLIENTS, before=', ') or '.'} "
+            f"There are: {', '.join(CLIENTS)}. "
             "For any other: chatbridge connect --print"
         )
     return CATALOGUE[name]

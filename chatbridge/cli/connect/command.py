@@ -15,13 +15,14 @@ from chatbridge.cli.connect.plans import (
     Change,
     Found,
     Plan,
+    Wanted,
     entry_of,
-    file_of,
     folder_of,
     found_clients,
     is_off,
     plan,
     plan_folder,
+    wanted_in,
     wanted_wait,
     write,
 )
@@ -32,6 +33,7 @@ from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
+PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
 
 
 class WhichClient(ChatbridgeError):
@@ -41,7 +43,7 @@ class WhichClient(ChatbridgeError):
 def connect(given: argparse.Namespace) -> int:
     project = _project(given)
     if given.show:
-        return _print(given.client, project)
+        return _print(given, project)
     return _list() if given.client is None else _change(given, project, removal=False)
 
 
@@ -69,7 +71,8 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     again = shlex.join(["chatbridge", word, *given.argv, "--yes"])
     if given.workspace:
         return _folders(given, again, removal=removal)
-    planned = plan(given.client, project=project, removal=removal)
+    leave_out = () if removal else given.leave_out
+    planned = plan(given.client, project=project, removal=removal, leave_out=leave_out)
     if not planned.changes:
         done(f"{planned.shown} is {'not' if removal else 'already'} connected, nothing to change.")
         return 0
@@ -78,6 +81,8 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
         print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
     show_diffs(planned.changes)
     show_summaries(planned.changes)
+    if not removal and len(planned.changes) > 1:
+        print(f"\n{PARTS}\n")
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)
@@ -85,18 +90,21 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     return code or 0
 
 
-def _print(name: str | None, folder: Path | None) -> int:
-    client = client_of(name or ANY)
-    entry = entry_of(client, wanted_wait())
-    if name is None:
-        entry = Entry(keys=entry.keys, shape=entry.shape)
+def _print(given: argparse.Namespace, folder: Path | None) -> int:
+    client, wait, here = client_of(given.client or ANY), wanted_wait(), places()
+    if given.client is None:
+        entry = entry_of(client, wait)
+        wanted = [Wanted(Path(), client.format, [Entry(keys=entry.keys, shape=entry.shape)])]
         hint = "Most clients take this; look for “MCP servers” in yours. Time-out: an hour or more."
     else:
-        here = places()
-        hint = f"{client.shown} reads this from {here.shown(file_of(client, here, folder))}:"
-    new = Document(path=Path(), format=client.format, content=None, parts=[entry], way_out="")
-    say(visible(hint))
-    print((new.connected() or b"").decode(), end="")
+        hint = f"{client.shown} reads this from {{}}:"
+        wanted = wanted_in(client, here, folder, wait, leave_out=given.leave_out)
+    for path, format_name, parts_of_file in wanted:
+        new = Document(
+            path=path, format=format_name, content=None, parts=parts_of_file, way_out=""
+        ).connected()
+        say(visible(hint.format(here.shown(path))))
+        print((new or b"").decode(), end="", flush=True)
     return 0
 
 

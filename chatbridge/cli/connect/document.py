@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from chatbridge.cli.connect.editing import (
     MISSING,
@@ -19,8 +19,10 @@ from chatbridge.cli.connect.editing import (
     Keys,
     Unparsable,
     at,
+    is_number,
 )
 from chatbridge.cli.connect.jsonc import Jsonc
+from chatbridge.cli.connect.marked_text import OURS, Marked
 from chatbridge.core.errors import ChatbridgeError
 
 
@@ -33,6 +35,8 @@ def editor_of(format_name: str) -> Editor:
         from chatbridge.cli.connect.yaml_text import Yaml
 
         return Yaml()
+    if format_name == "text":
+        return Marked()
     return Jsonc()
 
 
@@ -144,12 +148,61 @@ def _decoded(content: bytes) -> tuple[bytes, str]:
 Kept = Callable[[Keys], bool]
 """Whether an object was there before us, and stays though it is empty."""
 
+
+class Part(Protocol):
+    """What chatbridge wants in a file."""
+
+    def add(self, editor: Editor, text: str) -> str:
+        """With this part, in its newest form. :raises CannotEdit:"""
+
+    def there(self, tree: dict[str, Any]) -> bool:
+        """Whether something of it is in the file."""
+
+    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+        """`text` with this part as `tree` has it."""
+
+    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+        """Everything but this part."""
+
+    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+        """Without this part, and without what was made for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One that is all ours."""
+
+    keys: Keys
+
+    def there(self, tree: dict[str, Any]) -> bool:
+        return at(tree, self.keys) is not MISSING
+
+    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
+        return editor.put(text, self.keys, at(tree, self.keys))
+
+    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
+        return beside(tree, self.keys, lambda _: None)
+
+    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+        return without_empty(editor, editor.remove(text, self.keys), self.keys[:-1], kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paragraph(Value):
+    """Ours among the owner's text."""
+
+    keys: Keys = OURS
+    text: str
+
+    def add(self, editor: Editor, text: str) -> str:
+        return editor.put(text, self.keys, self.text)
+
+
 _REMOTE = ("url", "serverUrl", "httpUrl", "uri")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    keys: Keys
+class Entry(Value):
     shape: dict[str, Any]
     """Has to be like this."""
     numbers: dict[str, int] = field(default_factory=dict)
@@ -180,26 +233,11 @@ class Entry:
         wanted = {key: _kept_tail(value, found.get(key)) for key, value in self.shape.items()}
         for key, number in self.numbers.items():
             there: Any = found.get(key)
-            is_number = isinstance(there, int | float) and not isinstance(there, bool)
-            wanted |= {} if is_number and there >= number else {key: number}
+            wanted |= {} if is_number(there) and there >= number else {key: number}
         if self.on is not None and self.on[0] in found:
             wanted[self.on[0]] = self.on[1]
         wanted = self.told(found | wanted)
         return {key: value for key, value in wanted.items() if found.get(key) != value}
-
-    def there(self, tree: dict[str, Any]) -> bool:
-        return at(tree, self.keys) is not MISSING
-
-    def again(self, editor: Editor, text: str, tree: dict[str, Any]) -> str:
-        """`text` with this part as `tree` has it."""
-        return editor.put(text, self.keys, at(tree, self.keys))
-
-    def beside(self, tree: dict[str, Any]) -> dict[str, Any]:
-        """Everything but this part."""
-        return _beside(tree, self.keys, lambda _: None)
-
-    def take(self, editor: Editor, text: str, kept: Kept) -> str:
-        return _without_empty(editor, editor.remove(text, self.keys), self.keys[:-1], kept)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,13 +248,30 @@ class Words:
     words: Sequence[str]
     covered_by: frozenset[str] = frozenset()
     """One of these says the same as all of ours."""
+    refused_in: Keys | None = None
+    """A list in which one of ours means that they do not count."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
-        found = self._found(editor.load(text))
+        tree = editor.load(text)
+        if self._refused(tree):
+            where = ".".join(self.refused_in or ())
+            raise CannotEdit(f"“{where}” has {self.words[0]}, take it out there first")
+        found = self._found(tree)
         if not self.covered_by.isdisjoint(found):
             return text
         return self._with(editor, text, [word for word in self.words if word not in found])
+
+    def counts(self, tree: dict[str, Any]) -> bool:
+        """Whether all of it is there, and nothing says otherwise."""
+        found = set(self._found(tree))
+        covered = found.issuperset(self.words) or not self.covered_by.isdisjoint(found)
+        return covered and not self._refused(tree)
+
+    def _refused(self, tree: dict[str, Any]) -> bool:
+        listed = MISSING if self.refused_in is None else at(tree, self.refused_in)
+        ours = (*self.words, *self.covered_by)
+        return isinstance(listed, list) and any(word in listed for word in ours)
 
     def there(self, tree: dict[str, Any]) -> bool:
         return not set(self.words).isdisjoint(self._found(tree))
@@ -241,16 +296,13 @@ class Words:
             is_list = isinstance(found, list)
             return [it for it in found if it not in self.words] if is_list else found
 
-        return _beside(tree, self.keys, others)
+        return beside(tree, self.keys, others)
 
     def take(self, editor: Editor, text: str, kept: Kept) -> str:
         assert isinstance(editor, Jsonc)
         for word in self.words:
             text = editor.discard(text, self.keys, word)
-        return _without_empty(editor, text, self.keys, kept)
-
-
-Part = Entry | Words
+        return without_empty(editor, text, self.keys, kept)
 
 
 def _kept_tail(value: Any, found: Any) -> Any:
@@ -263,7 +315,7 @@ def _kept_tail(value: Any, found: Any) -> Any:
     return value
 
 
-def _beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
+def beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> dict[str, Any]:
     """A tree with another value under these keys; what is empty then is left out."""
     if keys[0] not in tree:
         return tree
@@ -271,13 +323,13 @@ def _beside(tree: dict[str, Any], keys: Keys, change: Callable[[Any], Any]) -> d
     if len(keys) == 1:
         value = change(value)
     elif isinstance(value, dict):
-        value = _beside(value, keys[1:], change)
+        value = beside(value, keys[1:], change)
     if value is None or value == {} or value == []:
         return {key: tree[key] for key in tree if key != keys[0]}
     return tree | {keys[0]: value}
 
 
-def _without_empty(editor: Editor, text: str, keys: Keys, kept: Kept) -> str:
+def without_empty(editor: Editor, text: str, keys: Keys, kept: Kept) -> str:
     while keys and not kept(keys) and editor.bare(text, keys):
         text = editor.remove(text, keys)
         keys = keys[:-1]

@@ -7,7 +7,7 @@ do not: with an entry they remove the owner's comments behind it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 Keys = tuple[str, ...]
 TOO_DEEP = "it is nested too deeply"
@@ -58,7 +58,11 @@ def at(tree: Any, keys: Keys) -> Any:
     return tree
 
 
-def nested(keys: Keys, value: Any) -> Any:
+def is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def nested(keys: tuple[str | int, ...], value: Any) -> Any:
     for key in reversed(keys):
         value = {key: value}
     return value

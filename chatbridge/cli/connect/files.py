@@ -63,19 +63,26 @@ def next_backup(path: Path, content: bytes) -> Path:
     return next(it for it in candidates if not os.path.lexists(it))
 
 
+def check(path: Path, *, before: bytes | None) -> None:
+    """Whether the file is as it was, and ours to change. :raises ChatbridgeError:"""
+    if read(path) != before:
+        raise ChatbridgeError(
+            f"{path} has been changed by another program in the meantime. "
+            "Nothing was written to it. Try again."
+        )
+    if before is not None:
+        _allowed(Path(os.path.realpath(path)))
+
+
 def replace(path: Path, *, before: bytes | None, after: bytes | None, private: bool) -> None:
     """Give the file its new content, with a copy of the old one beside it; or remove it.
     :raises ChatbridgeError: nothing was changed."""
     real = Path(os.path.realpath(path))
 
-    def check() -> None:
-        if read(path) != before:
-            raise ChatbridgeError(
-                f"{path} has been changed by another program in the meantime. "
-                "Nothing was written to it. Try again."
-            )
+    def unchanged() -> None:
+        check(path, before=before)
 
-    check()
+    unchanged()
     try:
         if before is None:
             assert after is not None
@@ -85,9 +92,9 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
             mask = os.umask(0o077)  # it can be learnt only by setting it
             os.umask(mask)
             mode = PRIVATE if private else SHARED & ~mask
-            write_atomically(real, after, mode=mode, check=check)
+            write_atomically(real, after, mode=mode, check=unchanged)
             return
-        status = _allowed(real)
+        status = real.stat()
         if after is None:
             real.unlink()
             return
@@ -96,21 +103,20 @@ def replace(path: Path, *, before: bytes | None, after: bytes | None, private: b
         copy = next_backup(path, before)
         if not copy.exists():
             write_atomically(copy, before, mode=mode, owner=owner, overwrite=False)
-        write_atomically(real, after, mode=mode, owner=owner, check=check)
+        write_atomically(real, after, mode=mode, owner=owner, check=unchanged)
     except OSError as error:
         raise ChatbridgeError(
             f"{path} cannot be written: {error.strerror}. Nothing was changed there."
         ) from None
 
 
-def _allowed(real: Path) -> os.stat_result:
+def _allowed(real: Path) -> None:
     """:raises ChatbridgeError: a file that is not ours to change."""
     status = real.stat()
     if not status.st_mode & 0o222:
         raise ChatbridgeError(f"{real} is read-only; something else may look after it.")
     if os.geteuid() not in (0, status.st_uid):
         raise ChatbridgeError(f"{real} belongs to another user.")
-    return status
 
 
 def _number(path: Path) -> int:

@@ -21,6 +21,8 @@ from chatbridge.cli.connect.editing import (
 )
 from chatbridge.safe_json import DEEPEST, is_deep
 
+Steps = tuple[str | int, ...]
+"""Keys of objects, and places in arrays."""
 LONG = 80
 _GAP = re.compile(r"[ \t\r\n]++|(?P<thing>//[^\r\n]*+|/\*.*?\*/|,)", re.DOTALL)
 _BREAK = re.compile(r"[\r\n]")
@@ -34,7 +36,7 @@ class Jsonc:
         value: dict[str, Any] = {} if root is None else root.value()
         return value
 
-    def put(self, text: str, keys: Keys, value: Any) -> str:
+    def put(self, text: str, keys: Steps, value: Any) -> str:
         node = _root(text)
         style = _Style.of(text, node)
         if node is None:
@@ -42,10 +44,11 @@ class Jsonc:
             gap = "" if not before or before.endswith("\n") else style.newline
             return before + gap + style.pretty(nested(keys, value), "") + style.newline
         for depth, key in enumerate(keys):
-            if node.kind != "object":
-                raise CannotEdit(f"“{'.'.join(keys[:depth])}” is not an object")
+            if node.kind != "object" and isinstance(key, str):
+                raise CannotEdit(f"“{_dotted(keys[:depth])}” is not an object")
             member = node.member(key)
             if member is None:
+                assert isinstance(key, str)
                 return _added(text, node, key, nested(keys[depth + 1 :], value), style)
             node = member
         # What stands on one line stays on one line.
@@ -68,18 +71,18 @@ class Jsonc:
         node = _at(_root(text), keys)
         return node is not None and text[node.start : node.end] in ("{}", "[]")
 
-    def append(self, text: str, keys: Keys, value: str) -> str:
-        """With this string as the last of the array under these keys."""
+    def append(self, text: str, keys: Steps, value: Any) -> str:
+        """With this value as the last of the array under these keys."""
         root = _root(text)
         node = _at(root, keys)
         if node is None:
             return self.put(text, keys, [value])
         if node.kind != "array":
-            raise CannotEdit(f"“{'.'.join(keys)}” is not a list")
+            raise CannotEdit(f"“{_dotted(keys)}” is not a list")
         return _added(text, node, None, value, _Style.of(text, root))
 
-    def discard(self, text: str, keys: Keys, value: str) -> str:
-        """Without this string in the array under these keys."""
+    def discard(self, text: str, keys: Steps, value: Any) -> str:
+        """Without this value in the array under these keys."""
         while node := _at(_root(text), keys):
             values = [item.value() for item in node.items]
             if value not in values:
@@ -142,7 +145,11 @@ def _root(text: str) -> Node | None:
     return root
 
 
-def _at(node: Node | None, keys: Keys) -> Node | None:
+def _dotted(keys: Steps) -> str:
+    return ".".join(map(str, keys))
+
+
+def _at(node: Node | None, keys: Steps) -> Node | None:
     for key in keys:
         node = node and node.member(key)
     return node
@@ -246,8 +253,10 @@ class Node:
             self._items = [] if self.kind == "other" else scanner.items(0)
         return self._items
 
-    def member(self, key: str) -> Node | None:
+    def member(self, key: str | int) -> Node | None:
         """Of several with the same key the last counts."""
+        if isinstance(key, int):
+            return self.items[key] if self.kind == "array" else None
         return next((item for item in reversed(self.items) if item.key == key), None)
 
     def value(self) -> Any:

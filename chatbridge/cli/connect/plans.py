@@ -6,16 +6,19 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from chatbridge.cli.connect import files
 from chatbridge.cli.connect.catalogue import (
+    ALLOWED,
     ASK_TOOLS,
     CATALOGUE,
     NAME,
+    TIMER,
+    WHOLE,
     Client,
     Places,
     Program,
@@ -23,8 +26,10 @@ from chatbridge.cli.connect.catalogue import (
     places,
     program,
 )
-from chatbridge.cli.connect.document import Document, Entry, Part, Words, loaded
-from chatbridge.cli.connect.editing import Unparsable, at
+from chatbridge.cli.connect.document import Document, Entry, Paragraph, Part, Words, loaded
+from chatbridge.cli.connect.editing import Unparsable, at, is_number
+from chatbridge.cli.connect.hooks import Hooks
+from chatbridge.cli.connect.instructions import instructions
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 from chatbridge.link.root import find_root
@@ -113,7 +118,7 @@ def _timeout(client: Client, tree: dict[str, Any], entry: dict[str, Any]) -> flo
     said = entry.get(client.timeout)
     if said is None and client.timeout_of_all is not None:
         said = tree.get(client.timeout_of_all)
-    if isinstance(said, bool) or not isinstance(said, int | float):
+    if not is_number(said):
         return None
     seconds = said / client.unit
     return seconds if client.ceiling is None else min(seconds, client.ceiling)
@@ -137,23 +142,59 @@ def plan(
     start: Program | None = None,
     environ: Mapping[str, str] | None = None,
     removal: bool = False,
+    leave_out: Collection[str] = (),
 ) -> Plan:
-    """What connecting a client would write.
+    """What connecting a client would write. Disconnecting takes everything back.
 
     :param project: a folder, for this project alone; None: for all
     :param wait: how many seconds a call should be able to take; None: as the owner's settings say
     :param start: what the client is to start; None: this chatbridge
     :param removal: what disconnecting it would write
+    :param leave_out: "hooks", "instructions"
     :raises ChatbridgeError:
     """
     known, here = client_of(client), places(environ)
-    path = file_of(known, here, project)
     if wait is None:
         wait = LEAST if removal else wanted_wait()
-    part = entry_of(known, wait, start)
-    change = _change_in(path, known, here, [part], project=project, removal=removal)
+    wanted = wanted_in(known, here, project, wait, start, leave_out=leave_out, removal=removal)
+    changes = [_change_in(it, known, here, project=project, removal=removal) for it in wanted]
     restart = "Running agents keep it until their next start." if removal else known.restart
-    return Plan(shown=known.shown, changes=(change,) if change else (), restart=restart)
+    return Plan(shown=known.shown, changes=tuple(it for it in changes if it), restart=restart)
+
+
+class Wanted(NamedTuple):
+    path: Path
+    format: str
+    parts: Sequence[Part]
+
+
+def wanted_in(
+    client: Client,
+    here: Places,
+    project: Path | None,
+    wait: float,
+    start: Program | None = None,
+    *,
+    leave_out: Collection[str] = (),
+    removal: bool = False,
+) -> list[Wanted]:
+    """What connecting a client wants in which files. A project's files are not the owner's alone,
+    so they get the entry and nothing else. :raises ChatbridgeError:"""
+    start = start or program()
+    entry = entry_of(client, wait, start)
+    wanted = [Wanted(file_of(client, here, project), client.format, [entry])]
+    if project is not None:
+        return wanted
+    parts: list[Part] = [] if client.allow is None else [client.allow]
+    if client.hooks and "hooks" not in leave_out:
+        command, longest = start.instead("hook"), min(wait, TIMER)
+        parts.append(Hooks(hooks=client.hooks, command=command, wait=longest))
+    if client.settings is not None:
+        wanted.append(Wanted(client.folder(here) / client.settings, "json", parts))
+    told = client.instructed(here)
+    if told and "instructions" not in leave_out and (removal or told[0] == told[1]):
+        wanted.append(Wanted(told[0], "text", [Paragraph(text=instructions(client.ask_tool))]))
+    return wanted
 
 
 def write(planned: Plan) -> None:
@@ -162,6 +203,8 @@ def write(planned: Plan) -> None:
     for change in planned.changes:
         if not change.private:
             files.check_inside(change.path, change.base)
+        files.check(change.path, before=change.before)
+    for change in planned.changes:
         files.replace(change.path, before=change.before, after=change.after, private=change.private)
         folder = change.path.parent
         # Folders that held nothing but the file go, too. A client's own stays.
@@ -208,21 +251,18 @@ def entry_of(client: Client, wait: float, start: Program | None = None) -> Entry
 
 
 def _change_in(
-    path: Path,
-    client: Client,
-    at: Places,
-    parts: Sequence[Part],
-    *,
-    project: Path | None,
-    removal: bool,
+    wanted: Wanted, client: Client, at: Places, *, project: Path | None, removal: bool
 ) -> Change | None:
     """What has to change in one file; None: nothing. :raises ChatbridgeError:"""
+    path = wanted.path
     if project is not None:
         files.check_inside(path, project)
     before = files.read(path)
+    if removal and NAME.encode() not in (before or b""):
+        return None  # nothing of ours: it need not even be readable
     way_out = f"chatbridge connect {client.name} --print"
     document = Document(
-        path=path, format=client.format, content=before, parts=parts, way_out=way_out
+        path=path, format=wanted.format, content=before, parts=wanted.parts, way_out=way_out
     )
     if removal:
         copies = [copy for it in files.backups(path) if (copy := files.read(it)) is not None]
@@ -295,12 +335,12 @@ def _lines(content: bytes | None) -> list[str]:
 
 
 CLIENT = "claude-code"
-WHOLE = f"mcp__{NAME}"
 PERMISSIONS = Words(
     keys=("permissions", "allow"),
     words=[f"{WHOLE}__{tool}" for tool in ASK_TOOLS],
-    covered_by=frozenset({WHOLE, f"{WHOLE}__*"}),
+    covered_by=ALLOWED,
 )
+LOCAL = ".claude/settings.local.json"
 ENABLED = Words(keys=("enabledMcpjsonServers",), words=[NAME])
 
 
@@ -324,18 +364,15 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     of their own. Claude Code reads MCP servers from `.mcp.json` only, and asks before it uses one,
     unless the folder's local settings allow it. :raises ChatbridgeError:"""
     client, here = client_of(CLIENT), places()
-    servers, settings = folder / ".mcp.json", folder / ".claude/settings.local.json"
+    servers, settings = folder / ".mcp.json", folder / LOCAL
     if not removal:
         files.check_inside(settings, folder)
         _check_not_refused(settings)
-    wanted: dict[Path, list[Part]] = {
-        servers: [entry_of(client, wait)],
-        settings: [PERMISSIONS, ENABLED],
-    }
-    changes = [
-        _change_in(path, client, here, parts, project=folder, removal=removal)
-        for path, parts in wanted.items()
-    ]
+    wanted = (
+        Wanted(servers, client.format, [entry_of(client, wait)]),
+        Wanted(settings, "json", [PERMISSIONS, ENABLED]),
+    )
+    changes = [_change_in(it, client, here, project=folder, removal=removal) for it in wanted]
     made = tuple(change for change in changes if change is not None)
     return Plan(shown=client.shown, changes=made, restart=client.restart)
 

@@ -6,7 +6,9 @@
     files: checks of the configuration and of other files
     database: the check of the database
     hub: the check of the hub and its links
+    approvals: the check of what agents may do without asking
     clients: checks of MCP clients and commands
+    tonight: checks of `--tonight`, whether agents can be left alone until the morning
     computer: checks of the systemd user service and of the clock
 
 Channels have their checks in their own folders.

@@ -17,22 +17,29 @@ NAME = "commands"
 SHOWN_AT_MOST = 5
 
 
-def clients(context: DoctorContext) -> list[Finding]:
-    found = found_clients()
-    connected = [client for client in found if client.connected or client.problem]
+def connected_clients() -> list[Found]:
+    """Those that have chatbridge, everywhere or in this folder, and those that cannot be read."""
+    connected = [client for client in found_clients() if client.connected or client.problem]
     try:
         connected += connected_in(Path.cwd())
     except OSError:
         pass  # the folder has gone, or is closed to us
+    return connected
+
+
+def clients(context: DoctorContext) -> list[Finding]:
+    connected = connected_clients()
     if not connected:
+        found = found_clients()
         names = ", ".join(it.client.shown for it in found)
-        what = f"none is connected, but here: {names}" if names else "none is connected"
+        what = f"none is connected; found here: {names}" if names else "none is connected"
         example = found[0].client.name if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
-    return [_client(client, context.settings.max_timeout) for client in connected]
+    return [limit_of(client, context.settings.max_timeout) for client in connected]
 
 
-def _client(found: Found, longest: float) -> Finding:
+def limit_of(found: Found, longest: float) -> Finding:
+    """Whether it lets a question wait that long."""
     client, limit = found.client, found.gives_up
     name = client.name
     details = {"file": str(found.file), "givesUpAfter": limit, "questionsMayWait": longest}

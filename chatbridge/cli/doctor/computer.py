@@ -29,7 +29,8 @@ def service(_context: DoctorContext) -> list[Finding]:
         return [fine(name, why_not.partition(". ")[0])]
     found = manager.properties()
     if found.get("LoadState") != "loaded":
-        return [fine(name, "not installed: the hub starts with the first agent")]
+        what = "not installed: the hub starts with the first agent"
+        return [fine(name, what, installed=False)]
     state, unit = found.get("ActiveState", ""), found.get("UnitFileState", "")
     details = {"state": state, "enabled": unit, "file": found.get("FragmentPath", "")}
     enabled = unit.startswith("enabled")
@@ -41,11 +42,11 @@ def service(_context: DoctorContext) -> list[Finding]:
         what = "running, but it does not start with this computer"
         return [remark(name, what, INSTALL, **details)]
     if _is_old(details["file"]):
-        what = "its unit files are not those that this chatbridge would write"
+        what = "its unit files are out of date"
         return [remark(name, what, INSTALL, **details)]
     lingers = manager.lingers()
     if lingers is False:
-        what = "enabled, but it ends when you log out, and questions wait"
+        what = "enabled, but it stops when you log out, and questions wait"
         return [remark(name, what, f"{INSTALL} --linger", **details)]
     known = ", lingering on" if lingers else ""
     return [fine(name, f"enabled{known}", **details, lingering=lingers)]
@@ -82,7 +83,7 @@ async def clock(context: DoctorContext) -> Sequence[Finding]:
         what = "no time zone is set, so the times on cards are UTC"
         return [remark(name, what, "timedatectl set-timezone Europe/Berlin, or yours")]
     compared = any(ahead is not None for ahead in found)
-    said = "right" if compared else "not compared with a chat's"
+    said = "correct" if compared else "not compared with a chat service"
     return [fine(name, f"{said}, {zone}", zone=zone)]
 
 

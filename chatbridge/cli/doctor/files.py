@@ -33,16 +33,16 @@ def configuration(context: DoctorContext) -> list[Finding]:
     except FileNotFoundError:
         pass
     except OSError as error:
-        found = [problem(name, f"{shown(path)} cannot be looked at ({error.strerror})")]
+        found = [problem(name, f"{shown(path)} cannot be checked ({error.strerror})")]
     if context.unusable is not None:
         wrong = from_error(name, context.unusable, file=str(path))
-        rest = remark(name, "everything below was looked at with the default settings")
+        rest = remark(name, "everything below was checked with the default settings")
         return [wrong, rest, *found]
     found += [from_error(name, said) for said in context.settings.remarks()]
     if found:
         return found
     if mode is None:
-        return [fine(name, f"no {shown(path)}: the defaults count", file=str(path))]
+        return [fine(name, f"no {shown(path)}: defaults apply", file=str(path))]
     return [fine(name, f"{shown(path)}, mode {mode:04o}", file=str(path), mode=f"{mode:04o}")]
 
 
@@ -79,22 +79,22 @@ def files(context: DoctorContext) -> list[Finding]:
     try:
         own = os.stat(state)
     except FileNotFoundError:
-        return [fine(name, f"{which} is made with the first hub", folder=str(state))]
+        return [fine(name, f"{which} will be created by the first hub", folder=str(state))]
     except OSError as error:
-        return [problem(name, f"{which} cannot be looked at ({error.strerror})")]
+        return [problem(name, f"{which} cannot be checked ({error.strerror})")]
     found = []
     mode = own.st_mode & 0o777
     if own.st_uid != os.getuid():
         found.append(problem(name, f"{which} belongs to another user (uid {own.st_uid})"))
     elif mode & OTHERS:
-        what = f"others can get at {which} (mode {mode:04o})"
+        what = f"others can access {which} (mode {mode:04o})"
         found.append(problem(name, what, f"chmod 700 {quoted}"))
     if not os.access(state, os.W_OK):
         found.append(problem(name, f"{which} cannot be written, so no hub can start"))
     inside = [shown(path) for path in _open_inside(state)]
     if inside:
         say = problem if mode & OTHERS else remark
-        what = "others can read" if mode & OTHERS else "only the folder keeps others from"
+        what = "others can read" if mode & OTHERS else "only the folder's mode protects"
         found.append(say(name, f"{what} {first_of(inside)}", f"chmod -R go-rwx {quoted}"))
     found += _socket(context)
     if found:
@@ -115,7 +115,7 @@ def _socket(context: DoctorContext) -> Iterator[Finding]:
             yield problem("files", f"the socket {shown(path)} is not there ({error.strerror})")
             return
         if mode & forbidden:
-            what = f"others can get at {shown(each)} (mode {mode:04o})"
+            what = f"others can access {shown(each)} (mode {mode:04o})"
             yield problem("files", what, f"chmod {who}-rwx {shlex.quote(str(each))}")
 
 

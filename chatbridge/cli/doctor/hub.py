@@ -13,9 +13,9 @@ from chatbridge.channels.checks import Finding, HubState, Mark, fine, from_error
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
-from chatbridge.cli.hub.status import restart_of
+from chatbridge.cli.hub.hub_client import why_not_running
+from chatbridge.cli.hub.status import RESTART
 from chatbridge.cli.ui.wording import first_of, lasted, shown
-from chatbridge.core.errors import HubUnreachable
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
 from chatbridge.settings.secrets import folder_of
@@ -32,12 +32,13 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
             holder += f" (version {found.version}, and {__version__} is installed)"
-        what = f"{holder} does not work as it should: {found.trouble}"
+        what = f"{holder} does not work properly: {found.trouble}"
         log = shown(runtime_paths.log_path(str(context.state)))
         return [problem("hub", what, f"chatbridge stop    (its log: {log})", pid=found.pid)]
     if found.failure is not None:
         return [from_error("hub", f"the last one could not start: {found.failure}")]
-    return [from_error("hub", str(HubUnreachable()), mark=Mark.REMARK)]
+    why = await asyncio.to_thread(why_not_running)
+    return [from_error("hub", why, mark=Mark.REMARK)]
 
 
 def channel_of(found: HubState, name: str) -> list[Finding]:
@@ -47,7 +48,7 @@ def channel_of(found: HubState, name: str) -> list[Finding]:
         return []
     if trouble := found.trouble_of(name):
         return [from_error(name, trouble)]
-    return [fine(name, "works, as the hub says; its settings are not seen from here")]
+    return [fine(name, "works, the hub says; its settings cannot be seen from here")]
 
 
 def order_of(version: str) -> list[tuple[int, int, str]]:
@@ -65,7 +66,7 @@ def _running(
     context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
 ) -> Iterator[Finding]:
     version, since, links = str(status["version"]), float(status["since"]), status["links"]
-    restart = f"{restart_of(status['startedBy'])}    (agents that wait notice nothing)"
+    restart = f"{RESTART}    (waiting agents do not notice)"
     details: dict[str, Any] = {
         "version": version,
         "installed": __version__,

@@ -8,6 +8,7 @@ import inspect
 import json
 import logging
 import os
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
@@ -18,6 +19,8 @@ from chatbridge import __version__, extras
 from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelSpec, load_reference
+from chatbridge.cli.doctor import tonight
+from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.computer import clock, service
 from chatbridge.cli.doctor.context import DoctorContext
@@ -81,7 +84,7 @@ async def _bounded(check: Check, context: DoctorContext, within: float) -> Seque
     except Exception as error:
         # One check must not hide what the others find.
         log.debug("the check %s failed", check.name, exc_info=error)
-        return [problem(check.name, f"could not be looked at ({type(error).__name__}: {error})")]
+        return [problem(check.name, f"could not be checked ({type(error).__name__}: {error})")]
 
 
 def all_checks() -> list[Check]:
@@ -95,8 +98,22 @@ def all_checks() -> list[Check]:
         *map(channel_check, specs),
         Check("agents", clients),
         Check("commands", commands),
+        Check("approvals", approvals),
         Check("service", service),
         Check("clock", clock),
+    ]
+
+
+def tonight_checks() -> list[Check]:
+    return [
+        Check("chatbridge", tonight.basis),
+        Check("phone", tonight.phone),
+        Check("waiting", tonight.waiting),
+        Check("agents", tonight.agents),
+        Check("service", tonight.night_service),
+        Check("sleep", tonight.sleep),
+        Check("disk", tonight.disk),
+        Check("questions", tonight.deadlines),
     ]
 
 
@@ -120,7 +137,7 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
 def doctor(given: argparse.Namespace) -> int:
     # What libraries say of a connection that fails is said by the checks.
     logging.basicConfig(handlers=[logging.NullHandler()])
-    code = running.run(lambda: run(DoctorContext.here(), as_json=given.json))
+    code = running.run(lambda: _work(given))
     others = [it for it in threading.enumerate() if it is not threading.main_thread()]
     for thread in others:
         thread.join(THREADS_END_WITHIN)
@@ -130,13 +147,31 @@ def doctor(given: argparse.Namespace) -> int:
     return code
 
 
-def run(context: DoctorContext, *, as_json: bool) -> int:
-    """Print what the checks find; the exit code."""
+def _work(given: argparse.Namespace) -> int:
+    context = DoctorContext.here()
+    if not given.tonight:
+        return run(context, all_checks(), as_json=given.json)
+    if not given.json and sys.stdin.isatty() and sys.stdout.isatty():
+        tonight.offer_test_question(context)
+    return run_tonight(context, as_json=given.json)
+
+
+def run_tonight(context: DoctorContext, *, as_json: bool = False) -> int:
+    """The exit code is 0 only if all is well."""
+    if not as_json:
+        print("Ready for tonight?")
+    return run(context, tonight_checks(), as_json=as_json, night=True)
+
+
+def run(
+    context: DoctorContext, checks: Sequence[Check], *, as_json: bool, night: bool = False
+) -> int:
+    """Print what the checks find; the exit code. For a night, a warning is a failure, too."""
     screen = None if as_json else Screen()
-    found = _looped(context, screen)
+    found = _looped(context, checks, screen)
     problems = sum(finding.mark is Mark.PROBLEM for finding in found)
     if screen is not None:
-        screen.end(found)
+        screen.end(found, night=night)
     else:
         report = {
             "version": __version__,
@@ -146,14 +181,17 @@ def run(context: DoctorContext, *, as_json: bool) -> int:
             "checks": [finding.json() for finding in found],
         }
         print(json.dumps(report, indent=2))
-    return 1 if problems else 0
+    failed = any(it.mark is not Mark.FINE for it in found) if night else problems
+    return 1 if failed else 0
 
 
-def _looped(context: DoctorContext, screen: Screen | None) -> list[Finding]:
+def _looped(
+    context: DoctorContext, checks: Sequence[Check], screen: Screen | None
+) -> list[Finding]:
     async def work() -> list[Finding]:
         found = []
         waiting = screen.waiting if screen else lambda name: None
-        async for finding in run_checks(context, all_checks(), waiting=waiting):
+        async for finding in run_checks(context, checks, waiting=waiting):
             found.append(finding)
             if screen:
                 screen.show(finding)

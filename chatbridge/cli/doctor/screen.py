@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from chatbridge.cli.ui.running import colourful, columns
+from chatbridge.cli.ui.running import colourful, columns, wrapped
 from chatbridge.cli.ui.wording import counted
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ class Screen:
         draw([finding])
         sys.stdout.flush()
 
-    def end(self, found: Sequence[Finding]) -> None:
-        print(f"{self._clear}\n{summed_up(found)}", end="")
+    def end(self, found: Sequence[Finding], *, night: bool) -> None:
+        print(f"{self._clear}\n{summed_up(found, night=night)}", end="")
 
 
 def draw(findings: Iterable[Finding]) -> None:
@@ -62,13 +61,15 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def summed_up(findings: Sequence[Finding]) -> str:
-    numbers = {mark: sum(f.mark == mark for f in findings) for mark in ("problem", "remark")}
-    said = ", ".join(counted(number, mark) for mark, number in numbers.items() if number)
-    return f"{said}. Details: chatbridge doctor --json\n" if said else "All is well.\n"
+def summed_up(findings: Sequence[Finding], *, night: bool = False) -> str:
+    words = {"problem": "problem", "remark": "warning"}
+    numbers = {word: sum(f.mark == mark for f in findings) for mark, word in words.items()}
+    said = ", ".join(counted(number, word) for word, number in numbers.items() if number)
+    if not said:
+        return "All is well. Good night.\n" if night else "All is well.\n"
+    return f"{said}.\n" if night else f"{said}. Details: chatbridge doctor --json\n"
 
 
 def _lines(text: str, width: int) -> list[str]:
     # Addresses, paths and commands stay whole: they are there to be copied.
-    found = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-    return found or [""]
+    return wrapped(text, width) or [""]

@@ -1,4 +1,4 @@
-"""`chatbridge stop` and `inbox`: ending and restarting the hub; a link that logs a browser in."""
+"""`chatbridge stop`, `restart` and `inbox`: ending the hub, and a link that logs a browser in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.service import manager
-from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.link import search
 
 if TYPE_CHECKING:
@@ -30,10 +30,35 @@ OF_A_MACHINE = (
 )
 
 
-def stop(_given: argparse.Namespace) -> int:
-    pid = end_hub(runtime_paths.state_dir())
+def stop(given: argparse.Namespace) -> int:
+    state = runtime_paths.state_dir()
+    if not given.force and lock_file.find_holder(state) is not None:
+        check_settings()
+    pid = end_hub(state)
     print("The hub is not running." if pid is None else f"The hub (pid {pid}) has stopped.")
     return 0
+
+
+def restart(given: argparse.Namespace) -> int:
+    if not given.force:
+        check_settings()
+    ran = lock_file.find_holder(runtime_paths.state_dir()) is not None
+    restart_hub()
+    print("The hub runs again." if ran else "No hub was running. One runs now.")
+    return 0
+
+
+def check_settings() -> None:
+    """:raises SettingsError: no hub could start with the settings as they are now."""
+    from chatbridge import settings
+
+    try:
+        settings.load()
+    except SettingsError as error:
+        raise SettingsError(
+            f"{error}. Nothing was stopped: no other hub could start with these settings. "
+            "To stop this one all the same, add --force"
+        ) from None
 
 
 def end_hub(state: str) -> int | None:
@@ -92,7 +117,7 @@ def _ended(state: str) -> bool:
             connection(start=False).close()
         except HubUnreachable:
             return False
-    raise ChatbridgeError("The hub runs and cannot be found. Run: chatbridge stop, and try again")
+    raise ChatbridgeError("The hub runs but cannot be found. Run: chatbridge stop, and try again")
 
 
 def inbox(given: argparse.Namespace) -> int:

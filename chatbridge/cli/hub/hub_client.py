@@ -33,6 +33,29 @@ class HubGone(HubUnreachable):
     """It went away, or is about to."""
 
 
+class NotRunning(HubUnreachable):
+    """There is none."""
+
+    def __init__(self) -> None:
+        super().__init__(why_not_running())
+
+
+def why_not_running() -> str:
+    """Why there is no hub, and what to do next."""
+    if not is_set_up():
+        return "Nothing is set up yet. Next: chatbridge setup"
+    from chatbridge.cli.service import manager
+
+    without = str(HubUnreachable())
+    return without if manager.available() else f"{without} {manager.KEEP_RUNNING}"
+
+
+def is_set_up() -> bool:
+    """Whether there are settings, or a hub has run here before."""
+    files = (runtime_paths.config_path(), runtime_paths.lock_path(runtime_paths.state_dir()))
+    return any(map(os.path.exists, files))
+
+
 def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
     """The hub's reply. `start`: start a hub if none runs.
     :raises HubUnreachable: :raises HubRefused:"""
@@ -72,7 +95,7 @@ def connection(*, start: bool) -> socket.socket:
             elif select.select([search.report], [], [], pause)[0]:
                 search.report_ready(time.monotonic())
     except NoHub as error:
-        raise HubUnreachable(str(error) if start else None) from None
+        raise (HubUnreachable(str(error)) if start else NotRunning()) from None
     finally:
         search.close()
     return sock

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+RESTART = "chatbridge restart"
+
 
 def status(given: argparse.Namespace) -> int:
     from chatbridge.cli.hub.hub_client import ask_hub
@@ -26,11 +28,17 @@ def status(given: argparse.Namespace) -> int:
         return 0
     from chatbridge.cli.doctor.screen import draw
 
-    draw(findings(found, now=time.time()))
+    clients = 0
+    if not found["links"]:
+        from chatbridge.cli.connect.plans import found_clients
+
+        clients = sum(client.connected for client in found_clients())
+    draw(findings(found, clients=clients, now=time.time()))
     return 0
 
 
-def findings(status: Json, *, now: float) -> Iterator[Finding]:
+def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
+    """`clients`: how many are set up, where none is connected."""
     from chatbridge.channels.checks import fine, from_error, problem, remark
     from chatbridge.cli.ui.wording import lasted
 
@@ -40,7 +48,7 @@ def findings(status: Json, *, now: float) -> Iterator[Finding]:
         "hub", f"running for {since}{service}, version {status['version']}, pid {status['pid']}"
     )
     if status["version"] != __version__:
-        yield remark("version", *_other_version(status["version"], status["startedBy"]))
+        yield remark("version", _other_version(status["version"]), RESTART)
     for channel in status["channels"]:
         name, works = channel["name"], "works"
         if name == "web":
@@ -53,32 +61,28 @@ def findings(status: Json, *, now: float) -> Iterator[Finding]:
         f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
         for link in status["links"]
     ]
-    agents = f"{len(links)} connected: {', '.join(links)}" if links else "none is connected"
-    yield fine("agents", agents)
+    if links:
+        yield fine("agents", f"{len(links)} connected: {', '.join(links)}")
+    elif clients:
+        yield fine("agents", f"{clients} set up, none running")
+    else:
+        yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]
-    are = f"{count} {'is' if count == 1 else 'are'} open: chatbridge pending"
-    yield fine("questions", are if count else "none is open")
+    yield fine("questions", f"{count} open: chatbridge pending" if count else "none open")
     for text in status.get("faults", ()):  # a hub of before has none
         yield from_error("hub", text)
     for text in status["remarks"]:
         what, _, fix = text.partition(". ")
-        yield remark("remark", what, *([fix] if fix else []))
+        yield remark("warning", what, *([fix] if fix else []))
 
 
-def _other_version(running: str, started_by: str) -> tuple[str, str]:
-    """What is so with a hub that is not the one that is installed, and what to do about it."""
-    return f"{__version__} is installed, the running hub is {running}", restart_of(started_by)
-
-
-def restart_of(started_by: str) -> str:
-    """The command after which another hub runs, at the latest with the next question."""
-    return "chatbridge service restart" if started_by == "service" else "chatbridge stop"
+def _other_version(running: str) -> str:
+    return f"{__version__} is installed, the running hub is {running}"
 
 
 def version(_given: argparse.Namespace) -> int:
     print(f"chatbridge {__version__}", flush=True)
     hub = lock_file.find_holder(runtime_paths.state_dir())
     if hub is not None and hub.version != __version__:
-        what, fix = _other_version(hub.version, hub.started_by)
-        say(f"{what}.", f"Run: {fix}")
+        say(f"{_other_version(hub.version)}.", f"Run: {RESTART}")
     return 0

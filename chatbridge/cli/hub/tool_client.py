@@ -26,6 +26,7 @@ Json = dict[str, Any]
 
 HUB_WITHIN = 2 * FIRST_LIMIT
 """A link gives up looking for a hub after half of it; the rest is for a hub that is slow."""
+LOOK_EVERY_SECONDS = 2.0
 ALONE = "chatbridge/alone"
 """Marks a result that the link gave by itself, as there is no hub."""
 
@@ -56,9 +57,17 @@ class Calls:
         self._responses: dict[str, Json] = {}
         self._greeted = False
 
-    def call(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
-        """The result of a tool. `within`: how long the hub may take for it. :raises NoAnswer:"""
-        return self.result(self.begin(name, arguments), within=within)
+    def call(
+        self,
+        name: str,
+        arguments: Json,
+        *,
+        within: float | None = None,
+        unless: Callable[[], bool] | None = None,
+    ) -> Json:
+        """The result of a tool. `within`: how long the hub may take for it. Or `unless`: asked now
+        and then whether the result is of no use any more. :raises NoAnswer:"""
+        return self.result(self.begin(name, arguments), within=within, unless=unless)
 
     def begin(self, name: str, arguments: Json) -> str:
         """Call a tool, and return the call's id."""
@@ -80,13 +89,19 @@ class Calls:
         )
         return call
 
-    def result(self, call: str, *, within: float | None = None) -> Json:
+    def result(
+        self,
+        call: str,
+        *,
+        within: float | None = None,
+        unless: Callable[[], bool] | None = None,
+    ) -> Json:
         """:raises NoAnswer:"""
         try:
             if not self._greeted:
                 self._response("hello", within=HUB_WITHIN)
                 self._greeted = True
-            return self._response(call, within=within)
+            return self._response(call, within=within, unless=unless)
         except BaseException:
             # Also a signal. The end of this link alone may not tell the hub: another one may have
             # its name.
@@ -119,13 +134,19 @@ class Calls:
         while left:
             left = left[os.write(self._writes, left) :]
 
-    def _response(self, wanted: str, *, within: float | None) -> Json:
+    def _response(
+        self, wanted: str, *, within: float | None, unless: Callable[[], bool] | None = None
+    ) -> Json:
         until = None if within is None else time.monotonic() + within
         while wanted not in self._responses:
             left = None if until is None else max(0.0, until - time.monotonic())
-            if not select.select([self._reads], [], [], left)[0]:
+            pause = left if unless is None else LOOK_EVERY_SECONDS
+            if select.select([self._reads], [], [], pause)[0]:
+                self._read()
+            elif unless is None:
                 raise NoAnswer("the hub did not answer in time")
-            self._read()
+            elif unless():
+                raise NoAnswer("it was decided elsewhere")
         response = self._responses.pop(wanted)
         result, error = response.get("result"), response.get("error")
         if isinstance(result, dict):
@@ -151,12 +172,14 @@ def own_link(
     folder: str = ".",
     name: str | None = None,
     relay: Callable[[dict[str, object]], Relay] = OwnRelay,
+    limit: int | None = None,
     quiet: bool = False,
 ) -> Iterator[Calls]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
     the last response has arrived. `client` and `title` are who it says that it is, `folder` where
-    it works, and `name` its own name, where it is to be one that was there before. `quiet`: what
-    the link would say on standard error is said by others."""
+    it works, and `name` its own name, where it is to be one that was there before. `limit`: after
+    so many seconds nobody waits for a call any more. `quiet`: what the link would say on standard
+    error is said by others."""
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()
@@ -172,7 +195,7 @@ def own_link(
                 os.chdir(folder)
             wake = wake_on(signal.SIGTERM, signal.SIGINT)
             label = os.environ.get("CHATBRIDGE_LABEL") or None
-            preface = build_preface(label) | ({"link": name} if name else {})
+            preface = build_preface(label, limit=limit) | ({"link": name} if name else {})
             Link(relay(preface), wake).run()
         except BaseException as error:  # noqa: BLE001 - whatever it was, this child ends here
             os.write(2, f"chatbridge: the link failed: {error}\n".encode(errors="replace"))

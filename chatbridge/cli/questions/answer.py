@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from chatbridge import safe_json
-from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected, is_set_up
 from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import cell, seconds_of, time_of
 from chatbridge.core.errors import HubUnreachable, InvalidAnswer
@@ -24,9 +24,9 @@ def answer(given: argparse.Namespace) -> int:
     if given.json and given.values:
         raise WrongUsage("--json takes no values")
     if given.json:
-        return _sent(ask_hub("answer", id=given.id, answers=_from_input()))
+        return _sent(ask_hub("answer", start=is_set_up(), id=given.id, answers=_from_input()))
     if given.values:
-        return _sent(ask_hub("answer", id=given.id, words=given.values))
+        return _sent(ask_hub("answer", start=is_set_up(), id=given.id, words=given.values))
     if not sys.stdin.isatty():
         complain(f"There is no terminal to ask in. Give the answer: chatbridge answer {given.id} …")
         return FAILED
@@ -34,7 +34,7 @@ def answer(given: argparse.Namespace) -> int:
 
 
 def cancel(given: argparse.Namespace) -> int:
-    reply = ask_hub("cancel", id=given.id, reason=given.reason)
+    reply = ask_hub("cancel", start=is_set_up(), id=given.id, reason=given.reason)
     heard = reply.get("heard", True)  # a hub from before an upgrade does not say
     say(f"Cancelled. {'The agent is told.' if heard else 'No agent was waiting.'}")
     return 0
@@ -44,9 +44,9 @@ def _from_input() -> Any:
     try:
         body = safe_json.loads(sys.stdin.read())
     except ValueError as error:
-        raise InvalidAnswer("standard input", f"this is no JSON: {error}") from None
+        raise InvalidAnswer("standard input", f"this is not JSON: {error}") from None
     if not isinstance(body, dict) or body.keys() != {"answers"}:
-        raise InvalidAnswer("standard input", 'accepted is {"answers": […]}')
+        raise InvalidAnswer("standard input", 'expected: {"answers": […]}')
     return body["answers"]
 
 
@@ -60,7 +60,7 @@ def _in_terminal(wanted: str) -> int:
     """Question by question, until it is sent from here or has ended elsewhere."""
     from chatbridge.cli.questions.terminal_form import TerminalForm
 
-    found = ask_hub("ask", id=wanted)
+    found = ask_hub("ask", start=is_set_up(), id=wanted)
     ask, replies = found["ask"], found.get("replies", ())
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here

@@ -19,13 +19,13 @@ from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.text import one_line, visible
+from chatbridge.core.text import one_line, title_of, visible
 from chatbridge.durations import parse
 
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
-CANCELLED, TIMED_OUT = 2, 3
+TIMED_OUT, CANCELLED = 3, 5
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
 NOTICE_WITHIN = 30.0
@@ -65,9 +65,18 @@ def notify(given: argparse.Namespace) -> int:
             content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
     except NoAnswer as error:
         return _failed(error)
-    if content.get("delivery"):
-        say(f"Kept, to be shown later. {content['delivery']}")
+    say(notified(content))
     return 0
+
+
+def notified(content: Json) -> str:
+    """What came of a notice: where it is shown, and where it follows."""
+    sent, waiting = (", ".join(map(title_of, content[name])) for name in ("sent", "waiting"))
+    if not sent:
+        why = content.get("delivery") or "Nobody was reached yet."
+        return f"Not shown yet. {why} It is kept and shown later."
+    later = f" Later, when it can be reached: {waiting}." if waiting else ""
+    return f"Shown: {sent}.{later}"
 
 
 def _failed(error: NoAnswer) -> int:
@@ -82,7 +91,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.multi and not options:
         raise WrongUsage("--multi needs options: -o LABEL -o LABEL")
     if twice := next((it for it in options if options.count(it) > 1), None):
-        raise WrongUsage(f"the option {twice!r} is there twice")
+        raise WrongUsage(f"the option {twice!r} is given twice")
     if not all(label.strip() for label in options):
         raise WrongUsage("an option is empty")
     if given.title and len(given.title) > LONGEST_TITLE:
@@ -138,7 +147,7 @@ class Asked:
     @property
     def left_sentence(self) -> str:
         if self.id is None:
-            return "Stopped. If the question is out already, it is here: chatbridge pending"
+            return "Stopped. If the question was sent, it is listed here: chatbridge pending"
         if self._withdraws:
             return "Stopped waiting. The question is withdrawn."
         return "Stopped waiting. The question stays open: chatbridge pending"

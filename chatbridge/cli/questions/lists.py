@@ -8,7 +8,7 @@ import sys
 import time
 from typing import Any, NoReturn
 
-from chatbridge.cli.hub.hub_client import HubGone, ask_hub, connected
+from chatbridge.cli.hub.hub_client import HubGone, NotRunning, ask_hub, connected, is_set_up
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import columns
 from chatbridge.cli.ui.tables import Column, Table
@@ -28,8 +28,29 @@ VERDICTS = {"allow": "allowed once", "session": "allowed for this session", "den
 def pending(given: argparse.Namespace) -> int:
     if given.watch:
         return _watch(given)
-    _print(ask_hub("pending", brief=not given.json)["asks"], given)
+    asks = _asks("pending", brief=not given.json)
+    _print(asks, given)
+    if not asks and not (given.json or given.ids):
+        _say_next()
     return 0
+
+
+def _asks(do: str, **given: Any) -> list[Json]:
+    """From the hub; where none runs, from the database."""
+    try:
+        found = ask_hub(do, **given)["asks"]
+    except NotRunning:
+        from chatbridge.cli.questions import stored
+
+        found = getattr(stored, do)(**given)
+        if found is None:
+            found = ask_hub(do, start=True, **given)["asks"]
+    return list(found)
+
+
+def _say_next() -> None:
+    if not is_set_up():
+        print("Next: chatbridge setup")
 
 
 def _print(asks: list[Json], given: argparse.Namespace) -> None:
@@ -78,12 +99,14 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
 def headline(ask: Json) -> str:
     """What an ask is about, in the words of whoever asks."""
     first, count = ask["questions"][0], len(ask["questions"])
+    text = ask.get("headline") or first["question"]  # a hub of before does not say it
     if ask["approval"]:
-        return f"Approve: {first['subject']['code'] if 'subject' in first else first['question']}"
+        about = first.get("subject") or {}
+        return f"Approve: {about.get('file') or about.get('code') or text}"
     if count == 1:
-        return str(first["question"])
+        return str(text)
     done = f", {ask['done']} done" if ask["done"] else ""
-    return f"{ask['title'] or first['question']} ({count} questions{done})"
+    return f"{ask['title'] or text} ({count} questions{done})"
 
 
 def _watch(given: argparse.Namespace) -> int:
@@ -97,7 +120,7 @@ def _watch(given: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         pass  # there is no other way out
     except HubGone:
-        raise HubUnreachable("the hub has gone. Watch again when there is another one") from None
+        raise HubUnreachable("the hub has stopped. Watch again when another one runs") from None
     return 0
 
 
@@ -132,7 +155,7 @@ def _live() -> NoReturn:
                             height = get_terminal_size().lines
                             show(live_screen(asks, now=time.time(), height=height))
             except HubUnreachable:
-                show(["The hub has gone. This goes on with the next one.", "", LEAVE])
+                show(["The hub has stopped. This continues with the next one.", "", LEAVE])
                 time.sleep(TICK)
     finally:
         print("\x1b[?25h\x1b[?1049l", end="", flush=True)
@@ -140,7 +163,7 @@ def _live() -> NoReturn:
 
 def history(given: argparse.Namespace) -> int:
     brief = not (given.json or given.yaml)
-    asks = ask_hub("history", limit=given.limit, search=given.search, brief=brief)["asks"]
+    asks = _asks("history", limit=given.limit, search=given.search, brief=brief)
     if given.json:
         print(json.dumps(asks, indent=2))
     elif given.yaml:
@@ -151,6 +174,7 @@ def history(given: argparse.Namespace) -> int:
         sys.stdout.write(yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
     elif not asks:
         print("Nothing was found." if given.search else "Nothing has been asked yet.")
+        _say_next()
     else:
         tables.write(*history_screen(asks))
     return 0
@@ -186,10 +210,14 @@ def said(ask: Json) -> str:
         if not answers:
             return ended
         verdict, subject = answers[0]["values"][0], ask["questions"][0].get("subject") or {}
+        if grant := outcome.get("grant"):
+            edits = f", edits in {grant['folder']}" if grant["folder"] else ""
+            return f"allowed {grant['lasting']}{edits}{', taken back' * bool(grant['takenBackAt'])}"
         # More than once, as the card said.
         return "allowed" if verdict == "allow" and subject.get("beyond") else VERDICTS[verdict]
     if answers:
-        return "; ".join(map(_answer, answers)) + (" (late)" if ask.get("late") else "")
+        answered = ask.get("said") or "; ".join(map(_answer, answers))
+        return f"{answered} (late)" if ask.get("late") else answered
     return f"{ended}: {outcome['reason']}" if outcome.get("reason") else ended
 
 

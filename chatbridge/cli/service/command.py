@@ -30,7 +30,7 @@ def service(given: argparse.Namespace) -> int:
         return 0 if install(linger=given.linger, say=print) else FAILED
     if given.what in ("uninstall", "status"):
         return _uninstall() if given.what == "uninstall" else _status()
-    return _control(given.what)
+    return _control(given.what, force=given.force)
 
 
 def install(*, linger: bool | None, say: Say) -> bool:
@@ -43,7 +43,7 @@ def install(*, linger: bool | None, say: Say) -> bool:
         return False
     changed = _write(say)
     if names := unit_files.left_out():
-        say(f"The service does not see what is set in this terminal: {', '.join(names)}.")
+        say(f"The service does not get what is set in this terminal: {', '.join(names)}.")
         say(f"Put it into {runtime_paths.config_path()}.")
     if changed:
         manager.systemctl("daemon-reload")
@@ -88,11 +88,11 @@ def _write(say: Say) -> bool:
 
 def _linger(wanted: bool | None, say: Say) -> None:
     if manager.lingers():
-        say("✓ running, starts with this computer")
+        say("✓ running; starts with this computer")
         return
-    say("✓ running, starts when you log in")
+    say("✓ running; starts when you log in")
     if wanted is None:
-        say("  When you log out it ends, and questions wait. Lingering keeps it running, and")
+        say("  It stops when you log out, and questions wait. Lingering keeps it running and")
         say("  starts it with this computer.")
         try:
             asked = sys.stdin.isatty() and sys.stdout.isatty()
@@ -105,7 +105,7 @@ def _linger(wanted: bool | None, say: Say) -> None:
     elif needed := manager.enable_linger():
         say(f"! lingering needs root on this computer. Run: {needed}")
     else:
-        say("✓ lingering is on: it goes on when you log out")
+        say("✓ lingering is on: it keeps running when you log out")
 
 
 def _uninstall() -> int:
@@ -120,7 +120,7 @@ def _uninstall() -> int:
         print(f"  {shown(path)}  removed")
     if why_not is None and found:
         manager.systemctl("daemon-reload")
-    kept = f"The service is gone. {manager.WITHOUT} Your settings and questions are kept."
+    kept = f"The service is removed. {manager.WITHOUT} Your settings and questions are kept."
     print(kept if found else f"The service is not installed. {manager.WITHOUT}")
     return 0
 
@@ -131,9 +131,7 @@ def _status() -> int:
         return FAILED
     known = manager.properties()
     if known.get("LoadState") != "loaded":
-        print(
-            f"The service is not installed. {manager.WITHOUT}\nFor good: chatbridge service install"
-        )
+        print(f"The service is not installed. {manager.WITHOUT}\n{manager.KEEP_RUNNING}")
         return FAILED
     active = known.get("ActiveState", "unknown")
     enabled = "enabled" if known.get("UnitFileState") == "enabled" else "not enabled"
@@ -151,7 +149,7 @@ def _status() -> int:
         if holder.started_by != "service":
             who = printable(holder.started_by)
             print(f"!            it was started by a {who}, not by the service")
-    linger = {True: "on", False: "off: it ends when you log out", None: "unknown"}
+    linger = {True: "on", False: "off: it stops when you log out", None: "unknown"}
     print(f"{'✓' if manager.lingers() else '!'} lingering  {linger[manager.lingers()]}")
     return 0 if running else FAILED
 
@@ -169,12 +167,16 @@ def _logs(rest: list[str]) -> int:
     os.execvp(words[0], words)
 
 
-def _control(what: str) -> int:
-    """:raises ServiceFailed:"""
+def _control(what: str, *, force: bool) -> int:
+    """:raises ServiceFailed: :raises SettingsError: nothing was stopped."""
+    from chatbridge.cli.hub.control import check_settings
+
     if why_not := manager.available():
         raise ServiceFailed(why_not)
     if manager.properties().get("LoadState") != "loaded":
         raise ServiceFailed("the service is not installed. Run: chatbridge service install")
+    if what != "start" and not force:
+        check_settings()
     if what == "restart":
         before = lock_file.find_holder(runtime_paths.state_dir())
         manager.restart()
@@ -185,5 +187,5 @@ def _control(what: str) -> int:
         print("✓ the hub runs")
     else:
         manager.stop()
-        print("✓ the service has stopped. An agent that asks starts a hub of its own.")
+        print("✓ the service has stopped. The next agent that asks starts a hub.")
     return 0

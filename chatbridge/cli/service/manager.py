@@ -16,6 +16,7 @@ SOCKET = "chatbridge.socket"
 PATIENCE = 120.0
 """A start may take the manager's own 90 s."""
 WITHOUT = "The hub starts with the first agent."
+KEEP_RUNNING = "To keep it running: chatbridge service install"
 _PROPERTIES = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,FragmentPath"
 
 

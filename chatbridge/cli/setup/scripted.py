@@ -11,21 +11,25 @@ import argparse
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli.connect.plans import LEAST, plan, write
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
+from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import parse
 
 
 def run(given: argparse.Namespace) -> int:
-    """:raises ChatbridgeError: nothing was written, unless the message says otherwise."""
+    """:raises WrongUsage: :raises ChatbridgeError: nothing was written, unless the message says
+    otherwise."""
     setup = Setup.here()
     specs = [spec.setup for spec in channel_specs() if spec.setup]
     if not any(value for name, value in vars(given).items() if name not in IMPLIED):
-        raise ChatbridgeError(
-            f"There is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
+        raise WrongUsage(
+            f"there is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
             "--web-only, --wait, --service, --connect"
         )
     if given.service and (why_not := available()) is not None:
@@ -35,7 +39,7 @@ def run(given: argparse.Namespace) -> int:
     if given.wait is not None:
         longest = max(2 * _wait(setup, given.wait), LEAST)
         steps.append(lambda: setup.save_wait(given.wait))
-    plans = [plan(client, wait=longest) for client in given.connect]
+    plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
     steps += [step for it in specs for step in load_reference(it.plan)(setup, given)]
     try:
         for step in steps:
@@ -55,17 +59,19 @@ def run(given: argparse.Namespace) -> int:
     print(setup.summary if setup.kept else "Done.")
     if given.web_only:
         print("For a link to the inbox: chatbridge inbox")
+    print()
+    run_tonight(DoctorContext.here())
     return 0
 
 
-IMPLIED = ("non_interactive", "argv", "rest")
+IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
 
 
 def _wait(setup: Setup, given: str) -> float:
     try:
         wait = parse(given)
     except ValueError as error:
-        raise ChatbridgeError(f"--wait {given!r}: {error}") from None
+        raise WrongUsage(f"--wait {given!r}: {error}") from None
     if wait < setup.settings.min_timeout:
-        raise ChatbridgeError(f"--wait {given!r}: {setup.settings.min_timeout:g} s is the least")
+        raise WrongUsage(f"--wait {given!r}: {setup.settings.min_timeout:g} s is the shortest")
     return wait

@@ -84,7 +84,7 @@ def read_secret(file: str) -> str:
             with Path(file).open(encoding="utf-8") as opened:
                 found = opened.read(LARGEST_SECRET)
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise SettingsError(f"{name_of(file)} cannot be read: {why}") from None
     if not found.strip():
         raise SettingsError(f"{name_of(file)} is empty")
@@ -121,7 +121,7 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
         prompts.bad("The test question could not be asked.", prompts.shown(str(error)))
         return False
     if not outcome.get("answered"):
-        prompts.say("  The test question was not answered. Again: chatbridge setup")
+        prompts.say("  The test question was not answered. To try again: chatbridge setup")
         return False
     (value,) = outcome["answers"][0]["values"]
     prompts.good(f'You answered "{str(value).capitalize()}", {took:.0f} s after it was sent')
@@ -147,5 +147,5 @@ def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
             with suppress(ChatbridgeError):
                 ask_hub("cancel", id=ask_id, reason="setup was left")
     if not ended:
-        prompts.say("  Left. The question is taken back.")
+        prompts.say("  Skipped. The question is withdrawn.")
     return ended

@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import load_reference
 from chatbridge.cli import commands
+from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.run import run_tonight
+from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
@@ -23,12 +28,12 @@ from chatbridge.settings import Settings
 from chatbridge.settings.authority import variable_of
 
 WELCOME = """
-chatbridge brings your agents' questions to your phone. About three minutes.
+chatbridge brings your agents' questions to your phone. It takes three minutes.
 You can run this again at any time; nothing is lost.
 """
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
-WAITS = {"1h": "1 hour", "8h": "8 hours", "30m": "30 minutes"}
+WAITS = {"8h": "8 hours, through the night", "1h": "1 hour", "30m": "30 minutes"}
 WAIT_VARIABLES = ("CHATBRIDGE_DEFAULT_TIMEOUT", "CHATBRIDGE_MAX_TIMEOUT")
 
 
@@ -37,7 +42,7 @@ def setup(given: argparse.Namespace) -> int:
         from chatbridge.cli.setup import scripted
 
         return scripted.run(given)
-    if given.argv:
+    if set(given.argv) - {"--no-hooks", "--no-instructions"}:
         raise WrongUsage("these flags are for --non-interactive")
     try:
         prompts.take_terminal("setup")
@@ -49,32 +54,34 @@ def setup(given: argparse.Namespace) -> int:
         )
         return 2
     with prompts.unechoed():
-        return run()
+        return run(given.leave_out)
 
 
-def run() -> int:
+def run(leave_out: Sequence[str]) -> int:
     """:raises ChatbridgeError: the settings that are there cannot be used."""
     prompts.explain(WELCOME)
     setup = Setup.here()
     _warn_of_variables()
     try:
-        restart = _set_up(setup)
+        restart = _set_up(setup, leave_out)
     except KeyboardInterrupt:
         prompts.say()
-        prompts.wrapped(f"Stopped. {setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"Stopped. {setup.summary} Continue any time: chatbridge setup")
         return INTERRUPTED
     except ChatbridgeError as error:
         prompts.say()
         prompts.bad(prompts.shown(str(error)))
         prompts.say()
-        prompts.wrapped(f"{setup.summary} Go on at any time: chatbridge setup")
+        prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
+    run_tonight(DoctorContext.here())
+    prompts.say()
     prompts.good("done. Restart the agents, then try:" if restart else "done. Now try:")
     prompts.say('\n    chatbridge ask "Deploy?" -o Yes -o No\n')
     return 0
 
 
-def _set_up(setup: Setup) -> bool:
+def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether agents have to be restarted."""
     there = _there(setup.settings)
     for line in there:
@@ -90,12 +97,12 @@ def _set_up(setup: Setup) -> bool:
     if place in steps:
         load_reference(steps[place].ask)(setup)
     elif place == BROWSER.value and commands.inbox([]) != 0:
-        raise ChatbridgeError("The web inbox is not there. See: chatbridge doctor")
+        raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)
     _set_service(setup)
     prompts.say()
-    return _connect_agents(setup)
+    return _connect_agents(setup, leave_out)
 
 
 def _there(now: Settings) -> list[str]:
@@ -104,7 +111,7 @@ def _there(now: Settings) -> list[str]:
     for spec in now.active_channels():
         if spec.is_chat:
             table = now.table(spec)
-            people = ", ".join(map(str, spec.people_in(table)))
+            people = listed_names(spec, table)
             paired = f"paired: {people}" if people else "nobody is paired"
             lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
     return lines and ["Set up now:", *lines, ""]
@@ -119,7 +126,7 @@ def _warn_of_variables() -> None:
     names = [it for it in names if it not in harmless]
     if names:
         prompts.remark(
-            f"Set in this terminal, and counting over what is written here: {', '.join(names)}"
+            f"Set in this terminal, and overriding what is written here: {', '.join(names)}"
         )
         prompts.say()
 
@@ -144,11 +151,11 @@ def _set_service(setup: Setup) -> None:
         prompts.wrapped(f"  {why_not}")
         return
     if is_running():
-        prompts.good("the service runs")
+        prompts.good("the service is running")
         return
     question = "Start chatbridge with this computer (systemd user service)?"
     if not prompts.confirm(question, default=True):
-        prompts.say("  Later, then: chatbridge service install")
+        prompts.say("  To do it later: chatbridge service install")
         return
     try:
         if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
@@ -157,11 +164,11 @@ def _set_service(setup: Setup) -> None:
         prompts.bad(str(error))
 
 
-def _connect_agents(setup: Setup) -> bool:
+def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     """Whether one was connected that was not before."""
     found = found_clients()
     if not found:
-        prompts.explain("  No agent was found here. For any: chatbridge connect --print")
+        prompts.explain("  No agent was found here. For any other: chatbridge connect --print")
         return False
     choices = [
         Choice(
@@ -172,9 +179,9 @@ def _connect_agents(setup: Setup) -> bool:
         for it in found
     ]
     plans: list[Plan] = []
-    for client in prompts.pick_several("Which agents use it?", choices):
+    for client in prompts.pick_several("Which agents should use it?", choices):
         try:
-            plans.append(plan(client))
+            plans.append(plan(client, leave_out=leave_out))
         except ChatbridgeError as error:
             prompts.bad(prompts.shown(str(error)))
     plans = [it for it in plans if it.changes]
@@ -184,8 +191,10 @@ def _connect_agents(setup: Setup) -> bool:
     for it in plans:
         for file in it.changes:
             prompts.say(f"  {file.summary()}")
+    if any(len(it.changes) > 1 for it in plans):
+        prompts.wrapped(f"  {PARTS}")
     if not prompts.confirm("Write these?", default=True):
-        prompts.say("  Later, then: chatbridge connect")
+        prompts.say("  To do it later: chatbridge connect")
         return False
     connected = False
     for it in plans:

@@ -10,13 +10,13 @@ import os
 import select
 import sys
 import termios
-import textwrap
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from chatbridge.cli.ui import running
 from chatbridge.cli.ui.running import columns, printable
 from chatbridge.core.errors import NoTerminal
 from chatbridge.core.text import one_line
@@ -86,13 +86,7 @@ def remark(text: str) -> int:
 
 def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
-    lines = textwrap.wrap(
-        printable(text),
-        min(columns(), WIDEST),
-        subsequent_indent="    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging="    ")
     say("\n".join(lines))
     return len(lines)
 
@@ -140,7 +134,7 @@ def pick_several(question: str, choices: Sequence[Choice[T]]) -> list[T]:
     import questionary
 
     offered = [questionary.Choice(it.title, value=it.value, checked=it.picked) for it in choices]
-    hint = "(space: on and off, Enter: done)"
+    hint = "(space: select, Enter: done)"
     answer: list[T] = _asked("checkbox", question, choices=offered, pointer="❯", instruction=hint)
     return answer
 

@@ -14,15 +14,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from itertools import groupby
 from typing import Any, NoReturn
 
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
-FAILED, UNREACHABLE = 1, 4
-WRONG_USAGE = 64
+FAILED, WRONG_USAGE, UNREACHABLE = 1, 2, 4
 INTERRUPTED, NOBODY_READS = 130, 141
 """What a shell calls a command that Ctrl-C, or a closed pipe, has ended."""
 WIDEST = 100
+HELP_WIDTH = 80
 
 
 def run(work: Callable[[], int]) -> int:
@@ -77,13 +78,8 @@ def say(*lines: str) -> None:
     with suppress(OSError):
         told = printable("\n".join(lines)).split("\n")
         if sys.stderr.isatty():
-            import textwrap
-
             width = min(columns(), WIDEST)
-            wrapper = textwrap.TextWrapper(
-                width, break_long_words=False, break_on_hyphens=False, replace_whitespace=False
-            )
-            told = [piece for line in told for piece in wrapper.wrap(line) or [""]]
+            told = [piece for line in told for piece in wrapped(line, width) or [""]]
         sys.stderr.write("".join(f"{line}\n" for line in told))
         sys.stderr.flush()
 
@@ -115,16 +111,89 @@ def colourful() -> bool:
     return sys.stdout.isatty() and not plain
 
 
-class ScriptsParser(argparse.ArgumentParser):
-    """For commands whose exit codes scripts go by: 2, with which argparse ends, is taken there."""
+def wrapped(text: str, width: int, *, indent: str = "", hanging: str = "") -> list[str]:
+    """Lines of this width, broken between words only."""
+    import textwrap
+
+    whole = textwrap.TextWrapper(
+        width,
+        initial_indent=indent,
+        subsequent_indent=hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return whole.wrap(text)
+
+
+class Help(argparse.HelpFormatter):
+    """Help that fits into 80 columns and into a narrower terminal. Lines that begin with a space
+    stay lines of their own; all others of a paragraph are filled anew."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=min(columns(), HELP_WIDTH))
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return filled(text, width, indent=indent)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrapped(text, width)
+
+    def _format_usage(self, *given: Any) -> str:
+        usage = super()._format_usage(*given).rstrip("\n")
+        return (
+            "\n".join(it for line in usage.split("\n") for it in _kept(line, self._width)) + "\n\n"
+        )
+
+
+def filled(text: str, width: int, *, indent: str = "") -> str:
+    """See `Help`."""
+    lines: list[str] = []
+    for kept, group in groupby(text.splitlines(), lambda line: line[:1] in ("", " ")):
+        if kept:
+            lines += [it for line in group for it in _kept(line, width)]
+        else:
+            lines += wrapped(" ".join(group), width, indent=indent, hanging=indent)
+    return "\n".join(lines) + "\n"
+
+
+def _kept(line: str, width: int) -> list[str]:
+    """As it is where it fits; else what follows goes below the second column, if there is one."""
+    if len(line) <= width:
+        return [line]
+    begin = len(line) - len(line.lstrip())
+    column = re.match(r" *\S.*?  +(?=\S)|usage: ", line)
+    hanging = column.end() if column and column.end() <= 0.65 * width else begin + 4
+    return wrapped(line[begin:], width, indent=" " * begin, hanging=" " * hanging)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what was probably meant by a mistyped word."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        self.exit(WRONG_USAGE, f"{self.prog}: {message}\n")
+        say(f"{self.prog}: {message}")
+        sys.exit(WRONG_USAGE)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from chatbridge.core.text import did_you_mean
+
+            known = list(map(str, action.choices))
+            near = did_you_mean(value, known, before=", ")
+            raise argparse.ArgumentError(
+                action, f"there is no {value!r}{near or '.'} There are: {', '.join(known)}"
+            )
+
+    def refuse(self, words: list[str]) -> NoReturn:
+        """These arguments are none."""
+        from chatbridge.core.text import did_you_mean
+
+        near = did_you_mean(words[0].partition("=")[0], self._option_string_actions, before=", ")
+        self.error(f"there is no argument {' '.join(words)}{near}")
 
 
 class WrongUsage(Exception):
-    """Raised by a command whose arguments do not go together. The text is the parser's error."""
+    """Raised by a command whose arguments cannot be used. The text is the parser's error."""
 
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -149,22 +218,18 @@ class Command:
         *arguments: Argument | list[Argument],
         work: str,
         extend: Callable[[argparse.ArgumentParser], object] = lambda parser: None,
-        flowing: bool = False,
-        kind: type[argparse.ArgumentParser] = argparse.ArgumentParser,
         passes_on: bool = False,
         **options: Any,
     ) -> None:
         """Of the arguments in a list only one can be given; `extend` adds what cannot be listed,
-        such as subcommands. Line breaks are where they were written, unless it is `flowing`. What
-        is not known is an error, unless the work `passes_on` it as `rest`."""
-        looks = argparse.HelpFormatter if flowing else argparse.RawDescriptionHelpFormatter
-        options["formatter_class"] = lambda prog: looks(prog, width=columns() - 2)
+        such as subcommands. What is not known is an error, unless the work `passes_on` it as
+        `rest`."""
         options |= {"prog": f"chatbridge {name}", "description": description}
-        self._make = partial(kind, allow_abbrev=flowing, **options)
+        self._make = partial(Parser, formatter_class=Help, allow_abbrev=False, **options)
         self._arguments, self._extend = arguments, extend
         self._work, self._passes_on = work, passes_on
 
-    def parser(self) -> argparse.ArgumentParser:
+    def parser(self) -> Parser:
         made = self._make()
         for given in self._arguments:
             if isinstance(given, tuple):
@@ -180,7 +245,7 @@ class Command:
         parser = self.parser()
         given, rest = parser.parse_known_args(argv)
         if rest and not self._passes_on:
-            parser.error(f"unrecognized arguments: {' '.join(rest)}")
+            parser.refuse(rest)
         given.argv, given.rest = argv, rest
         module, _, name = self._work.partition(":")
         try:

@@ -14,7 +14,6 @@ No text can be taken for another option or argument:
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
@@ -36,7 +35,7 @@ from chatbridge.commands.definitions.definition import (
     matcher,
 )
 from chatbridge.core.errors import CommandUnusable, ToolInputError
-from chatbridge.core.text import one_line, shortened
+from chatbridge.core.text import did_you_mean, one_line, shortened
 from chatbridge.tools.definition import refused, too_long
 
 LONGEST_IN_ALL = 1_000_000
@@ -105,8 +104,7 @@ def _check_names(command: Command, given: Mapping[str, object]) -> None:
     names += [WORKING_DIRECTORY] if command.working_directory == ARGUMENT else []
     for name in given:
         if name not in names:
-            near = difflib.get_close_matches(name[:100], names, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            hint = did_you_mean(name, names, before="; ")
             shown, there = shortened(one_line(name), 60), ", ".join(names) or "no argument at all"
             raise refused(f"there is no argument {shown}{hint}", shown, name, there)
     for option in command.options:

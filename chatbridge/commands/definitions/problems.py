@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from chatbridge.commands.definitions.definition import (
     Definition,
     schema,
 )
-from chatbridge.core.text import encodable, one_line, shortened
+from chatbridge.core.text import encodable, nearest_name, one_line, shortened
 
 Where = tuple[str | int, ...]
 """Keys and indexes that lead to a value."""
@@ -116,19 +115,6 @@ def listed(values: Iterable[Any]) -> str:
     return safe(", ".join(shown(value) for value in values))
 
 
-def meant(given: object, known: Iterable[str]) -> str | None:
-    """Which of the known ones somebody probably wanted to write."""
-    if not isinstance(given, str):
-        return None
-    by_letters = {_letters(each): each for each in known}
-    close = get_close_matches(_letters(given[:VALUE_LENGTH]), by_letters, n=1, cutoff=0.65)
-    return by_letters[close[0]] if close else None
-
-
-def _letters(name: str) -> str:
-    return name.replace("-", "").replace("_", "").replace("$", "").lower()
-
-
 _TYPES = {
     "string": 'a text in "…"',
     "integer": "a whole number",
@@ -166,7 +152,7 @@ def fields(where: Where) -> list[str]:
 
 
 def unknown(where: Where, known: Sequence[str]) -> Finding:
-    near = meant(where[-1], known)
+    near = nearest_name(where[-1], known)
     mend = f"did you mean {shown(near)}?" if near else "take it out"
     return Finding(where, "unknown_field", shown(where[-1]), listed(known), mend)
 
@@ -190,7 +176,7 @@ def _finding(where: Where, value: Any, error: ErrorDetails) -> Finding | None:
         return unknown(where, fields(where[:-1]))
     if kind == "literal_error":
         accepted = node.get("enum", [node["const"]] if "const" in node else [])
-        near = meant(value, [each for each in accepted if isinstance(each, str)])
+        near = nearest_name(value, [each for each in accepted if isinstance(each, str)])
         mend = f"did you mean {shown(near)}?" if near else "write one of these"
         return Finding(where, "not_allowed", shown(value), listed(accepted), mend)
     if kind == "string_pattern_mismatch":

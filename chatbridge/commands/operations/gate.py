@@ -80,8 +80,9 @@ class Gate:
                 given=f"{size:,} characters",
                 accepted=f"at most {MAX_CHARACTERS:,}; put what is long into a file",
             )
-        if await self.broker.allowed_in_session(request, operation.call):
-            log.info("operation %s: allowed for this session", operation.id)
+        standing = await self.broker.granted(request, operation.call)
+        if standing is not None and not operation.plan.destructive:
+            log.info("operation %s: allowed with ask %s", operation.id, standing)
             return False
         if approve != "once-per-session" or operation.grant is None:
             return True

@@ -15,7 +15,7 @@ from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Row
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post
+from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -98,7 +98,11 @@ class AskActions:
             case form.Refused():
                 return ask
             case form.Moved(draft=draft):
-                return replace(ask, draft=replace(draft, by=person), revision=ask.revision + 1)
+                until = None
+                if draft.view is View.CONFIRM_WIDER and draft.lasting is not None:
+                    until = now + draft.lasting  # as its screen says, however late it is tapped
+                draft = replace(draft, by=person, until=until)
+                return replace(ask, draft=draft, revision=ask.revision + 1)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
                 return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
@@ -144,6 +148,13 @@ class AskActions:
         """Discard a kept answer. Approvals have none."""
         return await self._broker.change(ask_id, transitions.discard, cursor)
 
+    async def take_back(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
+        """End what was allowed beyond one use, at once."""
+        take_back = partial(transitions.take_back, now=self._clock.time())
+        return await self._change(ask_id, take_back, person, cursor)
+
     async def redraw(self, ask_id: str) -> None:
         """Show an ask again with a new revision. An unknown one is ignored."""
         with suppress(UnknownAsk, AskEnded):
@@ -166,6 +177,10 @@ class AskActions:
             return True
 
         return await self._store.write(work)
+
+    async def dismiss(self, notice_id: str, *, and_older: bool = False) -> None:
+        """Dismiss this notice, and those before it if `and_older`."""
+        await self._store.write(lambda tx: tx.dismiss_notice(notice_id, and_older=and_older))
 
     async def remember(self, note: ChannelState) -> None:
         await self._store.write(lambda tx: tx.save_note(note))

@@ -12,6 +12,7 @@ import math
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
@@ -223,9 +224,21 @@ class Broker:
 
         return await self.change(ask_id, time_out)
 
-    async def allowed_in_session(self, request: AskRequest, name: CallName) -> bool:
-        """Whether the owner has allowed exactly this for the rest of the caller's session."""
-        return await self._store.allowed_in_session(link=name.link, fingerprint=request.fingerprint)
+    async def granted(
+        self, request: AskRequest, name: CallName, *, file: str | None = None
+    ) -> str | None:
+        """The ask with which the owner has allowed this beyond one use, if that still holds.
+        `file`: the real path of what would be changed, if edits can be allowed in advance."""
+        standing = await self._store.standing_grants(
+            project=request.project.key, link=name.link, now=self._clock.time()
+        )
+        for ask_id, fingerprint, folder in standing:
+            if folder is None:
+                if fingerprint == request.fingerprint:
+                    return ask_id
+            elif file is not None and PurePosixPath(folder) in PurePosixPath(file).parents:
+                return ask_id
+        return None
 
     async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
         """`link`: None if several agents share it. Then only the limits of their party count."""

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from chatbridge.core.cards.outcome_text import where
+from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
 
 
@@ -75,6 +76,13 @@ def outcome_object(questions: Sequence[Question], outcome: Outcome) -> dict[str,
     }
     if outcome.reason is not None:
         found["reason"] = outcome.reason
+    if (grant := outcome.grant) is not None:
+        found["grant"] = {
+            "folder": grant.folder,
+            "lasting": lasting_words(grant),
+            "until": None if grant.until is None else iso(grant.until),
+            "takenBackAt": None if grant.taken_back_at is None else iso(grant.taken_back_at),
+        }
     if outcome.by is not None:
         found["by"], found["channel"] = outcome.by.name or where(outcome.by), outcome.by.channel
     return found

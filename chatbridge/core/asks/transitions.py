@@ -13,11 +13,13 @@ from typing import Any
 from chatbridge.core.errors import AskEnded
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
+    ALLOW_SESSION,
     DENY,
     VERDICTS,
     Answer,
     Ask,
     AskRequest,
+    Grant,
     Outcome,
     Person,
     QuestionType,
@@ -107,7 +109,7 @@ def takes_late_answer(ask: Ask) -> bool:
 
 def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
     """Answer the ask, in time or after its time-out. :raises AskEnded:"""
-    outcome = Outcome(at=now, answers=answers, by=by)
+    outcome = Outcome(at=now, answers=answers, by=by, grant=grant_of(ask, answers))
     kept_until = None if ask.approval else now + policy.late_answer_ttl
     after = _revised(ask, kept_until=kept_until, delivered_at=None)
     if ask.open:
@@ -115,6 +117,24 @@ def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, pol
     if takes_late_answer(ask):
         return replace(after, late=outcome, kept=True)
     raise AskEnded(ask.id, status=ask.status)
+
+
+def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
+    """What the person's way through the form allows beyond one use."""
+    if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
+        return None
+    draft, scopes = ask.draft, form.wider(ask.questions[0])
+    if draft.scope >= len(scopes):
+        return None
+    return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)
+
+
+def take_back(ask: Ask, *, now: float) -> Ask:
+    """End what was allowed beyond one use, if that still holds."""
+    grant, outcome = ask.grant, ask.outcome
+    if outcome is None or grant is None or not grant.holds(now):
+        return ask
+    return _revised(ask, outcome=replace(outcome, grant=replace(grant, taken_back_at=now)))
 
 
 def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:

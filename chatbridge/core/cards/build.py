@@ -20,6 +20,7 @@ from chatbridge.core.cards.card import (
     Role,
     State,
 )
+from chatbridge.core.cards.wider import WIDER_VIEWS, wider_choices, wider_sentence
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -38,7 +39,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.SESSION, View.CONFIRM_DESTRUCTIVE)
+SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.CONFIRM_DESTRUCTIVE, *WIDER_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
@@ -79,7 +80,7 @@ def build_card(
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=_entered(ask) if question else None,
         changed_by=ask.draft.by,
-        choices=_choices(ask, question) if question and view is View.QUESTION else (),
+        choices=_choices(ask, question, view) if question and not only_on else (),
         replies=tuple(
             QuickAnswer(text=text, action=form.Text(text=text, step=ask.draft.step))
             for text in replies
@@ -103,6 +104,8 @@ def build_card(
         verdict=verdict_of(ask),
         send_at=ask.draft.send_at if view is View.SENDING else None,
         ours_to_run=ask.approval and ask.dialect == COMMANDS,
+        wider=() if view and only_on else wider_sentence(ask, view),
+        grant=ask.grant,
         only_on=only_on,
     )
 
@@ -145,9 +148,12 @@ def _title(ask: Ask) -> str | None:
     return None if not title or title.casefold() in only.casefold() else title
 
 
-def _choices(ask: Ask, question: Question) -> tuple[Choice, ...]:
+def _choices(ask: Ask, question: Question, view: View | None) -> tuple[Choice, ...]:
     if ask.approval:
-        return ()  # its buttons have roles of their own, because wrong taps differ in their cost
+        # Its verdicts are buttons with roles of their own, because wrong taps differ in their cost.
+        return wider_choices(ask)
+    if view is not View.QUESTION:
+        return ()
     entry, step, labels = ask.draft.entries[ask.draft.at], ask.draft.step, _labels(question)
     multi = question.type is QuestionType.MULTI_SELECT
     return tuple(
@@ -232,8 +238,8 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.SHOW_ALL: ("Show all", form.ShowAll),
     Role.ALLOW: ("Allow once", partial(form.Choose, option=ALLOW)),
     Role.RUN_NOW: ("Yes, run it", partial(form.Choose, option=ALLOW)),
-    Role.SESSION: ("Allow for this session…", form.AskSession),
-    Role.SESSION_NOW: ("Yes, for this session", partial(form.Choose, option=ALLOW_SESSION)),
+    Role.MORE: ("Allow more…", form.AskMore),
+    Role.MORE_NOW: ("Yes", partial(form.Choose, option=ALLOW_SESSION)),
     Role.DENY: ("Deny", partial(form.Choose, option=DENY)),
     Role.DENY_WHY: ("Deny, say why…", form.Other),
 }
@@ -250,6 +256,8 @@ def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[But
         return (_tap(ask, Role.ANYWAY),)
     if state is State.KEPT:
         return (Button(role=Role.DISCARD, label="Discard", action=AskAction.DISCARD),)
+    if ask.grant and ask.grant.taken_back_at is None:
+        return (Button(role=Role.TAKE_BACK, label="Take back", action=AskAction.TAKE_BACK),)
     if state not in (State.OPEN, State.LATE):
         return ()
     if ask.draft.view is View.SENDING:
@@ -336,23 +344,29 @@ def _cut_middle(code: str) -> str:
 
 def verdict_of(ask: Ask) -> str | None:
     """The verdict label of an approval, also while it waits to be sent."""
-    answers = ask.outcome.answers if ask.outcome and ask.approval else ()
-    if ask.approval and is_sending(ask):
-        answers = form.draft_answers(ask.questions, ask.draft)
+    if not ask.approval:
+        return None
+    if is_sending(ask):  # the store keeps whatever it is given, also a draft without entries
+        picked = ask.draft.entries[0].picked if ask.draft.entries else ()
+        return next((VERDICTS[at].label for at in picked if at < len(VERDICTS)), None)
+    answers = ask.outcome.answers if ask.outcome else ()
     return next(iter(answers[0].values), None) if answers else None
 
 
 def approval_buttons(ask: Ask) -> list[Button]:
     back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
     match ask.draft.view:
-        case View.SESSION:
-            return [_tap(ask, Role.SESSION_NOW), back, deny]
+        case View.WIDEN | View.HOW_LONG:
+            return [back, deny]
+        case View.CONFIRM_WIDER:
+            return [_tap(ask, Role.MORE_NOW), back, deny]
         case View.CONFIRM_DESTRUCTIVE:
             return [_tap(ask, Role.RUN_NOW), back, deny]
         case View.OTHER:
             return [back]
     if form.unread(ask.questions[0], ask.draft):
         return [_tap(ask, Role.SHOW_ALL), deny, why]
-    if form.goes_beyond(ask.questions[0]):
-        return [_tap(ask, Role.ALLOW, "Allow"), deny, why]
-    return [_tap(ask, Role.SESSION), _tap(ask, Role.ALLOW), deny, why]
+    subject = ask.questions[0].subject
+    allow = _tap(ask, Role.ALLOW, "Allow" if subject and subject.beyond else "")
+    more = [_tap(ask, Role.MORE)] if form.wider(ask.questions[0]) else []
+    return [allow, deny, why, *more]

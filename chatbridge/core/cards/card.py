@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.forms.form import Event, Text
-from chatbridge.core.model import Outcome, Person, QuestionType, Subject, View
+from chatbridge.core.model import Grant, Outcome, Person, QuestionType, Subject, View
+
+Part = str | Name | Time  # Of a sentence of ours
 
 
 class State(StrEnum):
@@ -43,6 +46,7 @@ class AskAction(StrEnum):
 
     EXTEND = "extend"
     DISCARD = "discard"
+    TAKE_BACK = "take_back"
 
 
 class Role(StrEnum):
@@ -65,8 +69,9 @@ class Role(StrEnum):
     REPHRASE = "rephrase"
     SHOW_ALL = "show_all"
     ALLOW = "allow"
-    SESSION = "session"
-    SESSION_NOW = "session_now"
+    MORE = "more"
+    MORE_NOW = "more_now"
+    TAKE_BACK = "take_back"
     RUN_NOW = "run_now"
     DENY = "deny"
     DENY_WHY = "deny_why"
@@ -149,6 +154,8 @@ class Card:
     verdict: str | None = None  # The verdict label of an approval
     send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
+    wider: tuple[Part, ...] = ()  # What this screen, or what was decided, allows beyond one use
+    grant: Grant | None = None  # What was allowed beyond one use
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 
     def button(self, role: Role) -> Button | None:

@@ -60,6 +60,13 @@ class CodeBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Table(CodeBlock):
+    """A table, the first row its head. `text` has it as columns, for where there are no tables."""
+
+    rows: tuple[tuple[tuple[Inline, ...], ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Items:
     """A list; `start` is the first number, None for bullets."""
 

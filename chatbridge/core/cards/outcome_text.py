@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import local_time
+from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
 from chatbridge.core.text import one_line, title_of
 
@@ -43,14 +44,21 @@ Sentence = tuple[Part, ...]
 
 
 def heading(card: Card) -> str:
-    beyond = bool(card.subject and card.subject.beyond)
-    return how_it_ended(card.state, approval=card.approval, verdict=card.verdict, beyond=beyond)
+    return how_it_ended(
+        card.state,
+        approval=card.approval,
+        verdict=card.verdict,
+        beyond=bool(card.subject and card.subject.beyond),
+        lasting=lasting_words(card.grant) if card.grant else None,
+    )
 
 
-def how_it_ended(state: State, *, approval: bool, verdict: str | None, beyond: bool) -> str:
+def how_it_ended(
+    state: State, *, approval: bool, verdict: str | None, beyond: bool, lasting: str | None = None
+) -> str:
     match state:
         case State.ALLOWED if verdict == SESSION:
-            return "Allowed for this session"
+            return f"Allowed {lasting or 'for this session'}"
         case State.ALLOWED:
             return "Allowed" if beyond else "Allowed once"
         case State.TIMED_OUT if approval:

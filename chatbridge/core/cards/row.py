@@ -27,6 +27,7 @@ class Summary:
     review: bool = False  # All questions are answered, and the answers are not sent yet
     state: State = State.OPEN
     verdict: str | None = None
+    lasting: str | None = None  # Of an approval: for how long it was allowed, beyond one use
     beyond: bool = False  # Of an approval: it covers more than its subject
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
@@ -72,7 +73,11 @@ class Row:
     def how_it_ended(self) -> str:
         about = self.summary
         return how_it_ended(
-            about.state, approval=about.approval, verdict=about.verdict, beyond=about.beyond
+            about.state,
+            approval=about.approval,
+            verdict=about.verdict,
+            beyond=about.beyond,
+            lasting=about.lasting,
         )
 
 
@@ -90,3 +95,4 @@ class Rows:
 
 
 Past = tuple[float, int]  # A position in the history: end time, and `seq` to break ties
+PastNotice = tuple[float, str]  # The same among notices: time, and the id of the last one

@@ -18,7 +18,7 @@ SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
 
 _ROLES = (
     (SHOW_ALL, (Role.SHOW_ALL,)),
-    (ALLOW, (Role.ALLOW, Role.SESSION_NOW)),
+    (ALLOW, (Role.ALLOW, Role.MORE_NOW)),
     (DENY, (Role.DENY,)),
     (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
     (REPHRASE, (Role.REPHRASE,)),

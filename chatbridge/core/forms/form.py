@@ -22,6 +22,7 @@ from chatbridge.core.model import (
     QuestionType,
     View,
 )
+from chatbridge.core.policy import HOUR
 from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000  # Maximum characters of one answer or reason
@@ -117,8 +118,15 @@ class Rephrase(_Tap):
     """Ask back: the agent should put the question in other words."""
 
 
-class AskSession(_Tap):
-    """Show the screen for the second tap that allows something for the whole session."""
+class AskMore(_Tap):
+    """Show the first of the screens on which more than one use is allowed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pick(_Tap):
+    """Pick what may be done without asking, or for how long."""
+
+    option: int
 
 
 class ShowAll(_Tap):
@@ -131,7 +139,7 @@ class Undo(_Tap):
 
 Event = (
     Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
-    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskSession | ShowAll | Undo
+    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll | Undo
 )  # fmt: skip
 
 
@@ -379,13 +387,17 @@ def entry_answer(question: Question, entry: Entry) -> Answer:
 
 # ── approvals ─────────────────────────────────────────────────────────────────────────────────────
 
+LASTING = (HOUR, 8 * HOUR, None)
+"""For how long more than one use can be allowed, in seconds; None: until the session ends."""
+
 
 def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
-    """Apply `event` to the draft of an approval: allow once, allow for the session with a second
-    tap, or deny. A destructive command takes a second tap even to allow it once. Text beside the
-    buttons allows nothing. Never raises."""
+    """Apply `event` to the draft of an approval: allow once, deny, or allow more on screens of its
+    own, of which the last says what it covers. A destructive command takes a second tap even to
+    allow it once. Text beside the buttons allows nothing. Never raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
+    scopes = wider(question)
     match draft.view, event:
         case _, Choose(option=option) if option == DENY:
             return _decide(question, draft, DENY)
@@ -397,14 +409,23 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
             return _decide(question, draft, ALLOW)
         case View.CONFIRM_DESTRUCTIVE, Choose(option=option) if option == ALLOW:
             return _decide(question, draft, ALLOW)
-        case View.SESSION, Choose(option=option) if option == ALLOW_SESSION:
-            return _decide(question, draft, ALLOW_SESSION)
-        case View.QUESTION, AskSession() if not goes_beyond(question):
-            return UNREAD if unread(question, draft) else show(draft, view=View.SESSION)
+        case View.CONFIRM_WIDER, Choose(option=option) if option == ALLOW_SESSION:
+            return _decide(question, draft, ALLOW_SESSION) if draft.scope < len(scopes) else UNFIT
+        case View.QUESTION, AskMore() if scopes:
+            first = View.WIDEN if len(scopes) > 1 else View.HOW_LONG
+            return UNREAD if unread(question, draft) else show(draft, view=first, scope=0)
+        case View.WIDEN, Pick(option=option) if 0 <= option < len(scopes):
+            return show(draft, view=View.HOW_LONG, scope=option)
+        case View.HOW_LONG, Pick(option=option) if 0 <= option < len(LASTING):
+            return show(draft, view=View.CONFIRM_WIDER, lasting=LASTING[option])
         case _, ShowAll() if unread(question, draft):
             return show(draft, whole=True)
-        case View.QUESTION, Other():
+        case view, Other() if view is not View.OTHER:
             return show(draft, view=View.OTHER)
+        case View.CONFIRM_WIDER, Back():
+            return show(draft, view=View.HOW_LONG)
+        case View.HOW_LONG, Back() if len(scopes) > 1:
+            return show(draft, view=View.WIDEN)
         case view, Back() if view is not View.QUESTION:
             return show(draft, view=View.QUESTION)
         case View.OTHER, Text(text=text):
@@ -416,8 +437,8 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
 
 
 def allows(event: object) -> bool:
-    """Whether this event allows something or is the first of two taps that do."""
-    return isinstance(event, AskSession) or (isinstance(event, Choose) and event.option != DENY)
+    """Whether this event allows something, or is the first of several taps that do."""
+    return isinstance(event, AskMore) or (isinstance(event, Choose) and event.option != DENY)
 
 
 def unread(question: Question, draft: Draft) -> bool:
@@ -425,9 +446,9 @@ def unread(question: Question, draft: Draft) -> bool:
     return bool(question.subject and question.subject.whole_first and not draft.whole)
 
 
-def goes_beyond(question: Question) -> bool:
-    """Whether allowing it covers more than the subject: then there is no "session"."""
-    return bool(question.subject and question.subject.beyond)
+def wider(question: Question) -> tuple[str | None, ...]:
+    """What can be allowed beyond one use; nothing, if it is destructive or covers more anyway."""
+    return question.subject.wider if question.subject else (None,)
 
 
 def _decide(question: Question, draft: Draft, verdict: int, reason: str | None = None) -> Answered:

@@ -37,10 +37,11 @@ _ASKING_BACK = ("explain", "rephrase", "ask back")
 
 _DENY_REASON = re.compile(r"deny\s*:(.*)", re.IGNORECASE | re.DOTALL)
 RUN_IT = "run it"
+SESSION = form.LASTING.index(None)
 _APPROVAL_WORDS = {
     "allow": Role.ALLOW,
-    "session": Role.SESSION,
-    "yes": Role.SESSION_NOW,
+    "more": Role.MORE,
+    "yes": Role.MORE_NOW,
     "all": Role.SHOW_ALL,
     "why": Role.DENY_WHY,
     "back": Role.BACK,
@@ -303,6 +304,13 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
             return None
         steps = range(card.step, card.step + (1 if now else 2))
         return tuple(form.Choose(step=step, option=ALLOW) for step in steps)
+    for choice in card.choices:
+        if word in (str(choice.number), _fold(choice.label)):
+            return (choice.action,)
+    if word == "session":  # the shortest way to it
+        more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)
+        several = card.subject is not None and len(card.subject.wider) > 1
+        return (more[:1] if several else more) if card.button(Role.MORE) else None
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())
     if word in _APPROVAL_WORDS:
@@ -318,10 +326,8 @@ def is_destructive(card: Card) -> bool:
 def _denial_events(card: Card, reason: str) -> tuple[Event, ...]:
     """Return the events that deny with a reason; without one, those that ask for it."""
     way: list[Event] = []
-    if card.view in (View.SESSION, View.CONFIRM_DESTRUCTIVE):
-        way.append(form.Back(step=card.step))
     if card.view is not View.OTHER:
-        way.append(form.Other(step=card.step + len(way)))
+        way.append(form.Other(step=card.step))
     if reason or not way:
         way.append(form.Text(text=reason, step=card.step + len(way)))
     return tuple(way)
@@ -331,8 +337,10 @@ def format_approval_help(card: Card) -> str:
     """The reply to a text that decides nothing."""
     if card.view is View.OTHER:
         return "Reply with the reason, or back."
-    if card.view is View.SESSION:
-        how = "Reply yes to allow it for this session, or deny, or back"
+    if card.view is View.CONFIRM_WIDER:
+        how = "Reply yes to allow it, or deny, or back"
+    elif card.choices:
+        how = "Reply with a number, or deny, or back"
     elif card.view is View.CONFIRM_DESTRUCTIVE:
         how = f"Reply {RUN_IT} to run it, or deny, or back"
     elif card.button(Role.SHOW_ALL):
@@ -340,6 +348,6 @@ def format_approval_help(card: Card) -> str:
     else:
         allow = RUN_IT if is_destructive(card) else "allow"
         how = f"Reply {allow}, deny, or “deny:” and why"
-        if card.button(Role.SESSION):
-            how = f"Reply {allow}, deny, “deny:” and why, or session"
+        if card.button(Role.MORE):
+            how = f"Reply {allow}, deny, “deny:” and why, or more"
     return f"Nothing was decided. {how}."

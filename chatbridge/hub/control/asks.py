@@ -40,6 +40,7 @@ from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
+from chatbridge.store.rows import summary_of
 
 CHANNEL = "terminal"
 SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the others
@@ -241,9 +242,17 @@ def _object(ask: Ask, short: str) -> Json:
 
 
 async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
-    """`brief`: for a table only."""
-    short, shorten = short_ids(asks), _cut if request.given.get("brief") is True else dict
-    return {"asks": [shorten(_object(ask, short[ask.id])) async for ask in sliced(asks)]}
+    short, brief = short_ids(asks), request.given.get("brief") is True
+    return {"asks": [in_list(it, short[it.id], brief=brief) async for it in sliced(asks)]}
+
+
+def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
+    """`brief`: for a table only, with the texts as people saw them."""
+    found = _object(ask, short)
+    if not brief:
+        return found
+    summary = summary_of(ask)
+    return {**_cut(found), "headline": summary.question, "said": summary.said}
 
 
 def _cut(value: Any) -> Any:

@@ -133,7 +133,8 @@ def parser() -> argparse.ArgumentParser:
         "--started-by",
         choices=("person", "link", "service"),
         default="person",
-        help="who starts it; a service takes over from a hub that a link started",
+        metavar="WHO",
+        help="person, link or service; a service takes over from a hub that a link started",
     )
     parser.add_argument(
         "--system",

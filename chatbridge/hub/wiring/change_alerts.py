@@ -104,9 +104,10 @@ async def tell_of_new_commands(
 
 def _authority(settings: Settings, config: Path) -> dict[str, str]:
     """In words, by the names that the owner knows. Who may answer is told by itself."""
-    commands = settings.commands
+    commands, rules = settings.commands, settings.approvals.rules()
     found = {
         "approvals.channels": _listed(sorted(settings.approval_channels())),
+        "approvals.allow": _listed(f"{it.what} in {it.project}" for it in rules),
         **dict(_of_channels(settings, chats=True)),
         "commands.enabled": str(commands.enabled).lower(),
         "commands.dirs": _listed(commands.dirs),

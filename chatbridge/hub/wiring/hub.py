@@ -243,7 +243,9 @@ async def open_hub(
                 keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
             ),
             NotifyUser(notices, supervisor),
-            ApproveToolUse(waiting, timeout=settings.approvals.timeout),
+            ApproveToolUse(
+                waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
+            ),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
         extra = Commands(tools=lambda: own)

@@ -26,6 +26,7 @@ from chatbridge.core.text import encodable
 Json = dict[str, Any]
 
 COMMAND, CHANGE = "Run this command?", "Change this file?"
+CREATE, WRITE = "Create this file?", "Write this file?"
 LONG_TEXT, LONG_LINES = 3_000, 20
 """Above either, a person sees only the ends at first, and nothing can be allowed before all of it
 was shown."""
@@ -44,11 +45,11 @@ def subject_of(
     would be used, or only where its agent was `started`. Looks at files: not for the event loop.
     :raises ToolInputError: a path cannot be shown."""
     where = as_written(_storable(folder)) if folder and folder.startswith("/") else None
-    if tool == "Bash" and (command := _command(given)) is not None:
+    if tool == "Bash" and (command := command_of(given)) is not None:
         subject = Subject(code=command, language="bash", folder=where, started=started)
         return COMMAND, whole_first(subject)
     if (change := _change(tool, given, project)) is not None:
-        return CHANGE, change
+        return change
     code = json.dumps(given, ensure_ascii=False, indent=2)
     name = exact_line(tool).replace("`", "⟨U+0060⟩")  # it stands between two of them
     leads_to = ", ".join(_elsewhere(given, project, folder or "")) or None
@@ -80,7 +81,8 @@ def _storable(path: str) -> str:
     return path
 
 
-def _command(given: Json) -> str | None:
+def command_of(given: Json) -> str | None:
+    """None if there is more to it than a command."""
     command = given.get("command")
     if not isinstance(command, str) or not command.strip():
         return None
@@ -90,24 +92,47 @@ def _command(given: Json) -> str | None:
 # ── files ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _change(tool: str, given: Json, project: Project) -> Subject | None:
+def _change(tool: str, given: Json, project: Project) -> tuple[str, Subject] | None:
     """None if it is to be shown as it came."""
-    path, diff = _path(given), _diff(tool, given)
-    if path is None or not diff:
+    found = change_of(tool, given)
+    if found is None:
         return None
+    path, diff = found
     try:
         real = real_path(path, project)
     except ValueError:
         return None
     shown = exact(diff)
     long = _is_long(shown) or shown.count("\n") >= LONG_DIFF
-    return Subject(
+    subject = Subject(
         code=diff,
         language="diff",
         file=_within(path, project),
         leads_to=_storable(real) if real and real != path else None,
         whole_first=long and has_to_be_read(path, real, diff, project),
     )
+    return _change_question(tool, given, real), subject
+
+
+def change_of(tool: str, given: Json) -> tuple[str, str] | None:
+    """The path of the file and the diff; None if not all of the input is understood."""
+    path, diff = _path(given), _diff(tool, given)
+    return (path, diff) if path is not None and diff else None
+
+
+def _change_question(tool: str, given: Json, real: str | None) -> str:
+    """Only a look at where its path leads can tell whether the file is new."""
+    if tool != "Write" and given.get("old_string") != "":
+        return CHANGE
+    try:
+        if real is not None:
+            os.lstat(real)
+            return CHANGE
+    except (FileNotFoundError, NotADirectoryError):
+        return CREATE
+    except OSError:
+        pass
+    return WRITE
 
 
 def _elsewhere(given: Json, project: Project, folder: str) -> Iterator[str]:
@@ -239,7 +264,7 @@ def _lines(text: str) -> list[str]:
     return text.split("\n") if text else []
 
 
-RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci"})
+RUN_FOLDERS = frozenset({"hooks", "githooks", "git-hooks", "ci", "node_modules", "site-packages"})
 SETTINGS = frozenset({".git", ".config"})
 """Folders that hold settings and no projects: an agent that was started below them works on
 settings."""
@@ -247,7 +272,7 @@ RUN_WORDS = frozenset({
     "sh", "bash", "zsh", "fish", "ps1", "bat", "cmd", "mk", "cmake", "gradle",
     "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
     "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
-    "compose", "docker-compose",
+    "compose", "docker-compose", "gyp", "pth", "sitecustomize", "usercustomize",
 })  # fmt: skip
 """Parts of a name between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one
 rule. Case is ignored, as some file systems do."""

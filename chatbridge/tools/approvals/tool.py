@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 from mcp_types import CallToolResult
 
+from chatbridge.core.approval_rules import Rule
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
@@ -28,8 +29,10 @@ from chatbridge.core.model import (
     Question,
     QuestionType,
     Status,
+    Subject,
 )
 from chatbridge.projects import settings_of
+from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -71,8 +74,8 @@ class ApproveToolUse(ToolHandler):
     description = """\
 For Claude Code itself, not for the model: named with --permission-prompt-tool, it is called \
 before a tool is used that needs a permission, and carries the request to the owner's phone. The \
-owner allows it once, allows exactly this until the session ends, or denies it, with a reason if \
-they like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
+owner allows it once, allows more of the same for a time, or denies it, with a reason if they \
+like. Nobody answered, or nobody could be reached: denied. Claude Code's own questions \
 (AskUserQuestion) are shown as a form, and what was chosen comes back as their answers. Calling \
 it by yourself allows nothing."""
     schema = object_schema(
@@ -85,6 +88,8 @@ it by yourself allows nothing."""
     waiting: Waiting
     timeout: float | None
     """Of approvals; None: that of every ask."""
+    rules: tuple[Rule, ...] = ()
+    """What the owner lets agents do without asking."""
 
     async def run(self, arguments: Json, call: ToolCall) -> CallToolResult:
         tool, given = _parsed(arguments)
@@ -101,9 +106,21 @@ it by yourself allows nothing."""
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
         started = call.agent.client != HOOK
-        text, subject = await asyncio.to_thread(
-            subject_of, tool, given, call.project, folder=call.folder, started=started
-        )
+        use = Use(tool, given, call.project, call.folder)
+
+        def look() -> tuple[str, Subject, str | None, int | None]:
+            text, subject = subject_of(
+                tool, given, call.project, folder=call.folder, started=started
+            )
+            if (file := plain_file(use)) is not None:
+                subject = replace(subject, edits=folders_of(file, call.project))
+            return text, subject, file, fitting_rule(self.rules, use, file, call.clock.time())
+
+        text, subject, file, rule = await asyncio.to_thread(look)
+        where = f"tool={tool} call={call.id} project={call.project.name}"
+        if rule is not None:
+            log.info("allowed by rule %d of approvals.allow %s", rule, where)
+            return _allow(given)
         broker = self.waiting.broker
         timeout = broker.policy.default_timeout if self.timeout is None else self.timeout
         # The call ends then at the latest, and the card must not promise more time than it has.
@@ -113,8 +130,8 @@ it by yourself allows nothing."""
             timeout = min(timeout, limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
         request = _request(tool, (question,), call, timeout)
-        if await broker.allowed_in_session(request, call.name):
-            log.info("allowed for this session call=%s project=%s", call.id, call.project.name)
+        if (standing := await broker.granted(request, call.name, file=file)) is not None:
+            log.info("allowed with ask %s %s", standing, where)
             return _allow(given)
         wait = await self.waiting.ask(request, call)
         ended = await wait.ended()

@@ -47,6 +47,8 @@ export function showLocalTimes(root) {
     const today = at.toDateString() === new Date().toDateString();
     // The history groups by day, so that its rows need no weekday.
     const weekday = today || element.closest(".row") ? {} : { weekday: "short" };
-    element.textContent = at.toLocaleString([], { ...weekday, hour: "2-digit", minute: "2-digit" });
+    const text = at.toLocaleString([], { ...weekday, hour: "numeric", minute: "2-digit" });
+    // Many languages put a zero before the hour that follows a weekday.
+    element.textContent = text.replace(/\b0(?=\d\D{1,3}\d\d)/, "");
   }
 }

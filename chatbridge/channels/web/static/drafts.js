@@ -41,11 +41,3 @@ export function fitsLimit(field) {
   find("#too-long").textContent = length > limit ? words : "";
   return length <= limit;
 }
-
-export async function copyUnsent() {
-  const field = find("#unsent-text");
-  field.select();
-  // The clipboard's own interface is only there on https and on this computer.
-  const written = navigator.clipboard?.writeText(field.value).then(() => true, () => false);
-  return (await written) || document.execCommand("copy");
-}

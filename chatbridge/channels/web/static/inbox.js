@@ -2,12 +2,13 @@
 // is typed. Every form also works without it. No polling: one event stream says what changed.
 
 import { announceTimeLeft, countDown, setClock, showLocalTimes } from "./clock.js";
-import { copyUnsent, fitsLimit, forgetSent, restoreDrafts, saveDraft } from "./drafts.js";
+import { fitsLimit, forgetSent, restoreDrafts, saveDraft } from "./drafts.js";
+import { filterHistory } from "./history.js";
 import { onKey } from "./keys.js";
 import { knowNotices, swapNotices } from "./notices.js";
-import { all, card, find, parse, toast } from "./page.js";
+import { all, card, copy, find, parse, toast } from "./page.js";
 import { knowRows, linkNext, swapRows } from "./rows.js";
-import { closeSheet, keepOpen, opensSheet } from "./sheets.js";
+import { closeSheet, keepOpen, opensSheet, showAddress } from "./sheets.js";
 
 const FRAGMENT = { "X-Chatbridge": "fragment" };
 const BANNER_AFTER_MS = 3000;
@@ -91,6 +92,10 @@ let sending = false;
 
 function onSubmit(event) {
   const form = event.target;
+  if (form.matches("[data-dismiss]")) {
+    event.preventDefault();
+    return dismiss(form);
+  }
   if (!form.matches("[data-post]") || event.submitter?.formMethod === "dialog") return;
   event.preventDefault();
   if (sending || connection === "broken" || connection === "out") return;
@@ -132,7 +137,7 @@ async function send(action, fields) {
     response = await fetch(action, { method: "POST", body: fields, headers: FRAGMENT, signal });
     html = await response.text();
   } catch {
-    toast("Your computer does not reply. What you typed is kept.");
+    toast("Your computer is not responding. What you typed is kept.");
     showBroken();
     return disconnected();
   }
@@ -164,20 +169,24 @@ let retryAt = 0;
 let newest = 0;
 let hiddenAt = 0;
 
-async function get(address) {
-  const response = await fetch(address, { headers: FRAGMENT, signal: AbortSignal.timeout(REPLY_WITHIN_MS) });
+async function get(address, options = {}) {
+  const signal = AbortSignal.timeout(REPLY_WITHIN_MS);
+  const response = await fetch(address, { headers: FRAGMENT, signal, ...options });
   if (response.status === 401) loggedOut();
   return response.ok ? response.text() : "";
 }
 
 const rowsAddress = () => (document.body.dataset.page === "list" ? `/rows${location.search}` : "/rows");
 const refreshRows = () => get(rowsAddress()).then((html) => swapRows(html, prepare)).catch(disconnected);
-const refreshNotices = () => get("/notices").then((html) => {
+const refreshNotices = () => get("/notices").then(showNotices).catch(disconnected);
+const dismiss = (form) => get(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) })
+  .then(showNotices).catch(disconnected);
+function showNotices(html) {
   const fresh = find("#notices", parse(html));
   if (!fresh) return;
   showLocalTimes(fresh);
   swapNotices(fresh);
-}).catch(disconnected);
+}
 const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
   .then((html) => waiting || swapCard(html)).catch(disconnected);
 
@@ -194,7 +203,7 @@ function connect() {
   });
   stream.addEventListener("error", disconnected);
   stream.addEventListener("ask", (event) => changed(JSON.parse(event.data)));
-  stream.addEventListener("notice", refreshNotices);
+  for (const change of ["notice", "dismissal"]) stream.addEventListener(change, refreshNotices);
 }
 
 // A connection can die without a word: a phone that changed its network, a laptop that slept.
@@ -249,8 +258,9 @@ function setConnection(state) {
   status.textContent = words[state];
   status.classList.toggle("off", state !== "live");
   find("#banner").hidden = !["broken", "out"].includes(state);
-  find("#banner-title").textContent = state === "out" ? "You are logged out." : "No connection to your computer";
-  find("#try-now").hidden = state === "out";
+  const over = document.body.dataset.over;
+  find("#banner-title").textContent = state === "out" ? "You are logged out." : over ?? "No connection to your computer";
+  find("#try-now").hidden = state === "out" || Boolean(over);
   showPause();
   if (card()) applyConnection(card());
 }
@@ -258,8 +268,9 @@ function setConnection(state) {
 function showPause() {
   const seconds = Math.ceil((retryAt - Date.now()) / 1000);
   const next = seconds > 0 ? `Trying again in ${seconds} s.` : "Trying now.";
-  const text = connection === "out"
-    ? "Run chatbridge inbox on your computer." : `${next} What you type is kept on this page.`;
+  let text = `${next} What you type is kept on this page.`;
+  if (document.body.dataset.over) text = "Next, on your computer: chatbridge setup";
+  else if (connection === "out") text = "Run chatbridge inbox on your computer.";
   if (find("#banner-text").textContent !== text) find("#banner-text").textContent = text;
 }
 
@@ -281,6 +292,8 @@ function applyConnection(root) {
 
 // ── start ──────────────────────────────────────────────────────────────────────────────────────
 
+const filter = (field) => filterHistory(field, (address) => get(address).catch(disconnected));
+
 let ticking;
 function tick() {
   countDown(document);
@@ -300,6 +313,7 @@ function onVisibility() {
 document.addEventListener("submit", onSubmit);
 document.addEventListener("keydown", onKey);
 document.addEventListener("input", ({ target }) => {
+  if (target.matches("[data-filters]")) filter(target);
   if (!target.matches("[data-draft]")) return;
   saveDraft(target);
   if (target.dataset.limit) fitsLimit(target);
@@ -314,9 +328,14 @@ document.addEventListener("click", (event) => {
     if (other.open) find("textarea", other).focus();
   }
   if (target.closest("#try-now")) retry();
-  if (target.closest("#copy")) {
-    copyUnsent().then((done) => toast(done ? "Copied." : "The text is selected. Copy it with your browser."));
+  const copier = target.closest("[data-copies]");
+  if (copier) copy(copier);
+  const address = target.closest("a.address");
+  if (address) {
+    event.preventDefault();
+    showAddress(address);
   }
+  if (target.closest("#address-open")) find("#address").close();
   const opener = target.closest("[data-opens]");
   if (opener) find(`#${opener.dataset.opens}`).showModal();
 });
@@ -331,5 +350,7 @@ knowRows();
 knowNotices();
 showLocalTimes(document);
 if (card()) prepare(card());
+// What was typed before the script was there.
+all("[data-filters]").filter((field) => field.value !== field.defaultValue).forEach(filter);
 connect();
 onVisibility();

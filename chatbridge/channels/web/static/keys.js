@@ -6,7 +6,7 @@ const visible = (element) => element.checkVisibility();
 
 export function onKey(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
-    return (find("dialog[open] [data-primary]") ?? find("#primary"))?.click();
+    return find(find("dialog[open]") ? "dialog[open] [data-primary]" : "#primary")?.click();
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
   if (event.target.closest("input, textarea, select, [contenteditable]") || find("dialog[open]")) return;

@@ -10,7 +10,12 @@ export function swapNotices(fresh) {
   const old = find("#notices");
   const news = known ? shown(fresh).filter((each) => !known.has(each.dataset.notice)) : [];
   known = new Set(shown(fresh).map((each) => each.dataset.notice));
-  if (old && !old.isEqualNode(fresh)) old.replaceWith(fresh);
+  if (old && !old.isEqualNode(fresh)) {
+    const at = all("button", old).indexOf(document.activeElement);
+    old.replaceWith(fresh);
+    // The next one has the place of what was dismissed.
+    if (at >= 0) (all("button", fresh)[at] ?? all("button", fresh).at(-1))?.focus();
+  }
   if (!news.length) return;
   const text = news.map((each) => `Notice from ${each.dataset.project}`).join(". ");
   // Where the list is out of sight, on a phone with a question open, a line says so.

@@ -42,6 +42,12 @@ export function linkNext(root) {
   const others = rows.filter((row) => row.dataset.ask !== root.dataset.ask);
   const link = find("#next", root);
   if (!link) return;
+  const back = find(".back").getAttribute("href");
+  if (back.startsWith("/history")) {
+    link.setAttribute("href", back);
+    link.textContent = "Back to History";
+    return;
+  }
   link.setAttribute("href", others[0]?.getAttribute("href") ?? "/");
   const count = Number(find("#rows")?.dataset.count ?? 0) - (rows.length - others.length);
   link.textContent = others.length ? `Next question (${count})` : "Open questions";

@@ -1,4 +1,5 @@
-// Sheets: dialogs of a card that ask for some words before anything is sent.
+// Sheets: dialogs of a card that ask for some words before anything is sent, and the one that shows
+// an address before it is opened.
 
 import { all, card, find } from "./page.js";
 
@@ -15,6 +16,15 @@ export function opensSheet(form) {
 
 export function closeSheet() {
   openSheet(card())?.close();
+}
+
+export function showAddress(link) {
+  const to = new URL(link.href).searchParams.get("to");
+  find("#address-host").textContent = link.dataset.host;
+  find("#address-text").textContent = to;
+  find("#address-open").href = to;
+  find("[data-copies=address-text]").textContent = "Copy";
+  find("#address").showModal();
 }
 
 // Carries what is open over a swap: first into what is to be swapped in, then, once it is there,

@@ -1,0 +1,134 @@
+"""Hooks in a client's settings, in Claude Code's form: ours among those of others.
+
+A hook of ours is known by its command, wherever its owner has put it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chatbridge.cli.connect.document import Kept, beside, without_empty
+from chatbridge.cli.connect.editing import CannotEdit, Editor, at, is_number
+from chatbridge.cli.connect.jsonc import Jsonc, Steps
+from chatbridge.link.preface import MAX_LIMIT_SECONDS
+
+Json = dict[str, Any]
+NOTICE_SECONDS = 60
+DEFAULT_SECONDS = 600.0
+"""How long a hook may take that has no time-out."""
+OFF = "disableAllHooks"
+_OURS = re.compile(r"""(?:^|[\s/])chatbridge['"]?\s+hook(?:\s+--limit[ =]\d+)?\s*$""")
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    event: str
+    matcher: str | None = None
+    asks: bool = False
+    """Whether it waits for a person; otherwise it only tells something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hooks:
+    hooks: Sequence[Hook]
+    command: Sequence[str]
+    wait: float
+    """How many seconds those that ask may take at least."""
+
+    def add(self, editor: Editor, text: str) -> str:
+        """:raises CannotEdit:"""
+        assert isinstance(editor, Jsonc)
+        tree = editor.load(text)
+        if tree.get(OFF) is True:
+            raise CannotEdit(f"“{OFF}” is true, so no hook would run. Without them: --no-hooks")
+        for hook in self.hooks:
+            found = list(_ours(tree, hook.event))
+            for steps, _, there in found:
+                for key, value in self._handler(hook, there).items():
+                    if there.get(key) != value:
+                        text = editor.put(text, (*steps, key), value)
+            if not found:
+                group = {} if hook.matcher is None else {"matcher": hook.matcher}
+                new = group | {"hooks": [self._handler(hook, {})]}
+                text = editor.append(text, ("hooks", hook.event), new)
+        return text
+
+    def _handler(self, hook: Hook, there: Json) -> Json:
+        """A longer time-out is the owner's. The hub is told of it, to stop asking before."""
+        least = int(self.wait) if hook.asks else NOTICE_SECONDS
+        said: Any = there.get("timeout")
+        timeout = said if is_number(said) and said >= least else least
+        limit = ["--limit", str(int(min(timeout, MAX_LIMIT_SECONDS)))]
+        command = shlex.join([*self.command, *(limit if hook.asks else [])])
+        return {"type": "command", "command": command, "timeout": timeout}
+
+    def there(self, tree: Json) -> bool:
+        return any(True for hook in self.hooks for _ in _ours(tree, hook.event))
+
+    def again(self, editor: Editor, text: str, tree: Json) -> str:
+        assert isinstance(editor, Jsonc)
+        for hook in self.hooks:
+            groups = {steps[2]: group for steps, group, _ in _ours(tree, hook.event)}
+            for group in groups.values():
+                text = editor.append(text, ("hooks", hook.event), group)
+        return text
+
+    def beside(self, tree: Json) -> Json:
+        for hook in self.hooks:
+            tree = beside(tree, ("hooks", hook.event), _others)
+        return tree
+
+    def take(self, editor: Editor, text: str, kept: Kept) -> str:
+        assert isinstance(editor, Jsonc)
+        for hook in self.hooks:
+            event = ("hooks", hook.event)
+            while found := next(_ours(editor.load(text), hook.event), None):
+                steps, group, handler = found
+                if len(group["hooks"]) == 1:
+                    text = editor.discard(text, event, group)
+                else:
+                    text = editor.discard(text, steps[:-1], handler)
+            text = without_empty(editor, text, event, kept)
+        return text
+
+
+def waiting(hooks: Sequence[Hook], tree: Json) -> float | None:
+    """How many seconds all that ask wait for a person at least; None: one of them is missing, or
+    hooks are switched off."""
+    found = [[it for *_, it in _ours(tree, hook.event)] for hook in hooks if hook.asks]
+    if tree.get(OFF) is True or not all(found):
+        return None
+    said = [handler.get("timeout") for each in found for handler in each]
+    return min(it if is_number(it) else DEFAULT_SECONDS for it in said)
+
+
+def _ours(tree: Json, event: str) -> Iterator[tuple[Steps, Json, Json]]:
+    """Our hooks for this event: the way to each, its group, and itself."""
+    groups = at(tree, ("hooks", event))
+    for index, group in enumerate(groups if isinstance(groups, list) else []):
+        for place, handler in enumerate(_handlers(group)):
+            if _is_ours(handler):
+                yield ("hooks", event, index, "hooks", place), group, handler
+
+
+def _others(groups: Any) -> Any:
+    """Everything but our hooks, and the groups that hold nothing else."""
+    if not isinstance(groups, list):
+        return groups
+    pairs = [(it, [one for one in _handlers(it) if not _is_ours(one)]) for it in groups]
+    changed = [it if left == _handlers(it) else left and it | {"hooks": left} for it, left in pairs]
+    return [it for it in changed if it != []]
+
+
+def _handlers(group: Any) -> list[Any]:
+    found = group.get("hooks") if isinstance(group, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _is_ours(handler: Any) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and _OURS.search(command) is not None

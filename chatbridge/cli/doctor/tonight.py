@@ -1,0 +1,252 @@
+"""`chatbridge doctor --tonight`: whether agents can be left alone until the morning.
+
+Owns what matters for a night alone: a phone that was reached, how long questions may wait, what
+each client would stop for, sleep, disk space, and questions that end in the night.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
+from chatbridge.channels.spec import ChannelSpec
+from chatbridge.cli.connect.plans import Found
+from chatbridge.cli.connect.readiness import readiness
+from chatbridge.cli.doctor.clients import connected_clients, limit_of
+from chatbridge.cli.doctor.computer import service
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.database import asks
+from chatbridge.cli.doctor.files import configuration
+from chatbridge.cli.doctor.hub import hub
+from chatbridge.cli.ui.wording import HOUR, counted, duration, lasted
+from chatbridge.core.cards.outcome_text import in_place
+from chatbridge.core.cards.phrases import format_time
+from chatbridge.core.model import Ask, Outcome
+from chatbridge.core.text import one_line, shortened
+
+NIGHT = 8 * HOUR
+RECENT = HOUR
+LEAST_FREE = 500 * 1024**2
+LONGEST_NAME = 40
+POWER_SUPPLIES = Path("/sys/class/power_supply")
+SLEEP_TARGET = "/etc/systemd/system/sleep.target"
+SLEEP_SCHEMA = "org.gnome.settings-daemon.plugins.power"
+LOOK_SECONDS = 5.0
+TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
+SET_WAIT = 'chatbridge setup    (or default_timeout = "8h" in config.toml)'
+
+
+async def basis(context: DoctorContext) -> Sequence[Finding]:
+    """What keeps everything else from working."""
+    found = [*await asyncio.to_thread(configuration, context), *await hub(context)]
+    return [it for it in found if it.mark is not Mark.FINE]
+
+
+# ── people ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def places_to_answer(context: DoctorContext) -> list[ChannelSpec[Any]]:
+    """The channels that a person has in their pocket."""
+    settings = context.settings
+    return [it for it in settings.active_channels() if it.is_elsewhere(settings.table(it))]
+
+
+async def phone(context: DoctorContext) -> Sequence[Finding]:
+    places, found = places_to_answer(context), await context.hub()
+    if not places:
+        what = "questions reach only the browser of this computer"
+        return [problem("phone", what, "chatbridge setup")]
+    troubles = [(spec, found.trouble_of(spec.name)) for spec in places]
+    if broken := [from_error(spec.title.lower(), why) for spec, why in troubles if why]:
+        return broken
+    last = await asyncio.to_thread(last_answer, context)
+    if last is None or last.by is None:
+        what = "nobody has answered from a phone in the last hour"
+        return [problem("phone", what, TEST_QUESTION)]
+    who = shortened(one_line(last.by.name), LONGEST_NAME) or "somebody"
+    ago = lasted(max(context.clock.time() - last.at, 0.0))
+    return [fine("phone", f"{who} answered {in_place(last.by.channel)} {ago} ago")]
+
+
+def last_answer(context: DoctorContext) -> Outcome | None:
+    """The newest of the last hour that came from a phone."""
+    names = {spec.name for spec in places_to_answer(context)}
+    since = context.clock.time() - RECENT
+    ended = [ask.outcome for ask in asks(context.database, "settled_at > ?", since)]
+    found = [it for it in ended if it and it.by and it.by.channel in names]
+    return max(found, key=lambda it: it.at, default=None)
+
+
+def offer_test_question(context: DoctorContext) -> None:
+    """Ask one now, if a person at the terminal wants it."""
+    from chatbridge.cli.setup.state import ask_on_the_phone
+    from chatbridge.cli.ui import prompts
+
+    chats = [spec for spec in places_to_answer(context) if spec.setup]
+    if not chats or last_answer(context) is not None:
+        return
+    prompts.take_terminal("doctor --tonight")
+    with prompts.unechoed():
+        if prompts.confirm("Send a test question to your phone now?", default=True):
+            ask_on_the_phone(chats[0])
+    prompts.say()
+
+
+# ── waiting ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def waiting(context: DoctorContext) -> list[Finding]:
+    settings = context.settings
+    wait, approvals = settings.default_timeout, settings.approvals.timeout
+    details = {"defaultTimeout": wait, "approvalsTimeout": approvals}
+    if wait < NIGHT:
+        what = f"questions end after {duration(wait)} if the agent does not ask for more"
+        return [problem("waiting", what, SET_WAIT, **details)]
+    if approvals is not None and approvals < NIGHT:
+        what = f"questions may wait {duration(wait)}, but approvals are denied after "
+        fix = 'approvals.timeout = "8h" in config.toml, or leave it out'
+        return [remark("waiting", f"{what}{duration(approvals)}", fix, **details)]
+    return [fine("waiting", f"questions may wait {duration(wait)}", **details)]
+
+
+def deadlines(context: DoctorContext) -> list[Finding]:
+    """Open questions that nobody could answer in time."""
+    now = context.clock.time()
+    ending = asks(context.database, "status = 'open' AND deadline < ?", now + NIGHT)
+    if not ending:
+        return []
+    first = min(ending, key=_deadline)
+    project = shortened(one_line(first.project.name), LONGEST_NAME)
+    what = f"{counted(len(ending), 'open question')} would time out in the night"
+    at = f"{project} at {format_time(_deadline(first), now=now)}"
+    detail = f", {at}" if len(ending) == 1 else f", the first ({at})"
+    return [remark("questions", f"{what}{detail}", "answer now: chatbridge pending")]
+
+
+def _deadline(ask: Ask) -> float:
+    return ask.deadline or 0.0
+
+
+# ── agents ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def agents(context: DoctorContext) -> list[Finding]:
+    connected = connected_clients()
+    if not connected:
+        return [problem("agents", "none is connected", "chatbridge connect")]
+    return [_agent(it, context.settings.default_timeout) for it in connected]
+
+
+def _agent(found: Found, wait: float) -> Finding:
+    name, again = found.client.name, f"chatbridge connect {found.client.name}"
+    if found.problem is not None:
+        return problem(name, found.problem)
+    ready = readiness(found)
+    if ready.permission is False:
+        what = "would ask for your permission in its own window before it asks you"
+        return problem(name, what, again)
+    if ready.hooks is False:
+        what = "its own questions and permissions stay in its window"
+        return remark(name, what, again)
+    if ready.hook_timeout is not None and ready.hook_timeout < wait:
+        what = f"its own questions end after {duration(ready.hook_timeout)}"
+        return remark(name, what, again)
+    return limit_of(found, wait)
+
+
+# ── the computer ──────────────────────────────────────────────────────────────────────────────────
+
+
+def sleep(_context: DoctorContext) -> list[Finding]:
+    name = "sleep"
+    if os.path.realpath(SLEEP_TARGET) == os.devnull:
+        return [fine(name, "switched off on this computer")]
+    if _is_kept_awake():
+        return [fine(name, "another program keeps this computer awake")]
+    battery, plugged = _power()
+    if battery and not plugged:
+        return [problem(name, "this computer runs on battery", "plug it in")]
+    after = _sleeps_after() if battery or _has_desktop() else None
+    if after is not None:
+        what = f"this computer goes to sleep after {duration(after)} without input"
+        fix = "switch that off, or: systemd-inhibit --what=sleep:idle sleep 10h"
+        return [problem(name, what, fix)]
+    if battery:
+        return [fine(name, "plugged in; leave the lid open")]
+    return [fine(name, "nothing was found that would put this computer to sleep")]
+
+
+def _power() -> tuple[bool, bool]:
+    """Whether there is a battery of the computer's own, and whether it is plugged in."""
+    types: list[str] = []
+    online = False
+    for supply in POWER_SUPPLIES.glob("*"):
+        said = {it: _said(supply / it) for it in ("type", "scope", "online")}
+        if said["scope"] != "Device":  # that of a mouse
+            types.append(said["type"])
+            online = online or (said["type"] != "Battery" and said["online"] == "1")
+    return "Battery" in types, online or "Battery" not in types
+
+
+def _said(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _has_desktop() -> bool:
+    return any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP")))
+
+
+def _sleeps_after() -> float | None:
+    """Seconds until GNOME suspends a computer that is plugged in; None: never, or unknown."""
+    if _output("gsettings", "get", SLEEP_SCHEMA, "sleep-inactive-ac-type") != "'suspend'":
+        return None
+    said = _output("gsettings", "get", SLEEP_SCHEMA, "sleep-inactive-ac-timeout").split()
+    return float(said[-1]) if said and said[-1].isdecimal() and int(said[-1]) else None
+
+
+def _is_kept_awake() -> bool:
+    for line in _output("systemd-inhibit", "--list", "--no-legend", "--no-pager").splitlines():
+        *words, mode = line.split() or [""]
+        if mode == "block" and any("sleep" in word.split(":") for word in words):
+            return True
+    return False
+
+
+def _output(*words: str) -> str:
+    """Empty where there is no such program, or it fails."""
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+            timeout=LOOK_SECONDS, env={**os.environ, "LC_ALL": "C"}, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def disk(context: DoctorContext) -> list[Finding]:
+    folder = next(it for it in (context.state, *context.state.parents) if it.exists())
+    free = shutil.disk_usage(folder).free
+    shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
+    if free < LEAST_FREE:
+        what = f"{shown} free where the database is"
+        return [problem("disk", what, "make room, or questions cannot be stored", free=free)]
+    return [fine("disk", f"{shown} free", free=free)]
+
+
+def night_service(context: DoctorContext) -> list[Finding]:
+    """Like `service`, but one that could be installed should be."""
+    found = service(context)
+    if found[0].details.get("installed") is False:
+        what = "not installed: the hub ends when you log out"
+        return [remark("service", what, "chatbridge service install")]
+    return found

@@ -1,0 +1,122 @@
+"""What an approval can allow beyond one use, in words: the screens on which that is chosen, and
+what the card says of it afterwards. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chatbridge.core.cards.card import Card, Choice, Part
+from chatbridge.core.cards.markup import Name, Time
+from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.exact_text import exact_line
+from chatbridge.core.forms import form
+from chatbridge.core.model import Ask, Grant, Subject, View
+from chatbridge.core.text import one_line
+
+WIDER_VIEWS = (View.WIDEN, View.HOW_LONG, View.CONFIRM_WIDER)
+STILL_ASKED = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+
+
+def wider_choices(ask: Ask) -> tuple[Choice, ...]:
+    """What can be picked on such a screen."""
+    match ask.draft.view:
+        case View.WIDEN:
+            labels = [_scope_label(ask, folder) for folder in form.wider(ask.questions[0])]
+        case View.HOW_LONG:
+            labels = [_lasting_label(seconds) for seconds in form.LASTING]
+        case _:
+            return ()
+    return tuple(
+        Choice(
+            number=i + 1,
+            label=label,
+            description=None,
+            recommended=False,
+            picked=False,
+            action=form.Pick(step=ask.draft.step, option=i),
+        )
+        for i, label in enumerate(labels)
+    )
+
+
+def wider_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
+    """The question of such a screen, all that its last tap allows, or what was allowed."""
+    scopes, draft = form.wider(ask.questions[0]), ask.draft
+    if view is None:
+        return tuple(_granted(ask, ask.grant)) if ask.grant else ()
+    if view not in WIDER_VIEWS or draft.scope >= len(scopes):
+        return ()
+    if view is View.WIDEN:
+        return ("What may it do without asking?",)
+    folder = scopes[draft.scope]
+    if view is View.HOW_LONG:
+        return ("How long may it ", *_doing(ask, folder), " without asking?")
+    return tuple(_allowed(ask, Grant(folder=folder, until=draft.until)))
+
+
+def wider_note(card: Card) -> str:
+    """What the last tap does not allow, though it may sound so."""
+    last = card.wider and card.view is View.CONFIRM_WIDER
+    return STILL_ASKED if last and card.subject and card.subject.edits else ""
+
+
+def lasting_words(grant: Grant) -> str:
+    return "for this session" if grant.lasting is None else f"for {format_duration(grant.lasting)}"
+
+
+def _granted(ask: Ask, grant: Grant) -> Iterator[Part]:
+    if grant.taken_back_at is not None:
+        yield from ("Taken back ", Time(grant.taken_back_at), ". It is asked for again.")
+    else:
+        yield from _allowed(ask, grant)
+
+
+def _allowed(ask: Ask, grant: Grant) -> Iterator[Part]:
+    """With a time it holds for whoever asks in the project, and says so."""
+    if grant.until is None:
+        yield Name(one_line(ask.agent.name))
+    else:
+        yield from ("Any agent in ", Name(one_line(ask.project.name)))
+    yield from (" may ", *_doing(ask, grant.folder), " without asking until ")
+    yield from ("its session ends.",) if grant.until is None else (Time(grant.until), ".")
+
+
+def _doing(ask: Ask, folder: str | None) -> tuple[Part, ...]:
+    if folder is None:
+        verb = {"command": "run", "change": "make"}.get(_kind(ask), "do")
+        return (f"{verb} {_this(ask)}",)
+    name, below = one_line(ask.project.name), _below(ask, folder)
+    return ("edit files in ", Name(f"{name}/{below}" if below else name))
+
+
+def _scope_label(ask: Ask, folder: str | None) -> str:
+    if folder is None:
+        return _this(ask).capitalize()
+    below = _below(ask, folder)
+    return f"Edits in {below}/" if below else f"All edits in {one_line(ask.project.name)}"
+
+
+def _lasting_label(seconds: float | None) -> str:
+    return "Until the session ends" if seconds is None else f"For {format_duration(seconds)}"
+
+
+def _below(ask: Ask, folder: str) -> str:
+    """The folder, from the project's on, which is the last of them; empty: that one itself."""
+    top = "".join(_subject(ask).edits[-1:])
+    return "" if folder == top else exact_line(folder.removeprefix(f"{top}/"))
+
+
+def _this(ask: Ask) -> str:
+    kind = _kind(ask)
+    return f"this exact {kind}" if kind else "exactly this"
+
+
+def _kind(ask: Ask) -> str:
+    subject = _subject(ask)
+    if subject.file:
+        return "change"
+    return "command" if subject.language == "bash" else ""
+
+
+def _subject(ask: Ask) -> Subject:
+    return ask.questions[0].subject or Subject(code="")

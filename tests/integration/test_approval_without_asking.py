@@ -1,0 +1,313 @@
+"""What is allowed without asking: by the owner's rules, or with an approval that was given for more
+than one use; by nobody else, and only what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.core.approval_rules import Rule
+from chatbridge.core.errors import NotHere
+from chatbridge.core.forms import form
+from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Grant, Person, Project
+from tests.fakes.approving import ClaudeCode, allow, put, verdict
+from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER, World, world
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def hub(tmp_path: Path) -> AsyncIterator[World]:
+    async with world(tmp_path) as it:
+        yield it
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    folder = Path(os.path.realpath(tmp_path)) / "shop"
+    (folder / "src").mkdir(parents=True)
+    return folder
+
+
+def bash(command: str) -> Json:
+    return {"tool_name": "Bash", "input": {"command": command}}
+
+
+def write(path: Path | str, content: str = "x\n") -> Json:
+    return {"tool_name": "Write", "input": {"file_path": str(path), "content": content}}
+
+
+def claude_in(hub: World, shop: Path, **more: Any) -> ClaudeCode:
+    project = Project(key=str(shop), name=shop.name)
+    return ClaudeCode(hub, project=project, name="chatbridge-hook", **more)
+
+
+def allowed(use: Json) -> Json:
+    return {"behavior": "allow", "updatedInput": use["input"]}
+
+
+# ── the owner's rules ─────────────────────────────────────────────────────────────────────────────
+
+
+def rules_of(shop: Path) -> tuple[Rule, ...]:
+    return (
+        Rule(tools=("Bash",), project=str(shop), command=("npm", "test")),
+        Rule(tools=("Write",), project=str(shop), path="src/**"),
+    )
+
+
+async def test_a_rule_allows_without_asking_and_the_log_says_which(
+    hub: World, shop: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    claude = claude_in(hub, shop, rules=rules_of(shop))
+    for number, use in enumerate((bash("npm test --silent"), write(shop / "src" / "new.py")), 1):
+        with caplog.at_level(logging.INFO):
+            assert verdict(await claude.wants(use)) == allowed(use)
+        tool = use["tool_name"]
+        assert f"allowed by rule {number} of approvals.allow tool={tool}" in caplog.text
+    assert await hub.store.open_asks() == []
+
+
+async def test_what_no_rule_covers_is_asked_for(hub: World, shop: Path) -> None:
+    (shop / "src" / "link.py").symlink_to(shop / "other.py")
+    claude = claude_in(hub, shop, rules=rules_of(shop))
+    for use in (
+        bash("npm test; rm -rf ~"),
+        bash("npm run evil"),
+        write(shop / "other.py"),
+        write(shop / "src" / ".." / ".." / ".bashrc"),
+        write(shop / "src" / "link.py"),
+        write(shop / "src" / "Makefile"),
+        {"tool_name": "Edit", "input": write(shop / "src" / "new.py")["input"]},
+    ):
+        async with claude.wanting(use) as (_, ask):
+            assert ask.approval, use
+
+
+async def test_a_projects_own_file_allows_nothing(hub: World, shop: Path) -> None:
+    (shop / ".chatbridge.toml").write_text(
+        '[[approvals.allow]]\ntool = "Bash"\ncommand = "npm test"\nproject = "."\n'
+    )
+    async with claude_in(hub, shop).wanting(bash("npm test")) as (call, ask):
+        await allow(hub, ask)
+        assert verdict(await call) == allowed(bash("npm test"))
+
+
+async def test_a_rule_is_for_no_agent_elsewhere(hub: World, shop: Path) -> None:
+    for key in (f"uid:1000:{shop}", f"http:laptop:{shop}", f"link:{shop}"):
+        project = Project(key=key, name="shop")
+        claude = ClaudeCode(hub, project=project, folder=str(shop), rules=rules_of(shop))
+        async with claude.wanting(bash("npm test")) as (_, ask):
+            assert ask.approval
+
+
+# ── what a person has allowed beyond one use ──────────────────────────────────────────────────────
+
+HOUR, EIGHT_HOURS, SESSION = range(3)
+
+
+async def grant(hub: World, claude: ClaudeCode, use: Json, *, scope: int = 0, lasting: int) -> Ask:
+    """Allow more with this use, by way of the screens; the ask with which that was done."""
+    async with claude.wanting(use) as (call, ask):
+        assert ask.questions[0].subject
+        several = len(ask.questions[0].subject.wider) > 1
+        picks = [scope, lasting] if several else [lasting]
+        await put(hub, ask, form.AskMore(step=0))
+        for step, option in enumerate(picks, 1):
+            await put(hub, ask, form.Pick(step=step, option=option))
+        last = form.Choose(step=len(picks) + 1, option=ALLOW_SESSION)
+        assert isinstance(await put(hub, ask, last), form.Answered)
+        assert verdict(await call) == allowed(use)
+    return await hub.now(ask)
+
+
+async def is_asked(claude: ClaudeCode, use: Json) -> bool:
+    """Whether a person is asked; if not, it has to be allowed."""
+    before = {ask.id for ask in await claude.world.store.open_asks()}
+    while not claude.world.changes.empty():
+        claude.world.changes.get_nowait()
+    call = asyncio.create_task(claude.wants(use))
+    opened = asyncio.create_task(claude.world.until(lambda ask: ask.open and ask.id not in before))
+    try:
+        await asyncio.wait({call, opened}, return_when=asyncio.FIRST_COMPLETED)
+        if not opened.done():
+            assert verdict(await call) == allowed(use)
+            return False
+        await put(claude.world, await opened, form.Choose(step=0, option=DENY))
+        return True
+    finally:
+        call.cancel()
+        opened.cancel()
+        await asyncio.wait({call, opened})
+
+
+async def test_edits_in_a_folder_are_allowed_for_a_time_in_every_session_of_the_project(
+    hub: World, shop: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second = claude_in(hub, shop), claude_in(hub, shop, link="link-2")
+    ask = await grant(hub, first, write(shop / "src" / "a.py"), lasting=HOUR)
+    assert ask.grant == Grant(
+        folder=str(shop / "src"), lasting=3600.0, until=hub.clock.time() + 3600.0
+    )
+    edit = {"file_path": str(shop / "src" / "b" / "c.py"), "old_string": "", "new_string": "x"}
+    for claude in (first, second):
+        for use in (write(shop / "src" / "new.py"), {"tool_name": "Edit", "input": edit}):
+            with caplog.at_level(logging.INFO):
+                assert not await is_asked(claude, use)
+            assert f"allowed with ask {ask.id} tool={use['tool_name']}" in caplog.text
+            caplog.clear()
+    hub.clock.advance(3599.0)
+    assert not await is_asked(second, write(shop / "src" / "new.py"))
+    hub.clock.advance(1.0)
+    assert await is_asked(first, write(shop / "src" / "new.py"))
+
+
+async def test_what_lies_outside_or_others_run_is_asked_for_under_a_grant_too(
+    hub: World, shop: Path, tmp_path: Path
+) -> None:
+    source, outside = shop / "src", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a.txt").write_text("")
+    claude = claude_in(hub, shop)
+    await grant(hub, claude, write(source / "a.py"), lasting=EIGHT_HOURS)
+    (source / "folder").symlink_to(outside)
+    (source / "file.py").symlink_to(outside / "a.txt")
+    os.link(outside / "a.txt", source / "hard.py")
+    (source / "run.py").write_text("")
+    (source / "run.py").chmod(0o755)
+    for beside in ("a.py", "srcs/a.py", "SRC/a.py", "src-evil/a.py", "lib/src/a.py"):
+        assert await is_asked(claude, write(shop / beside)), beside
+    for path in (
+        "../src/a.py",
+        "../../.bashrc",
+        "folder/a.txt",
+        "file.py",
+        "hard.py",
+        "run.py",
+        ".env",
+        "Makefile",
+        "package.json",
+        "CLAUDE.md",
+        "x.sh",
+        "a.py/",
+        "./a.py",
+        "a\u200b.py",
+    ):
+        assert await is_asked(claude, write(f"{source}/{path}")), path
+    assert await is_asked(claude, write(source / "b.py", "#!/bin/sh\n"))
+    assert await is_asked(claude, bash("npm test"))
+    assert not await is_asked(claude, write(source / "b.py"))
+
+
+async def test_a_link_in_place_of_the_folder_ends_what_was_allowed_there(
+    hub: World, shop: Path, tmp_path: Path
+) -> None:
+    claude = claude_in(hub, shop)
+    await grant(hub, claude, write(shop / "src" / "a.py"), lasting=HOUR)
+    (tmp_path / "home").mkdir()
+    (shop / "src").rename(shop / "before")
+    (shop / "src").symlink_to(tmp_path / "home")
+    assert await is_asked(claude, write(shop / "src" / "a.py"))
+    assert await is_asked(claude, write(shop / "before" / "a.py"))
+
+
+async def test_all_edits_in_a_project_are_allowed_in_no_other(
+    hub: World, shop: Path, tmp_path: Path
+) -> None:
+    claude = claude_in(hub, shop)
+    ask = await grant(hub, claude, write(shop / "src" / "a.py"), scope=1, lasting=EIGHT_HOURS)
+    assert ask.grant
+    assert ask.grant.folder == str(shop)
+    assert not await is_asked(claude, write(shop / "lib" / "b.py"))
+    assert await is_asked(claude, write(tmp_path / "b.py"))
+    other = tmp_path / "other" / "shop"
+    inner = shop / "inner"
+    for folder in (other, inner):
+        folder.mkdir(parents=True)
+        elsewhere = claude_in(hub, folder, link=f"link-{folder.parent.name}")
+        assert await is_asked(elsewhere, write(folder / "b.py"))
+        assert await is_asked(elsewhere, write(shop / "src" / "b.py"))
+    for key in (f"uid:1000:{shop}", f"http:laptop:{shop}", f"link:{shop}"):
+        project = Project(key=key, name="shop")
+        outsider = ClaudeCode(hub, project=project, link=key, folder=str(shop))
+        assert await is_asked(outsider, write(shop / "src" / "b.py"))
+
+
+async def test_a_grant_for_the_session_is_for_no_other_and_survives_the_hub(
+    shop: Path, tmp_path: Path
+) -> None:
+    clock = StillClock()
+    async with world(tmp_path, clock) as hub:
+        claude = claude_in(hub, shop)
+        await grant(hub, claude, write(shop / "src" / "a.py"), lasting=SESSION)
+        await grant(hub, claude, bash("npm test"), lasting=HOUR)
+        assert not await is_asked(claude, write(shop / "src" / "b.py"))
+        assert await is_asked(claude_in(hub, shop, link="link-2"), write(shop / "src" / "b.py"))
+    async with world(tmp_path, clock) as hub:
+        claude, other = claude_in(hub, shop), claude_in(hub, shop, link="link-2")
+        clock.advance(1800.0)
+        assert not await is_asked(claude, write(shop / "src" / "b.py"))
+        assert not await is_asked(other, bash("npm test"))
+        assert await is_asked(other, write(shop / "src" / "b.py"))
+        clock.advance(1800.0)
+        assert not await is_asked(claude, write(shop / "src" / "b.py"))
+        assert await is_asked(claude, bash("npm test"))
+
+
+async def test_an_exact_command_is_allowed_to_the_letter_and_in_its_folder(
+    hub: World, shop: Path
+) -> None:
+    claude = claude_in(hub, shop)
+    ask = await grant(hub, claude, bash("npm test"), lasting=HOUR)
+    assert ask.grant
+    assert ask.grant.folder is None
+    assert not await is_asked(claude_in(hub, shop, link="link-2"), bash("npm test"))
+    for command in ("npm  test", "npm test ", "npm test; rm -rf ~", "npm test\n", "npm tests"):
+        assert await is_asked(claude, bash(command)), command
+    elsewhere = claude_in(hub, shop, link="link-3", folder=str(shop / "src"))
+    assert await is_asked(elsewhere, bash("npm test"))
+    other = {"tool_name": "Shell", "input": {"command": "npm test"}}
+    assert await is_asked(claude, other)
+
+
+async def test_what_is_taken_back_is_asked_for_at_once(hub: World, shop: Path) -> None:
+    claude, use = claude_in(hub, shop), write(shop / "src" / "a.py")
+    for lasting in (HOUR, SESSION):
+        ask = await grant(hub, claude, use, lasting=lasting)
+        assert not await is_asked(claude, use)
+        taken = await hub.inbox.take_back(ask.id, person=OWNER)
+        assert taken.grant
+        assert taken.grant.taken_back_at == hub.clock.time()
+        assert taken.revision > ask.revision
+        assert await is_asked(claude, use)
+        assert await hub.inbox.take_back(ask.id, person=OWNER) == taken
+
+
+async def test_only_a_channel_for_approvals_takes_back(hub: World, shop: Path) -> None:
+    claude, use = claude_in(hub, shop), write(shop / "src" / "a.py")
+    ask = await grant(hub, claude, use, lasting=HOUR)
+    for channel in ("terminal", "window", ""):
+        with pytest.raises(NotHere):
+            await hub.inbox.take_back(ask.id, person=Person(name="x", channel=channel))
+    assert not await is_asked(claude, use)
+
+
+async def test_what_was_not_allowed_for_longer_is_no_grant(hub: World, shop: Path) -> None:
+    claude, use = claude_in(hub, shop), write(shop / "src" / "a.py")
+    for verdict_of in (ALLOW, DENY):
+        async with claude.wanting(use) as (call, ask):
+            await put(hub, ask, form.AskMore(step=0))
+            await put(hub, ask, form.Back(step=1))
+            await put(hub, ask, form.Choose(step=2, option=verdict_of))
+            await call
+        after = await hub.now(ask)
+        assert after.grant is None
+        assert await hub.inbox.take_back(ask.id, person=OWNER) == after
+        assert await is_asked(claude, use)

@@ -1,0 +1,278 @@
+"""`doctor --tonight`: what would stop an agent in the night, and what to do about each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatbridge.channels.checks import Finding, Mark
+from chatbridge.cli.connect.plans import plan, write
+from chatbridge.cli.doctor import tonight
+from chatbridge.cli.doctor.run import Check, run_tonight, tonight_checks
+from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
+from chatbridge.store.sqlite import SqliteStore
+from tests.contract.asks import an_ask
+from tests.fakes.clock import START, StillClock
+from tests.fakes.doctor import Machine
+
+HOUR = 3600.0
+TELEGRAM = '[telegram]\ntoken = "12345:abcdefghijklmnopqrstuvwxyz0123456789"\nallowed_users = [7]\n'
+WORKS = {"name": "telegram", "trouble": None}
+
+
+@pytest.fixture
+def machine(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    clients = ("CODEX_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR")
+    for name in (*clients, "DISPLAY", "WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(machine.home)
+    return machine
+
+
+@pytest.fixture
+def power(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What the kernel says of batteries. Programs are only those that a test makes."""
+    folder = machine.home / "power"
+    monkeypatch.setattr(tonight, "POWER_SUPPLIES", folder)
+    monkeypatch.setattr(tonight, "SLEEP_TARGET", str(machine.home / "sleep.target"))
+    machine.set(PATH=str(machine.home / "bin"))
+    return folder
+
+
+def supply(power: Path, name: str, **said: str) -> None:
+    (power / name).mkdir(parents=True)
+    for key, value in said.items():
+        (power / name / key).write_text(f"{value}\n")
+
+
+def program(machine: Machine, name: str, script: str) -> None:
+    path = machine.home / "bin" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+async def one(machine: Machine, look: Callable[..., Any]) -> Finding:
+    (found,) = await machine.look(Check("it", look), clock=StillClock())
+    return found
+
+
+async def stored(machine: Machine, *asks: Ask) -> None:
+    machine.state.mkdir(mode=0o700, exist_ok=True)
+    store = await SqliteStore.open(machine.state / "chatbridge.db")
+    for ask in asks:
+        await store.write(lambda tx, ask=ask: tx.add_ask(ask))  # type: ignore[misc]
+    await store.close()
+
+
+def answered(at: float, *, name: str = "Ada", channel: str = "telegram") -> Ask:
+    ask, by = an_ask(), Person(name=name, channel=channel)
+    outcome = Outcome(at=at, answers=(Answer(values=("Go",)),) * len(ask.questions), by=by)
+    return replace(ask, status=Status.ANSWERED, settled_at=at, outcome=outcome)
+
+
+# ── a phone ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_browser_of_this_computer_is_no_phone(machine: Machine) -> None:
+    found = await one(machine, tonight.phone)
+    assert (found.mark, found.fix) == (Mark.PROBLEM, ("chatbridge setup",))
+
+
+async def test_somebody_who_answered_in_the_last_hour_was_reached(machine: Machine) -> None:
+    machine.configure(TELEGRAM)
+    await stored(machine, answered(START - 2 * HOUR), answered(START - 120, name="Ada"))
+    with machine.hub(channels=[WORKS]):
+        found = await one(machine, tonight.phone)
+    assert (found.mark, found.what) == (Mark.FINE, "Ada answered on Telegram 2 min ago")
+
+
+@pytest.mark.parametrize(
+    "ask", [answered(START - HOUR - 1), answered(START - 60, channel="terminal"), an_ask()]
+)
+async def test_an_old_answer_or_one_at_this_computer_shows_no_phone(
+    machine: Machine, ask: Ask
+) -> None:
+    machine.configure(TELEGRAM)
+    await stored(machine, ask)
+    found = await one(machine, tonight.phone)
+    assert (found.mark, found.what) == (
+        Mark.PROBLEM,
+        "nobody has answered from a phone in the last hour",
+    )
+
+
+async def test_a_chat_that_does_not_work_is_named_whoever_answered(machine: Machine) -> None:
+    machine.configure(TELEGRAM)
+    await stored(machine, answered(START - 60))
+    with machine.hub(channels=[{"name": "telegram", "trouble": "No network. Check it"}]):
+        found = await one(machine, tonight.phone)
+    assert (found.mark, found.name, found.what) == (Mark.PROBLEM, "telegram", "No network")
+
+
+async def test_an_inbox_that_other_computers_reach_counts_as_a_phone(machine: Machine) -> None:
+    machine.configure('[web]\nurl = "https://inbox.example.org"\n')
+    await stored(machine, answered(START - 60, channel="web", name=""))
+    assert (
+        await one(machine, tonight.phone)
+    ).what == "somebody answered in the web inbox 1 min ago"
+
+
+# ── waiting ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("toml", "mark", "what"),
+    [
+        ("", Mark.PROBLEM, "questions end after 5 min if the agent does not ask for more"),
+        ('default_timeout = "8h"\nmax_timeout = "16h"', Mark.FINE, "questions may wait 8 h"),
+        (
+            'default_timeout = "8h"\nmax_timeout = "16h"\n[approvals]\ntimeout = "10m"',
+            Mark.REMARK,
+            "questions may wait 8 h, but approvals are denied after 10 min",
+        ),
+    ],
+)
+async def test_questions_and_approvals_have_to_wait_a_night(
+    machine: Machine, toml: str, mark: Mark, what: str
+) -> None:
+    machine.configure(toml)
+    found = await one(machine, tonight.waiting)
+    assert (found.mark, found.what) == (mark, what)
+
+
+async def test_open_questions_that_end_in_the_night_are_named(machine: Machine) -> None:
+    await stored(machine, an_ask(deadline=START + 9 * HOUR), an_ask(deadline=None))
+    assert await machine.look(Check("it", tonight.deadlines), clock=StillClock()) == []
+    await stored(machine, an_ask(deadline=START + 7 * HOUR), an_ask(deadline=START + HOUR))
+    found = await one(machine, tonight.deadlines)
+    assert found.mark is Mark.REMARK
+    assert found.what.startswith("2 open questions would time out in the night, the first (")
+
+
+# ── agents ────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_without_an_agent_there_is_nothing_to_leave_alone(machine: Machine) -> None:
+    found = await one(machine, tonight.agents)
+    assert (found.mark, found.fix) == (Mark.PROBLEM, ("chatbridge connect",))
+
+
+@pytest.mark.parametrize(
+    ("part", "mark", "what"),
+    [
+        ("permissions", Mark.PROBLEM, "would ask for your permission in its own window"),
+        ("hooks", Mark.REMARK, "its own questions and permissions stay in its window"),
+    ],
+)
+async def test_an_agent_that_would_stop_at_its_own_window_is_named_until_it_is_connected_again(
+    machine: Machine, part: str, mark: Mark, what: str
+) -> None:
+    machine.configure('default_timeout = "8h"\nmax_timeout = "16h"')
+    (machine.home / ".claude").mkdir()
+    write(plan("claude-code"))
+    assert (await one(machine, tonight.agents)).mark is Mark.FINE
+    settings = machine.home / ".claude/settings.json"
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), part: {}}))
+    found = await one(machine, tonight.agents)
+    assert found.mark is mark
+    assert found.what.startswith(what)
+    assert found.fix == ("chatbridge connect claude-code",)
+    write(plan("claude-code"))
+    assert (await one(machine, tonight.agents)).mark is Mark.FINE
+
+
+async def test_hooks_that_end_before_the_questions_do_are_a_warning(machine: Machine) -> None:
+    machine.configure("")
+    (machine.home / ".claude").mkdir()
+    write(plan("claude-code"))
+    machine.configure('default_timeout = "8h"\nmax_timeout = "16h"')
+    found = await one(machine, tonight.agents)
+    assert (found.mark, found.what) == (Mark.REMARK, "its own questions end after 1 h")
+
+
+# ── the computer ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_computer_without_battery_or_desktop_stays_awake(
+    machine: Machine, power: Path
+) -> None:
+    supply(power, "mouse", type="Battery", scope="Device")
+    found = await one(machine, tonight.sleep)
+    assert found.mark is Mark.FINE
+    assert found.what.startswith("nothing was found")
+
+
+async def test_a_laptop_is_to_be_plugged_in(machine: Machine, power: Path) -> None:
+    supply(power, "BAT0", type="Battery")
+    supply(power, "AC", type="Mains", online="0")
+    assert (await one(machine, tonight.sleep)).what == "this computer runs on battery"
+    (power / "AC/online").write_text("1\n")
+    assert (await one(machine, tonight.sleep)).what == "plugged in; leave the lid open"
+
+
+async def test_a_desktop_that_suspends_is_told_until_something_keeps_it_awake(
+    machine: Machine, power: Path
+) -> None:
+    machine.set(DISPLAY=":0")
+    program(machine, "gsettings", "case $3 in *type) echo \"'suspend'\";; *) echo 1200;; esac")
+    found = await one(machine, tonight.sleep)
+    assert (found.mark, found.what) == (
+        Mark.PROBLEM,
+        "this computer goes to sleep after 20 min without input",
+    )
+    program(
+        machine,
+        "systemd-inhibit",
+        'echo "NetworkManager 0 root 9 NetworkManager sleep turns off networks delay"\n'
+        'echo "gsd 7 ada 8 gsd-power handle-lid-switch A screen block"',
+    )
+    assert (await one(machine, tonight.sleep)).mark is Mark.PROBLEM
+    program(
+        machine, "systemd-inhibit", 'echo "me 7 ada 9 systemd-inhibit sleep:idle Unknown block"'
+    )
+    assert (await one(machine, tonight.sleep)).mark is Mark.FINE
+
+
+async def test_sleep_that_is_masked_is_well(machine: Machine, power: Path) -> None:
+    supply(power, "BAT0", type="Battery")
+    (machine.home / "sleep.target").symlink_to("/dev/null")
+    assert (await one(machine, tonight.sleep)).what == "switched off on this computer"
+
+
+async def test_too_little_disk_space_is_a_problem(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await one(machine, tonight.disk)).what.endswith(" free")
+    monkeypatch.setattr(tonight, "LEAST_FREE", 2**60)
+    assert (await one(machine, tonight.disk)).mark is Mark.PROBLEM
+
+
+# ── all of it ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_it_ends_with_0_only_if_all_is_well(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = machine.situation(StillClock())
+    assert run_tonight(context) == 1
+    shown = capsys.readouterr().out
+    assert shown.startswith("Ready for tonight?\n")
+    assert "✗ phone " in shown
+    warned = [Check("it", lambda _: [Finding(mark=Mark.REMARK, name="it", what="so")])]
+    well = [Check("it", lambda _: [Finding(mark=Mark.FINE, name="it", what="so")])]
+    for checks, code, end in ((warned, 1, "1 warning.\n"), (well, 0, "All is well. Good night.\n")):
+        monkeypatch.setattr("chatbridge.cli.doctor.run.tonight_checks", lambda it=checks: it)
+        assert run_tonight(context) == code
+        assert capsys.readouterr().out.endswith(f"\n{end}")
+
+
+async def test_a_configuration_that_cannot_be_used_comes_first(machine: Machine) -> None:
+    machine.configure("default_timout = 3\n")
+    found = await machine.look(*tonight_checks(), clock=StillClock())
+    assert (found[0].mark, found[0].name) == (Mark.PROBLEM, "configuration")
