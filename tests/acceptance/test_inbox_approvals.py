@@ -263,9 +263,8 @@ async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None
         assert answer == Answer(values=("deny",), custom_text="No.")
         question = await visit.inbox.ask(select("Which one?", "This", "That"))
         await page.goto(f"{visit.inbox.address}/asks/{question.id}")
-        await page.get_by_role("button", name="Cancel question…").click()
-        await page.get_by_role("button", name="Ask to explain…").click()
+        await page.get_by_role("button", name="Ask back…").click()
         await page.get_by_label("What is unclear, if you like").fill("Which?")
-        await page.get_by_role("button", name="Send").click()
+        await page.get_by_role("button", name="Explain this").click()
         outcome = await outcome_of(visit, question)
         assert outcome.reason == "Please explain this in more detail. Which?"
