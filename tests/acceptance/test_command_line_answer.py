@@ -165,7 +165,7 @@ def test_a_form_is_filled_in_on_the_terminal_and_reaches_the_agent(home: House) 
             terminal.type("1,2")
             terminal.expect("Type yes or no.")
             terminal.type("perhaps")
-            terminal.expect("Type yes or no.")
+            terminal.expect("Type yes or no first")
             terminal.type("y")
             terminal.expect("Nothing has been sent yet.")
             assert home.api(f"/api/asks/{ask['id']}")["status"] == "open"

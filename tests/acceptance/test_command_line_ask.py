@@ -138,6 +138,16 @@ def test_each_kind_of_question_prints_its_answer(
         assert asking.ends()[:2] == (0, printed)
 
 
+def test_a_remark_beside_a_yes_stays_out_of_what_a_script_reads(home: House) -> None:
+    with Asking(home, "Really deploy?", "--confirm") as asking:
+        asking.first_line()
+        question = asked(home, "Really deploy?")
+        given = {"values": ["yes"], "customText": "but back up first"}
+        answers = [{"questionId": question["questions"][0]["id"], **given}]
+        home.api(f"/api/asks/{question['id']}/answer", {"answers": answers})
+        assert asking.ends() == (0, "yes\n", "Remark: but back up first\n")
+
+
 def test_json_is_the_whole_outcome(home: House) -> None:
     with Asking(home, "As JSON?", "--json") as asking:
         question = asked(home, "As JSON?")

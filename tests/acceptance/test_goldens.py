@@ -26,14 +26,14 @@ CHOOSE: Tap = ("choose", {"step": 0, "option": 1})
 ASKED_BACK: dict[str, list[Tap]] = {
     "elaborate": [
         ("explain", {"step": 0}),
-        ("toggle", {"step": 3, "option": 0, "on": 1}),
-        ("done", {"step": 3}),
-        ("submit", {"step": 4}),
+        ("toggle", {"step": 2, "option": 0, "on": 1}),
+        ("done", {"step": 2}),
+        ("submit", {"step": 3}),
     ],
     "elaborate_guided": [
         CHOOSE,
         ("explain", {"step": 1, "text": 'What does "load" mean here?'}),
-        ("submit", {"step": 4}),
+        ("submit", {"step": 3}),
     ],
     "rephrase": [CHOOSE, ("rephrase", {"step": 1}), ("submit", {"step": 3})],
 }

@@ -144,7 +144,7 @@ class Telegram:
         async with self.asking(arguments) as (call, thumb):
             await asyncio.to_thread(action, thumb)
             result = await call
-            ended = await asyncio.to_thread(thumb.shows, "the agent ")  # has it, or was told
+            ended = await asyncio.to_thread(thumb.shows, "You ", " here, ")
             assert ended.rows == ()
         return result
 

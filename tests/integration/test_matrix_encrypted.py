@@ -253,7 +253,7 @@ async def test_a_message_whose_key_comes_late_counts_for_the_step_it_was_written
             await hand_over(matrix.ada, held)
         await matrix.told("That was an older step.")
         assert (await matrix.now(ask)).draft.entries[1].text is None
-        await matrix.told("Reply yes or no.")  # the hint was not all that is ever said
+        await matrix.told("Is this yes or no to")  # the hint was not all that is ever said
 
 
 async def test_a_device_is_signed_when_it_is_first_in_an_encrypted_room(
