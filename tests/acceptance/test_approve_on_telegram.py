@@ -47,5 +47,6 @@ async def test_only_the_phone_can_allow_or_deny_it() -> None:
                     assert denial(result) == ("denied", "The user denied this.")
                 else:
                     assert verdict(result) == ALLOWED
-                ended = await asyncio.to_thread(thumb.shows, "the agent ")
+                heard = "the agent was told" if label == "Deny" else "delivered"
+                ended = await asyncio.to_thread(thumb.shows, heard)
                 assert ended.rows == ()
