@@ -311,3 +311,40 @@ async def test_what_was_not_allowed_for_longer_is_no_grant(hub: World, shop: Pat
         assert after.grant is None
         assert await hub.inbox.take_back(ask.id, person=OWNER) == after
         assert await is_asked(claude, use)
+
+
+@pytest.mark.parametrize("lasting", [HOUR, SESSION])
+async def test_a_grant_that_can_be_undone_begins_when_it_is_sent_and_ends_as_its_screen_said(
+    shop: Path, tmp_path: Path, lasting: int
+) -> None:
+    async with world(tmp_path, undo=5.0) as hub:
+        claude, use = claude_in(hub, shop), bash("npm test")
+        async with claude.wanting(use) as (call, ask):
+            for event in (
+                form.AskMore(step=0),
+                form.Pick(step=1, option=lasting),
+                form.Choose(step=2, option=ALLOW_SESSION),
+                form.Undo(step=3),
+            ):
+                await put(hub, ask, event)
+            undone = await hub.now(ask)
+            assert (undone.open, undone.grant) == (True, None)
+            for event in (
+                form.AskMore(step=4),
+                form.Pick(step=5, option=lasting),
+                form.Choose(step=6, option=ALLOW_SESSION),
+            ):
+                await put(hub, ask, event)
+            said = (await hub.now(ask)).draft.until
+            assert said == (hub.clock.time() + 3600.0 if lasting == HOUR else None)
+            assert await is_asked(claude_in(hub, shop, link="link-2"), use)
+            hub.clock.advance(6)
+            assert verdict(await call) == allowed(use)
+        sent = await hub.now(ask)
+        assert sent.grant
+        assert sent.grant.until == said
+        other = claude_in(hub, shop, link="link-3")
+        assert await is_asked(other, use) is (lasting == SESSION)
+        assert not await is_asked(claude, use)
+        hub.clock.advance(3594.0)
+        assert await is_asked(claude, use) is (lasting == HOUR)
