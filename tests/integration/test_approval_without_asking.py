@@ -277,6 +277,17 @@ async def test_an_exact_command_is_allowed_to_the_letter_and_in_its_folder(
     assert await is_asked(claude, other)
 
 
+async def test_an_exact_change_stays_the_same_once_its_file_is_there(
+    hub: World, shop: Path
+) -> None:
+    claude, script = claude_in(hub, shop), shop / "deploy.sh"
+    ask = await grant(hub, claude, write(script), lasting=HOUR)
+    assert ask.questions[0].text == "Create this file?"
+    script.write_text("x\n")
+    assert not await is_asked(claude, write(script))
+    assert await is_asked(claude, write(script, "y\n"))
+
+
 async def test_what_is_taken_back_is_asked_for_at_once(hub: World, shop: Path) -> None:
     claude, use = claude_in(hub, shop), write(shop / "src" / "a.py")
     for lasting in (HOUR, SESSION):
