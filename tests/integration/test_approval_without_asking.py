@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from chatbridge.core.approval_rules import Rule
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.errors import NotHere
 from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import interpret_approval
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Grant, Person, Project
 from tests.fakes.approving import ClaudeCode, allow, put, verdict
 from tests.fakes.clock import StillClock
@@ -259,6 +261,21 @@ async def test_a_grant_for_the_session_is_for_no_other_and_survives_the_hub(
         clock.advance(1800.0)
         assert not await is_asked(claude, write(shop / "src" / "b.py"))
         assert await is_asked(claude, bash("npm test"))
+
+
+async def test_a_session_that_cannot_be_told_from_others_is_allowed_nothing_for_itself(
+    hub: World, shop: Path
+) -> None:
+    project = Project(key="http:laptop", name="laptop")
+    agents = ClaudeCode(hub, project=project, folder=str(shop), crowd=True)
+    async with agents.wanting(bash("npm test")) as (_, ask):
+        await put(hub, ask, form.AskMore(step=0))
+        card = build_card(await hub.now(ask), channel="web")
+        assert [choice.label for choice in card.choices] == ["For 1 h", "For 8 h"]
+        assert await put(hub, ask, form.Pick(step=1, option=SESSION)) == form.UNFIT
+        await put(hub, ask, form.Back(step=1))
+        card = build_card(await hub.now(ask), channel="matrix")
+        assert interpret_approval(card, "session") == (form.AskMore(step=2),)
 
 
 async def test_an_exact_command_is_allowed_to_the_letter_and_in_its_folder(
