@@ -31,6 +31,8 @@ for a line and quadratic time for marks, and it blocks the hub."""
 MARKS = "[]!*_<`\\"
 MAX_CELLS = 1_000
 """If the lines of a text could make a table with more cells, its tables are shown as written."""
+MAX_COLUMN = 40
+"""Wider cells move the rest of their row: filling every row up to one could make megabytes."""
 CACHE_SIZE = 64
 """Parsed texts: a card is drawn several times while its question is answered."""
 HEADLINE_SOURCE = 1_000
@@ -174,7 +176,8 @@ def _close(stack: list[_Open]) -> None:
 
 def _table(rows: tuple[tuple[tuple[tree.Inline, ...], ...], ...]) -> tree.Table:
     texts = [[" ".join(_text(cell).split()) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    widest = (max(map(len, column)) for column in zip(*texts, strict=True))
+    widths = [min(width, MAX_COLUMN) for width in widest]
     lines = [
         " | ".join(map(str.ljust, row, widths)).rstrip()
         for row in (texts[0], ["-" * width for width in widths], *texts[1:])

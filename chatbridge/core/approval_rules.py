@@ -98,14 +98,28 @@ def command_fits(rule: Rule, command: str) -> bool:
 
 def path_fits(rule: Rule, below: str) -> bool:
     """`below`: the real path, relative to the project's real folder."""
-    return bool(rule.path) and re.fullmatch(_pattern(rule.path), below) is not None
+    return bool(rule.path and below) and _fits(rule.path.split("/"), below.split("/"))
 
 
-def _pattern(pattern: str) -> str:
-    *folders, name = pattern.split("/")
-    parts = [r"(?:[^/]+/)*" if each == ANY_FOLDERS else f"{_part(each)}/" for each in folders]
-    last = r"(?:[^/]+/)*[^/]+" if name == ANY_FOLDERS else _part(name)
-    return "".join([*parts, last])
+def _fits(pattern: Sequence[str], names: Sequence[str]) -> bool:
+    """Not one expression for the whole path: with several `**`, a path of very many folders would
+    keep the hub busy."""
+    last = len(pattern) - 1
+    reached = {0}  # how much of the pattern the names so far can stand for
+    for name in names:
+        after: set[int] = set()
+        for place in range(len(pattern)):
+            if place not in reached:
+                continue
+            if pattern[place] == ANY_FOLDERS:
+                after.add(place)
+                reached.add(place + 1)  # for no folder at all
+                if place == last:
+                    after.add(place + 1)
+            elif re.fullmatch(_part(pattern[place]), name):
+                after.add(place + 1)
+        reached = after
+    return last + 1 in reached
 
 
 def _part(segment: str) -> str:

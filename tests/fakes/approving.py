@@ -52,9 +52,11 @@ class ClaudeCode:
         timeout: float | None = None,
         reach: Reach | None = None,
         folder: str | None = None,
+        crowd: bool = False,
         rules: tuple[Rule, ...] = (),
     ) -> None:
-        """`folder`: where it works; else in its project."""
+        """`folder`: where it works; else in its project. `crowd`: others use its link, too."""
+        self._crowd = crowd
         self.world = world
         self.folder = folder or project.key
         self.link = link
@@ -84,6 +86,7 @@ class ClaudeCode:
             report=None,
             clock=self.world.clock,
             folder=self.folder,
+            shared_link=self._crowd,
         )
         try:
             async with asyncio.timeout(PATIENCE):

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from chatbridge.core.approval_rules import Rule
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.errors import NotHere
 from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import interpret_approval
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Grant, Person, Project
 from tests.fakes.approving import ClaudeCode, allow, put, verdict
 from tests.fakes.clock import StillClock
@@ -261,6 +263,21 @@ async def test_a_grant_for_the_session_is_for_no_other_and_survives_the_hub(
         assert await is_asked(claude, bash("npm test"))
 
 
+async def test_a_session_that_cannot_be_told_from_others_is_allowed_nothing_for_itself(
+    hub: World, shop: Path
+) -> None:
+    project = Project(key="http:laptop", name="laptop")
+    agents = ClaudeCode(hub, project=project, folder=str(shop), crowd=True)
+    async with agents.wanting(bash("npm test")) as (_, ask):
+        await put(hub, ask, form.AskMore(step=0))
+        card = build_card(await hub.now(ask), channel="web")
+        assert [choice.label for choice in card.choices] == ["For 1 h", "For 8 h"]
+        assert await put(hub, ask, form.Pick(step=1, option=SESSION)) == form.UNFIT
+        await put(hub, ask, form.Back(step=1))
+        card = build_card(await hub.now(ask), channel="matrix")
+        assert interpret_approval(card, "session") == (form.AskMore(step=2),)
+
+
 async def test_an_exact_command_is_allowed_to_the_letter_and_in_its_folder(
     hub: World, shop: Path
 ) -> None:
@@ -275,6 +292,17 @@ async def test_an_exact_command_is_allowed_to_the_letter_and_in_its_folder(
     assert await is_asked(elsewhere, bash("npm test"))
     other = {"tool_name": "Shell", "input": {"command": "npm test"}}
     assert await is_asked(claude, other)
+
+
+async def test_an_exact_change_stays_the_same_once_its_file_is_there(
+    hub: World, shop: Path
+) -> None:
+    claude, script = claude_in(hub, shop), shop / "deploy.sh"
+    ask = await grant(hub, claude, write(script), lasting=HOUR)
+    assert ask.questions[0].text == "Create this file?"
+    script.write_text("x\n")
+    assert not await is_asked(claude, write(script))
+    assert await is_asked(claude, write(script, "y\n"))
 
 
 async def test_what_is_taken_back_is_asked_for_at_once(hub: World, shop: Path) -> None:
@@ -311,3 +339,40 @@ async def test_what_was_not_allowed_for_longer_is_no_grant(hub: World, shop: Pat
         assert after.grant is None
         assert await hub.inbox.take_back(ask.id, person=OWNER) == after
         assert await is_asked(claude, use)
+
+
+@pytest.mark.parametrize("lasting", [HOUR, SESSION])
+async def test_a_grant_that_can_be_undone_begins_when_it_is_sent_and_ends_as_its_screen_said(
+    shop: Path, tmp_path: Path, lasting: int
+) -> None:
+    async with world(tmp_path, undo=5.0) as hub:
+        claude, use = claude_in(hub, shop), bash("npm test")
+        async with claude.wanting(use) as (call, ask):
+            for event in (
+                form.AskMore(step=0),
+                form.Pick(step=1, option=lasting),
+                form.Choose(step=2, option=ALLOW_SESSION),
+                form.Undo(step=3),
+            ):
+                await put(hub, ask, event)
+            undone = await hub.now(ask)
+            assert (undone.open, undone.grant) == (True, None)
+            for event in (
+                form.AskMore(step=4),
+                form.Pick(step=5, option=lasting),
+                form.Choose(step=6, option=ALLOW_SESSION),
+            ):
+                await put(hub, ask, event)
+            said = (await hub.now(ask)).draft.until
+            assert said == (hub.clock.time() + 3600.0 if lasting == HOUR else None)
+            assert await is_asked(claude_in(hub, shop, link="link-2"), use)
+            hub.clock.advance(6)
+            assert verdict(await call) == allowed(use)
+        sent = await hub.now(ask)
+        assert sent.grant
+        assert sent.grant.until == said
+        other = claude_in(hub, shop, link="link-3")
+        assert await is_asked(other, use) is (lasting == SESSION)
+        assert not await is_asked(claude, use)
+        hub.clock.advance(3594.0)
+        assert await is_asked(claude, use) is (lasting == HOUR)

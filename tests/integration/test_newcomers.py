@@ -129,6 +129,15 @@ async def test_each_setting_that_decides_who_may_do_what_is_told(
         assert told in said
 
 
+async def test_a_rule_that_lasts_longer_than_before_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    rule = '[[approvals.allow]]\ntool = "Bash"\ncommand = "npm test"\nproject = "/src/shop"\n'
+    async with world(tmp_path) as hub:
+        await started(hub, config, f"{TELEGRAM}{rule}expires = 2030-01-31T18:30:00\n")
+        (said,) = await started(hub, config, TELEGRAM + rule)
+        assert "npm test … in /src/shop, was npm test … in /src/shop until 2030-01-31 18:30" in said
+
+
 async def test_that_a_variable_was_ignored_is_told_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

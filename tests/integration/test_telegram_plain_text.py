@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.callback_data import Tap, Use, encode
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
+from chatbridge.core.forms.yes_no import YES
 from chatbridge.core.model import Answer, Ask, Person, Project, Status
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, OPTIONAL, SELECT, TEXT
+from tests.fakes.inbox import COMMAND, CONFIRM, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.faults import Params
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
@@ -154,6 +156,16 @@ async def test_a_reply_that_begins_with_yes_is_yes_with_the_rest_as_its_remark(
     said = Answer(values=("yes",), custom_text="but back up first")
     assert await telegram.answers(ask) == (said,)
     assert "Yes, but back up first" in read(await telegram.current(ask))
+
+
+async def test_no_remark_allows_anything(telegram: Telegram) -> None:
+    ask, approval = await telegram.desk.ask(CONFIRM), await telegram.desk.ask(COMMAND)
+    await telegram.card(approval)
+    sent = await telegram.say("only the old ones", reply_to=await telegram.card(ask))
+    about = await telegram.sees(lambda card: card.reply_to == sent.id)
+    forged = Tap(ask_id=approval.id, question=0, action=Use(step=0, option=YES))
+    assert await telegram.press(about, encode(forged)) == form.UNFIT.why
+    assert (await telegram.now(approval)).open
 
 
 async def test_a_text_that_is_neither_is_the_remark_of_what_is_tapped(telegram: Telegram) -> None:

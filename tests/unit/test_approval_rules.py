@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,8 @@ def fits(path: object, project: Path, pattern: str = "src/**", **more: str) -> b
         ("src/**/test_?.py", ["src/test_a.py", "src/x/test_b.py"], ["src/test_.py", "test_a.py"]),
         ("a+b.(c)", ["a+b.(c)"], ["aab.c", "a+bx(c)"]),
         ("**", ["a", "b/c"], [""]),
+        ("**/a/**/b/**", ["a/b/c", "x/a/y/b/c/d"], ["a/b", "b/a/c", "a/c"]),
+        ("**/**/a", ["a", "x/a", "x/y/z/a"], ["a/x", "b"]),
     ],
 )
 def test_a_pattern_covers_files_by_their_whole_path(
@@ -155,6 +158,13 @@ def test_a_pattern_covers_files_by_their_whole_path(
 ) -> None:
     rule = Rule(tools=("Write",), project="/src/shop", path=pattern)
     assert [path for path in (*fitting, *others) if path_fits(rule, path)] == fitting
+
+
+def test_a_path_of_very_many_folders_takes_no_time() -> None:
+    rule = Rule(tools=("Write",), project="/src/shop", path="**/a/**/b/**/a/**/x")
+    began = time.process_time()
+    assert not path_fits(rule, f"{'a/b/' * 150}c")
+    assert time.process_time() - began < 0.5
 
 
 def test_a_plain_file_in_the_rules_folder_fits(shop: Path) -> None:
@@ -209,6 +219,14 @@ def test_an_edit_of_a_cell_and_several_edits_fit_as_well(shop: Path) -> None:
         "src/evil.pth",
         "src/sitecustomize.py",
         "src/CLAUDE.md",
+        "src/AGENTS.override.md",
+        "src/opencode.json",
+        "src/pom.xml",
+        "src/composer.json",
+        "src/karma.conf.js",
+        "src/MODULE.bazel",
+        "src/flake.nix",
+        "src/mise.toml",
         "src/agents.md",
         "src/a\u200b.py",
         "src/\u202eyp.a",

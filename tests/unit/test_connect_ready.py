@@ -246,6 +246,14 @@ def test_a_command_that_only_mentions_us_is_not_ours(home: Home) -> None:
     assert contents(home) == before
 
 
+def test_a_hook_of_ours_that_is_there_twice_goes_twice(home: Home) -> None:
+    ours, theirs = ({"type": "command", "command": it} for it in ("chatbridge hook", "say done"))
+    groups = [{"hooks": [ours, ours]}, {"hooks": [ours, theirs, ours]}]
+    has(settings_file(home), json.dumps({"hooks": {"Stop": groups}}))
+    home.disconnect("claude-code")
+    assert told(home) == {"hooks": {"Stop": [{"hooks": [theirs]}]}}
+
+
 # ── left out ──────────────────────────────────────────────────────────────────────────────────────
 
 

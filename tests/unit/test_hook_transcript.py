@@ -104,6 +104,15 @@ def test_only_the_end_of_a_long_record_is_read(path: Path, transcript: Transcrip
     assert transcript.settled()
 
 
+def test_a_line_that_is_longer_than_all_that_is_read_at_once_is_passed_over(
+    path: Path, transcript: Transcript
+) -> None:
+    add(path, used("a"))
+    assert not transcript.settled()
+    add(path, b'{"tool_":"' + b"x" * 2 * TAIL + b'"}\n', result("a"))
+    assert any(transcript.settled() for _ in range(4))
+
+
 def test_what_is_no_record_settles_nothing_and_the_rest_is_read(
     path: Path, transcript: Transcript
 ) -> None:

@@ -244,3 +244,11 @@ def test_a_text_of_very_many_lines_is_shown_as_written_in_few_blocks() -> None:
 
 def test_a_headline_is_made_of_the_beginning_alone() -> None:
     assert len(headline("**word** " * 20_000)) <= HEADLINE_SOURCE
+
+
+def test_a_table_with_one_very_wide_cell_is_not_much_longer_than_its_source() -> None:
+    source = f"|a|b|\n|-|-|\n|{'x' * 15_000}|y|\n" + "|q|z|\n" * 240
+    (table,) = parse(source)
+    assert isinstance(table, Table)
+    assert len(table.text) < 2 * len(source)
+    assert table.text.splitlines()[2] == f"{'x' * 15_000} | y"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -68,6 +69,7 @@ def test_an_address_can_be_opened_by_its_exact_letters(text: str, exact: str, ho
         prose("https://x.org/\u202e"),
         f"https://x.org/{'a' * MAX_ADDRESS}",
         f"https://{'a' * 64}.org/",
+        f"https://{'a.' * 130}org/",
     ],
 )
 def test_what_could_lead_elsewhere_than_it_looks_stays_text(text: str) -> None:
@@ -103,6 +105,14 @@ def test_a_text_is_the_same_with_its_addresses_as_links(text: str) -> None:
 )
 def test_punctuation_behind_an_address_is_no_part_of_it(text: str, found: list[str]) -> None:
     assert [shown for shown, address in split_addresses(text) if address] == found
+
+
+def test_long_hostile_addresses_cost_next_to_nothing() -> None:
+    hosts, brackets = f"https://{'é' * 1900}.org ", f"https://x.org/{')' * 1900} "
+    began = time.process_time()
+    for text in (hosts, brackets):
+        list(split_addresses(text * MAX_LINKS))
+    assert time.process_time() - began < 0.5
 
 
 def test_links_bare_addresses_and_code_lead_to_the_page_that_shows_them() -> None:

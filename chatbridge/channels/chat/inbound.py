@@ -209,6 +209,8 @@ class ChatInput:
         if option is None:
             return await self.text(ask, text, by)
         opening, opened = _opened(ask)
+        if not asks_yes_or_no(opened):
+            return form.UNFIT  # also an approval, whose first option allows something
         choice = form.Choose(step=opened.draft.step, option=option, remark=text)
         return await self.put(ask, *opening, choice, by=by)
 

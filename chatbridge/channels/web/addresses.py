@@ -15,7 +15,7 @@ MAX_ADDRESS = 2_000
 
 _FOUND = re.compile(r"https?://[^\s<>\"`⟨⟩]+", re.IGNORECASE)
 _PARTS = re.compile(
-    r"(?P<scheme>https?)://(?P<host>[^/?#@:\\]+|\[[0-9a-f:.]+\])(?P<port>:[0-9]{1,5})?"
+    r"(?P<scheme>https?)://(?P<host>[^/?#@:\\]{1,253}|\[[0-9a-f:.]+\])(?P<port>:[0-9]{1,5})?"
     r"(?P<rest>[/?#][^\\]*)?",
     re.IGNORECASE,
 )
@@ -67,9 +67,10 @@ def split_addresses(text: str) -> Iterator[tuple[str, Address | None]]:
 
 def _without_punctuation(address: str) -> str:
     """What ends a sentence, or a bracket around it, is no part of an address."""
-    while True:
-        last = address[-1]
-        alone = last in _PAIRS and address.count(last) > address.count(_PAIRS[last])
-        if last not in _AFTER and not alone:
-            return address
-        address = address[:-1]
+    alone = {last: address.count(last) - address.count(first) for last, first in _PAIRS.items()}
+    end = len(address)
+    while (last := address[end - 1]) in _AFTER or alone.get(last, 0) > 0:
+        if last in alone:
+            alone[last] -= 1
+        end -= 1
+    return address[:end]

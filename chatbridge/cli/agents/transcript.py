@@ -56,7 +56,8 @@ class Transcript:
             start = self._read_to
             file.seek(max(0, status.st_size - TAIL) if start is None else start)
             data = file.read(TAIL)
-            whole = data[: data.rfind(b"\n") + 1]
+            end = data.rfind(b"\n") + 1
+            whole = data[: end or len(data) // TAIL * TAIL]  # a longer line is passed over
             self._read_to = file.tell() - len(data) + len(whole)
         yield from (line for line in whole.split(b"\n") if b'"tool_' in line and line[:1] == b"{")
 

@@ -88,7 +88,7 @@ class Hooks:
             event = ("hooks", hook.event)
             while found := next(_ours(editor.load(text), hook.event), None):
                 steps, group, handler = found
-                if len(group["hooks"]) == 1:
+                if all(map(_is_ours, group["hooks"])):
                     text = editor.discard(text, event, group)
                 else:
                     text = editor.discard(text, steps[:-1], handler)

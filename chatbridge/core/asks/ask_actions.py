@@ -98,7 +98,7 @@ class AskActions:
             case form.Refused():
                 return ask
             case form.Moved(draft=draft):
-                until = None
+                until = draft.until if draft.view is View.SENDING else None
                 if draft.view is View.CONFIRM_WIDER and draft.lasting is not None:
                     until = now + draft.lasting  # as its screen says, however late it is tapped
                 draft = replace(draft, by=person, until=until)

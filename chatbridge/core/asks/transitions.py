@@ -124,8 +124,8 @@ def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
     if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
         return None
     draft, scopes = ask.draft, form.wider(ask.questions[0])
-    if draft.scope >= len(scopes):
-        return None
+    if draft.scope >= len(scopes) or (draft.lasting is None) != (draft.until is None):
+        return None  # without its end an hour would last for the whole session
     return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)
 
 

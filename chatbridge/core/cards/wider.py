@@ -23,7 +23,7 @@ def wider_choices(ask: Ask) -> tuple[Choice, ...]:
         case View.WIDEN:
             labels = [_scope_label(ask, folder) for folder in form.wider(ask.questions[0])]
         case View.HOW_LONG:
-            labels = [_lasting_label(seconds) for seconds in form.LASTING]
+            labels = [_lasting_label(seconds) for seconds in form.lasting(_subject(ask))]
         case _:
             return ()
     return tuple(

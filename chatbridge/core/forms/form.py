@@ -20,6 +20,7 @@ from chatbridge.core.model import (
     Entry,
     Question,
     QuestionType,
+    Subject,
     View,
 )
 from chatbridge.core.policy import HOUR
@@ -416,7 +417,7 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
             return UNREAD if unread(question, draft) else show(draft, view=first, scope=0)
         case View.WIDEN, Pick(option=option) if 0 <= option < len(scopes):
             return show(draft, view=View.HOW_LONG, scope=option)
-        case View.HOW_LONG, Pick(option=option) if 0 <= option < len(LASTING):
+        case View.HOW_LONG, Pick(option=option) if 0 <= option < len(lasting(question.subject)):
             return show(draft, view=View.CONFIRM_WIDER, lasting=LASTING[option])
         case _, ShowAll() if unread(question, draft):
             return show(draft, whole=True)
@@ -449,6 +450,11 @@ def unread(question: Question, draft: Draft) -> bool:
 def wider(question: Question) -> tuple[str | None, ...]:
     """What can be allowed beyond one use; nothing, if it is destructive or covers more anyway."""
     return question.subject.wider if question.subject else (None,)
+
+
+def lasting(subject: Subject | None) -> tuple[float | None, ...]:
+    """For how long it can be allowed; a session only where it is known which one asks."""
+    return LASTING[:-1] if subject and subject.crowd else LASTING
 
 
 def _decide(question: Question, draft: Draft, verdict: int, reason: str | None = None) -> Answered:

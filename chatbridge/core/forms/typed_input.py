@@ -309,8 +309,9 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
             return (choice.action,)
     if word == "session":  # the shortest way to it
         more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)
-        several = card.subject is not None and len(card.subject.wider) > 1
-        return (more[:1] if several else more) if card.button(Role.MORE) else None
+        about = card.subject
+        asks_more = about is not None and (len(about.wider) > 1 or about.crowd)
+        return (more[:1] if asks_more else more) if card.button(Role.MORE) else None
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())
     if word in _APPROVAL_WORDS:

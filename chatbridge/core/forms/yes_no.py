@@ -19,13 +19,16 @@ _BREAK = re.compile(
     rf"|\s+(?=(?:{_JOINED_BY}|please|thanks|thank you)\b)",
     re.IGNORECASE,
 )
+_AGAINST = r"(?:yes|y|no|n|not|nope|never|don.?t|do not|stop|wait|hold on|cancel)\b"
 _TURNS_ROUND = re.compile(
     rf"(?:{_JOINED_BY})\s*(?:\Z|(?:yes|y|no|n)\b)|"
-    r"(?:yes|y|no|n|not|nope|never|don.?t|do not|stop|wait|hold on|cancel|sorry|maybe|perhaps|"
-    r"\d)\b",
+    r"(?:(?:please|actually|rather|well|hm+|oh|uh|er|i mean)\b\W*)*"
+    rf"(?:{_AGAINST}|(?:sorry|maybe|perhaps|\d)\b)",
     re.IGNORECASE,
 )
-"""What makes the word before it doubtful: "yes, no, wait", "yes and no", "no. 2"."""
+_ENDS_AGAINST = re.compile(rf"\b{_AGAINST}\W*\Z", re.IGNORECASE)
+"""What makes the word before it doubtful: "yes, no, wait", "yes and no", "no. 2", "yes, I mean
+no"."""
 
 
 class YesNo(NamedTuple):
@@ -46,5 +49,6 @@ def read_yes_no(text: str) -> YesNo | None:
     if option is None or parted is None:
         return None
     remark = said[parted.end() :]
-    unclear = _TURNS_ROUND.match(remark) or remark.endswith("?") or not re.match(r"\w", remark)
+    turned = _TURNS_ROUND.match(remark) or _ENDS_AGAINST.search(remark)
+    unclear = turned or remark.endswith("?") or not re.match(r"\w", remark)
     return None if unclear else YesNo(option, remark)

@@ -15,6 +15,8 @@ from typing import Any
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import text_of
 from chatbridge.commands.definitions.definition import Command
+from chatbridge.core.approval_rules import Rule
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import one_line, shortened
@@ -107,7 +109,7 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
     commands, rules = settings.commands, settings.approvals.rules()
     found = {
         "approvals.channels": _listed(sorted(settings.approval_channels())),
-        "approvals.allow": _listed(f"{it.what} in {it.project}" for it in rules),
+        "approvals.allow": _listed(map(_rule, rules)),
         **dict(_of_channels(settings, chats=True)),
         "commands.enabled": str(commands.enabled).lower(),
         "commands.dirs": _listed(commands.dirs),
@@ -122,6 +124,11 @@ def _authority(settings: Settings, config: Path) -> dict[str, str]:
         **{name: _variable(name) for name in sorted(PROXY_NAMES)},
     }
     return {name: one_line(value) for name, value in found.items()}
+
+
+def _rule(rule: Rule) -> str:
+    until = "" if rule.expires is None else f" until {local_time(rule.expires):%Y-%m-%d %H:%M}"
+    return f"{rule.what} in {rule.project}{until}"
 
 
 def _of_channels(settings: Settings, *, chats: bool) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,9 @@ from chatbridge.core.exact_text import exact_line
 from chatbridge.core.model import Project
 from chatbridge.tools.approvals.subject import Json, change_of, command_of, has_to_be_read
 
-INSTRUCTIONS = frozenset({"agents.md", "claude.local.md", "claude.md", "gemini.md"})
+INSTRUCTIONS = frozenset({
+    "agents.md", "agents.override.md", "claude.local.md", "claude.md", "gemini.md", "skill.md",
+})  # fmt: skip
 """Files that tell the next agent what to do."""
 _NAMED = re.compile(r"[\w./+@-]{1,100}")
 """Folders below the project's that can stand in a sentence: a longer one would be cut where it has

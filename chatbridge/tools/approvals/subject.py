@@ -273,6 +273,8 @@ RUN_WORDS = frozenset({
     "appveyor", "cloudbuild", "azure-pipelines", "bitbucket-pipelines", "lefthook",
     "build", "setup", "package", "pyproject", "cargo", "cmakelists", "tox", "conftest", "config",
     "compose", "docker-compose", "gyp", "pth", "sitecustomize", "usercustomize",
+    "bazel", "bzl", "composer", "conf", "mise", "nix", "nodemon", "opencode", "pom", "sconscript",
+    "sconstruct", "wscript",
 })  # fmt: skip
 """Parts of a name between its dots: `Dockerfile.prod`, `build.gradle.kts` and `deploy.sh` are one
 rule. Case is ignored, as some file systems do."""

@@ -33,7 +33,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.projects import settings_of
 from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
-from chatbridge.tools.approvals.subject import subject_of
+from chatbridge.tools.approvals.subject import CHANGE, subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
 from chatbridge.tools.definition import object_schema, refused, text_field, too_long
@@ -114,6 +114,7 @@ it by yourself allows nothing."""
             )
             if (file := plain_file(use)) is not None:
                 subject = replace(subject, edits=folders_of(file, call.project))
+            subject = replace(subject, crowd=call.shared_link)
             return text, subject, file, fitting_rule(self.rules, use, file, call.clock.time())
 
         text, subject, file, rule = await asyncio.to_thread(look)
@@ -129,7 +130,9 @@ it by yourself allows nothing."""
             subject = replace(subject, latest=call.clock.time() + limit)
             timeout = min(timeout, limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
-        request = _request(tool, (question,), call, timeout)
+        # Whether the file is there yet makes no other change of it: that goes by one question.
+        alike = replace(question, text=CHANGE) if subject.file else question
+        request = replace(_request(tool, (alike,), call, timeout), questions=(question,))
         if (standing := await broker.granted(request, call.name, file=file)) is not None:
             log.info("allowed with ask %s %s", standing, where)
             return _allow(given)
