@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, remark
+from chatbridge.cli.database_file import timed_grants
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.database import timed_grants
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.approval_rules import Rule
 from chatbridge.core.cards.phrases import format_time
