@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import (
     Neither,
-    QuickReply,
+    QuickAnswer,
     Show,
     Tap,
     Use,
@@ -27,7 +27,8 @@ from chatbridge.channels.chat.callback_data import (
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
-from chatbridge.channels.chat.surface import NO_REQUEST, CardRequest, ChatSurface
+from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -280,7 +281,7 @@ class ChatInput:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
-                return await self._request(ask, CardRequest(anew=True), by.chat)
+                return await self._request(ask, CardRequest(repost=True), by.chat)
             case Write(step=step) if not is_over(ask):
                 stale = step != ask.draft.step
                 return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
@@ -288,7 +289,7 @@ class ChatInput:
                 return self._ended(ask)
             case AskAction():
                 return await self.put(ask, action, by=by)
-            case QuickReply(step=step, check=check):
+            case QuickAnswer(step=step, check=check):
                 text = next((each for each in self.inbox.replies if crc(each) == check), None)
                 if text is None:  # the settings have changed since
                     await self.inbox.redraw(ask.id)
@@ -370,15 +371,15 @@ class ChatInput:
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
-        anew = CardRequest(anew=True)
+        repost = CardRequest(repost=True)
         if ask.approval:
-            await self._request(ask, anew, by.chat)
+            await self._request(ask, repost, by.chat)
             channels = self.inbox.only_on(ask, self.channel)
             return phrases.format_only_on(channels) if channels else NOT_CANCELLED
         step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
-        by.chat.requests[ask.id] = anew
+        by.chat.requests[ask.id] = repost
         if isinstance(step, form.Refused):  # it asks already
             await self.inbox.redraw(ask.id)
         return None

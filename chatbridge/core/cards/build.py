@@ -16,7 +16,6 @@ from chatbridge.core.cards.card import (
     Card,
     Choice,
     Line,
-    QuickAnswer,
     Role,
     State,
 )
@@ -82,7 +81,7 @@ def build_card(
         changed_by=ask.draft.by,
         choices=_choices(ask, question, view) if question and not only_on else (),
         replies=tuple(
-            QuickAnswer(text=text, action=form.Text(text=text, step=ask.draft.step))
+            form.Text(text=text, step=ask.draft.step)
             for text in replies
             if question and question.type is QuestionType.TEXT and view is View.QUESTION
         ),

@@ -97,14 +97,6 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuickAnswer:
-    """A text of the owner's that answers a question with one tap."""
-
-    text: str
-    action: Text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A question with its answer; None means skipped. Only the review has `edit`."""
 
@@ -135,7 +127,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
-    replies: tuple[QuickAnswer, ...] = ()
+    replies: tuple[Text, ...] = ()  # The owner's quick answers to a question for text
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None  # The declared default, used if the owner allows it

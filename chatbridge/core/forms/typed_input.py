@@ -181,7 +181,7 @@ def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Uncle
     """Return the action of a word that stands for a button; None if none does."""
     word = said[1:]
     if said[:1] == "!" and (number := _parse_number(word)) and number <= len(card.replies):
-        return (card.replies[number - 1].action,)
+        return (card.replies[number - 1],)
     if said[:1] == "!" and word in (*_WORDS, *_ASKING_BACK):
         find = _ask_back_events if word in _ASKING_BACK else _find_word_action
         needed = word == "skip" and card.view is View.QUESTION and card.required

@@ -33,7 +33,7 @@ from chatbridge.channels.chat.inbound import (
 )
 from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
 from chatbridge.channels.chat.people import Allowlist, display_name
-from chatbridge.channels.chat.surface import CardRequest
+from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.outbound.chat import Chat
