@@ -82,7 +82,7 @@ class AskActions:
             now = self._clock.time()
             for event in events:
                 step = transitions.apply_event(ask, event)
-                step = transitions.hold_back(ask, step, now=now, policy=self._policy)
+                step = transitions.delay_sending(ask, step, now=now, policy=self._policy)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):

@@ -70,14 +70,16 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     raise AskEnded(ask.id, status=ask.status)
 
 
-def hold_back(ask: Ask, step: form.Step, *, now: float, policy: Policy) -> form.Step:
-    """Let a complete answer wait for as long as the owner wants to be able to undo it, but not past
+def delay_sending(ask: Ask, step: form.Step, *, now: float, policy: Policy) -> form.Step:
+    """Delay a complete answer for as long as the owner wants to be able to undo it, but not past
     the deadline."""
-    seconds = _undo_seconds(ask, step, policy) if isinstance(step, form.Answered) else 0.0
-    if not seconds or not ask.open or not isinstance(step, form.Answered):
+    if not isinstance(step, form.Answered) or not ask.open:
         return step
-    until = now + seconds if ask.deadline is None else min(now + seconds, ask.deadline)
-    return form.hold_back(step, until=until)
+    seconds = _undo_seconds(ask, step, policy)
+    if not seconds:
+        return step
+    send_at = now + seconds if ask.deadline is None else min(now + seconds, ask.deadline)
+    return form.Moved(draft=replace(step.draft, view=View.SENDING, send_at=send_at))
 
 
 def _undo_seconds(ask: Ask, step: form.Answered, policy: Policy) -> float:

@@ -313,20 +313,15 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
 # ── sending ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def hold_back(step: Answered, *, until: float) -> Moved:
-    """Send complete answers at this time, instead of now."""
-    return Moved(draft=replace(step.draft, view=View.SENDING, send_at=until))
-
-
 def advance_sending(draft: Draft, event: Event) -> Step:
-    """Apply `event` while complete answers wait to be sent: only taking them back changes anything.
-    Never raises."""
+    """Apply `event` while complete answers wait to be sent: only `Undo` changes anything. Never
+    raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
     if not isinstance(event, Undo):
         return ABOUT_TO_BE_SENT
     entries = draft.entries
-    if len(entries) == 1:  # what is taken back counts for nothing, not even at the deadline
+    if len(entries) == 1:  # an undone answer is not used at the deadline either
         entries = (replace(entries[0], done=False),)
     return show(draft, entries=entries, view=_view_beside(draft), send_at=None)
 
