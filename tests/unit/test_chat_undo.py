@@ -68,7 +68,7 @@ def test_a_number_stands_for_a_quick_answer_only_with_its_sign() -> None:
     shown = ask(text("Why?"))
     stop = form.Text(text=STOP, step=0)
     assert interpret(shown, "!2", replies=(GO_ON, STOP)) == (stop,)
-    for said in ("2", "!3", "!0"):
+    for said in ("2", "12", "!3", "!0"):
         assert interpret(shown, said, replies=(GO_ON, STOP)) == (form.Text(text=said, step=0),)
     key = reaction_for(build_card(shown, channel="matrix", replies=(GO_ON, STOP)), "2️⃣")
     assert key is not None
