@@ -106,7 +106,7 @@ async def grant(hub: World, claude: ClaudeCode, use: Json, *, scope: int = 0, la
     """Allow more with this use, by way of the screens; the ask with which that was done."""
     async with claude.wanting(use) as (call, ask):
         assert ask.questions[0].subject
-        several = len(ask.questions[0].subject.wider) > 1
+        several = len(ask.questions[0].subject.scopes) > 1
         picks = [scope, lasting] if several else [lasting]
         await put(hub, ask, form.AskMore(step=0))
         for step, option in enumerate(picks, 1):

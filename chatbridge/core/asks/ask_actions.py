@@ -99,7 +99,7 @@ class AskActions:
                 return ask
             case form.Moved(draft=draft):
                 until = None
-                if draft.view is View.CONFIRM_WIDER and draft.lasting is not None:
+                if draft.view is View.CONFIRM_GRANT and draft.lasting is not None:
                     until = now + draft.lasting  # as its screen says, however late it is tapped
                 draft = replace(draft, by=person, until=until)
                 return replace(ask, draft=draft, revision=ask.revision + 1)

@@ -125,7 +125,7 @@ def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
     """What the person's way through the form allows beyond one use."""
     if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
         return None
-    draft, scopes = ask.draft, form.wider(ask.questions[0])
+    draft, scopes = ask.draft, form.scopes_of(ask.questions[0])
     if draft.scope >= len(scopes):
         return None
     return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)

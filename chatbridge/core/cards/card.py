@@ -146,7 +146,7 @@ class Card:
     verdict: str | None = None  # The verdict label of an approval
     send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
-    wider: tuple[Part, ...] = ()  # What this screen, or what was decided, allows beyond one use
+    grant_text: tuple[Part, ...] = ()  # What this screen, or the verdict, allows beyond one use
     grant: Grant | None = None  # What was allowed beyond one use
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 

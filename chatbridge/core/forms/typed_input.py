@@ -309,7 +309,7 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
             return (choice.action,)
     if word == "session":  # the shortest way to it
         more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)
-        several = card.subject is not None and len(card.subject.wider) > 1
+        several = card.subject is not None and len(card.subject.scopes) > 1
         return (more[:1] if several else more) if card.button(Role.MORE) else None
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())
@@ -337,7 +337,7 @@ def format_approval_help(card: Card) -> str:
     """The reply to a text that decides nothing."""
     if card.view is View.OTHER:
         return "Reply with the reason, or back."
-    if card.view is View.CONFIRM_WIDER:
+    if card.view is View.CONFIRM_GRANT:
         how = "Reply yes to allow it, or deny, or back"
     elif card.choices:
         how = "Reply with a number, or deny, or back"
