@@ -226,7 +226,7 @@ class Links:
         project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))
         return (
             f"The agent in {project} was started with settings that this hub does not "
-            f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
+            f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge restart"
         )
 
 
@@ -249,7 +249,7 @@ def _problem(preface: object) -> str | None:
         return (
             f"this link (version {_short(preface.get('version'))}) speaks protocol "
             f"{_short(protocol)}, the running hub (version {__version__}) speaks {PROTOCOL}. Run: "
-            "chatbridge stop, then restart the agent"
+            "chatbridge restart, then restart the agent"
         )
     return None
 

@@ -100,7 +100,7 @@ class Api:
         except Rejected as error:
             raise LoggedOut(
                 f"matrix refused the password of {self.user_id} ({error.code}). Check "
-                f"{self._hint}, then run: chatbridge stop",
+                f"{self._hint}, then run: chatbridge restart",
                 soft=False,
                 after=WRONG_PASSWORD_PAUSE,
             ) from None
@@ -116,7 +116,7 @@ class Api:
         if found.user_id != self.user_id:
             raise LoggedOut(
                 f"matrix: the access token belongs to {found.user_id}, not to {self.user_id}. "
-                f"Check {self._hint}, then run: chatbridge stop",
+                f"Check {self._hint}, then run: chatbridge restart",
                 soft=False,
             )
         return found.device_id or None
