@@ -84,7 +84,7 @@ def check_path(pattern: str) -> str:
     if any(each.startswith(".") for each in segments):
         raise ValueError("what begins with a dot is always asked for. Name visible folders")
     if any(ANY_FOLDERS in each and each != ANY_FOLDERS for each in segments):
-        raise ValueError("** stands between slashes, for any number of folders")
+        raise ValueError("write ** alone between slashes: it matches any number of folders")
     return pattern
 
 

@@ -96,7 +96,7 @@ def _command_words(value: object) -> object:
 
 
 def _last_moment(value: object) -> object:
-    """A day counts until it is over, in the hub's time zone."""
+    """A day lasts until its end, in the hub's time zone."""
     try:
         if isinstance(value, str):
             is_day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", value.strip(), re.ASCII) is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.approval_rules import Rule, command_fits, path_fits, plain_words
 from chatbridge.core.model import Project
-from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
+from chatbridge.tools.approvals.scope import ToolUse, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import Json
 
 NOW = 1_000_000.0
@@ -74,9 +74,9 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
-def write(path: object, project: Path, content: str = "x\n") -> Use:
+def write(path: object, project: Path, content: str = "x\n") -> ToolUse:
     given = {"file_path": str(path), "content": content}
-    return Use("Write", given, Project(key=str(project), name="shop"), str(project))
+    return ToolUse("Write", given, Project(key=str(project), name="shop"), str(project))
 
 
 def fits(path: object, project: Path, pattern: str = "src/**", **more: str) -> bool:
@@ -118,7 +118,7 @@ def test_an_edit_of_a_cell_and_several_edits_fit_as_well(shop: Path) -> None:
         ("NotebookEdit", {"notebook_path": f"{shop}/src/a.ipynb", "new_source": "x"}),
     ]
     for tool, what in uses:
-        use = Use(tool, what, Project(key=str(shop), name="shop"), None)
+        use = ToolUse(tool, what, Project(key=str(shop), name="shop"), None)
         rule = Rule(tools=(tool,), project=str(shop), path="src/**")
         assert fitting_rule([rule], use, plain_file(use), NOW) == 1, tool
         other = Rule(tools=("Write",), project=str(shop), path="src/**")
@@ -202,18 +202,18 @@ def test_an_input_that_is_not_understood_fits_no_rule(shop: Path) -> None:
         ("mcp__shell__Bash", {"command": "npm test"}),
     ]
     for tool, what in uses:
-        use = Use(tool, what, project, str(shop))
+        use = ToolUse(tool, what, project, str(shop))
         assert fitting_rule(rules, use, plain_file(use), NOW) is None, what
 
 
 # ── which project, and until when ─────────────────────────────────────────────────────────────────
 
 
-def bash(project: Project, folder: str | None) -> Use:
-    return Use("Bash", {"command": "npm test", "description": "Tests"}, project, folder)
+def bash(project: Project, folder: str | None) -> ToolUse:
+    return ToolUse("Bash", {"command": "npm test", "description": "Tests"}, project, folder)
 
 
-def rule_of(use: Use, *rules: Rule) -> int | None:
+def rule_of(use: ToolUse, *rules: Rule) -> int | None:
     return fitting_rule(rules, use, plain_file(use), NOW)
 
 

@@ -285,7 +285,7 @@ def test_parts_can_be_left_out_and_are_offered_again(home: Home) -> None:
         ),
         ("CLAUDE.md", b"caf\xe9\n", "CLAUDE.md, line 1 cannot be understood: it is not UTF-8"),
         ("CLAUDE.md", f"a\n{BEGIN}\nb\n".encode(), "CLAUDE.md, line 2 cannot be understood"),
-        ("CLAUDE.md", f"a\n{END}\n{BEGIN}\n".encode(), "do not belong together"),
+        ("CLAUDE.md", f"a\n{END}\n{BEGIN}\n".encode(), "do not match"),
     ],
 )
 def test_one_file_that_cannot_be_changed_means_that_nothing_is_written(

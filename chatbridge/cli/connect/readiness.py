@@ -50,9 +50,9 @@ def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readine
 def _permission(found: Found, client: Client, settings: dict[str, Any]) -> bool | None:
     if client.allow is not None:
         local = found.file.parent / LOCAL
-        if found.project and PERMISSIONS.counts(_tree("json", local)):
+        if found.project and PERMISSIONS.holds(_tree("json", local)):
             return True
-        return client.allow.counts(settings)
+        return client.allow.holds(settings)
     if client.permission is None:
         return None
     said = at(_tree(client.format, found.file), (*client.keys, client.permission))

@@ -240,10 +240,10 @@ def _problem(preface: object) -> str | None:
     for name in ("cwd", "root", "file", "label"):
         text = preface.get(name)
         if not isinstance(text, str | None) or not _holds(text or ""):
-            return f"the link's first line has a {name} that is no text, or too long"
+            return f"the link's first line has a {name} that is not text, or too long"
     limit = preface.get("limit")
     if limit is not None and not (type(limit) is int and 0 < limit <= MAX_LIMIT_SECONDS):
-        return "the link's first line has a limit that is no number of seconds, or too long"
+        return "the link's first line has a limit that is not a number of seconds, or too long"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:
         return (

@@ -25,7 +25,7 @@ to be read, and one with spaces could go on with words of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ToolUse:
     """A tool that is about to be used, and with what."""
 
     tool: str
@@ -35,7 +35,7 @@ class Use:
     """Where a command would run, or where its agent was started."""
 
 
-def plain_file(use: Use) -> str | None:
+def plain_file(use: ToolUse) -> str | None:
     """The real path of the file that this would change, if that can be allowed in advance: a plain
     text inside the project, without a link on the way, that nothing runs by itself. None: a person
     has to look at it, whatever was allowed."""
@@ -66,7 +66,7 @@ def folders_of(file: str, project: Project) -> tuple[str, ...]:
     return (folder, root) if folder != root and named else (root,)
 
 
-def fitting_rule(rules: Sequence[Rule], use: Use, file: str | None, now: float) -> int | None:
+def fitting_rule(rules: Sequence[Rule], use: ToolUse, file: str | None, now: float) -> int | None:
     """The number of the owner's rule that covers this, counted from 1. `file` is what `plain_file`
     says of it."""
     root = _root(use.project)

@@ -32,7 +32,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.projects import settings_of
-from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
+from chatbridge.tools.approvals.scope import ToolUse, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -106,7 +106,7 @@ it by yourself allows nothing."""
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
         started = call.agent.client != HOOK
-        use = Use(tool, given, call.project, call.folder)
+        use = ToolUse(tool, given, call.project, call.folder)
 
         def look() -> tuple[str, Subject, str | None, int | None]:
             text, subject = subject_of(

@@ -137,7 +137,7 @@ class Api:
             raise SettingsError(
                 f"matrix: the bot's keys in {store / STORE} cannot be read "
                 f"({type(error).__name__}). Put back a copy of that file; or remove {store}, and "
-                "log the bot in anew"
+                "log the bot in again"
             ) from None
 
     @property
@@ -293,7 +293,7 @@ class Api:
                 log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
             self.keys_trouble = (
                 "matrix: the bot's keys are not those of its device, so it cannot read what is "
-                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
+                "typed in encrypted rooms. Log it in again: with matrix.password, or a new token"
             )
 
     async def _exchange_keys(self) -> None:
