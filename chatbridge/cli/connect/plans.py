@@ -191,9 +191,9 @@ def wanted_in(
         parts.append(Hooks(hooks=client.hooks, command=command, wait=longest))
     if client.settings is not None:
         wanted.append(Wanted(client.folder(here) / client.settings, "json", parts))
-    told = client.instructed(here)
-    if told and "instructions" not in leave_out and (removal or told[0] == told[1]):
-        wanted.append(Wanted(told[0], "text", [Paragraph(text=instructions(client.ask_tool))]))
+    told = client.instructions_file(here) if "instructions" not in leave_out else None
+    if told and (removal or not client.reads_other_instructions(here)):
+        wanted.append(Wanted(told, "text", [Paragraph(text=instructions(client.ask_tool))]))
     return wanted
 
 
