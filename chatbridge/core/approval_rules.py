@@ -1,8 +1,8 @@
 """The owner's rules for what may be done without asking (`[[approvals.allow]]`). Pure functions.
 
 A command fits a rule only if it is one simple command: plain words with single spaces between them.
-Whatever a shell could make more of (quotes, variables, patterns, several commands) fits none, and a
-person is asked. Files are looked at elsewhere: here a path is a text below the project's folder.
+Anything else that a shell interprets (quotes, variables, patterns, several commands) fits none, and
+a person is asked. Files are checked elsewhere: here a path is a text below the project's folder.
 """
 
 from __future__ import annotations

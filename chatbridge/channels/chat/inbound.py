@@ -72,13 +72,14 @@ Result = form.Step | str
 
 
 @dataclass(frozen=True, slots=True)
-class YesOrNo:
-    """A text that says neither clearly to this ask: the person is asked which, and has not to type
-    it again."""
+class NeedsYesOrNo:
+    """A text that is not clearly yes or no to this ask. The person is asked which, and does not
+    have to type it again."""
 
     ask: Ask
 
 
+TextResult = Result | NeedsYesOrNo
 Said = str | Document | Message
 Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
@@ -169,7 +170,7 @@ class ChatInput:
 
     async def text(
         self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False
-    ) -> Result | YesOrNo:
+    ) -> TextResult:
         """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
         written for a step that is over."""
         said = (text or "").strip().casefold() if self.typed else ""
@@ -189,7 +190,7 @@ class ChatInput:
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
-            return YesOrNo(ask)
+            return NeedsYesOrNo(ask)
         if isinstance(meaning, Unclear):
             return meaning.why
         if await self._is_unsent(ask, meaning, by.chat):
@@ -198,7 +199,7 @@ class ChatInput:
 
     async def use(
         self, ask: Ask, step: int, text: str | None, by: Origin, *, option: int | None = None
-    ) -> Result | YesOrNo:
+    ) -> TextResult:
         """Apply a text that was typed before; only now it is known which question it is for, and
         that was at this step. With an option it is the remark of that."""
         if is_over(ask, may_reopen=not self.typed):
@@ -268,7 +269,7 @@ class ChatInput:
         if isinstance(tap.action, Use):
             use = tap.action
             used = await self.use(ask, use.step, written, by, option=use.option)
-            result = YES_OR_NO.why if isinstance(used, YesOrNo) else used
+            result = YES_OR_NO.why if isinstance(used, NeedsYesOrNo) else used
             then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
             return await self._toast(ask, result), then
         result = await self._tap(tap, ask, by, is_early)

@@ -1,7 +1,7 @@
 """What may be done without asking: which changes an approval given in advance can cover at all, and
 which of the owner's rules covers the use of a tool.
 
-Files are looked at when a tool is about to be used, never before. Not for the event loop.
+Checks files when a tool is about to be used, never before. Not for the event loop.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class ToolUse:
 
 
 def plain_file(use: ToolUse) -> str | None:
-    """The real path of the file that this would change, if that can be allowed in advance: a plain
-    text inside the project, without a link on the way, that nothing runs by itself. None: a person
-    has to look at it, whatever was allowed."""
+    """The real path of the file that this would change, if that can be allowed in advance: plain
+    text inside the project, without a link in its path, that nothing runs automatically. None: a
+    person has to look at it, whatever was allowed."""
     found, root, project = change_of(use.tool, use.given), _root(use.project), use.project
     if found is None or root is None:
         return None

@@ -130,7 +130,7 @@ it by yourself allows nothing."""
             timeout = min(timeout, limit)
         question = Question(id="approval", text=text, type=QuestionType.APPROVAL, subject=subject)
         request = _request(tool, (question,), call, timeout)
-        if (standing := await broker.granted(request, call.name, file=file)) is not None:
+        if (standing := await broker.find_grant(request, call.name, file=file)) is not None:
             log.info("allowed with ask %s %s", standing, where)
             return _allow(given)
         wait = await self.waiting.ask(request, call)

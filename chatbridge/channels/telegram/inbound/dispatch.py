@@ -22,12 +22,12 @@ from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
     ChatInput,
+    NeedsYesOrNo,
     Origin,
     Outputs,
     Said,
     Spawn,
     Tapped,
-    YesOrNo,
     patiently,
     reply_to,
 )
@@ -259,7 +259,7 @@ class Receiver:
     async def _put(self, message: Message, ask: Ask, by: Origin, *, stale: bool = False) -> None:
         result = await self._input.text(ask, message.text or None, by, stale=stale)
         # Whether these arrive or not, the message has been dealt with.
-        if isinstance(result, YesOrNo):
+        if isinstance(result, NeedsYesOrNo):
             await self._say(yes_or_no(result.ask), to=message)
         elif isinstance(result, Refused) and result != STALE:
             self.spawn(self._say(result.why, to=message))
