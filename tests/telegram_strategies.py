@@ -106,7 +106,7 @@ codes = (
 _paths = st.none() | some.words | long_texts
 _ways: list[tuple[form.Event, ...]] = [(), (form.Other(step=0),)]
 _more, _picks = AskMore(step=0), [form.Pick(step=0, option=i) for i in range(2)]
-_wider_ways: list[tuple[form.Event, ...]] = [
+_grant_ways: list[tuple[form.Event, ...]] = [
     *((_more, *way) for way in ((), (_picks[0],), (_picks[1],), (form.Back(step=0),)))
 ]
 _last_screen: tuple[form.Event, ...] = (_more, *_picks)  # of several folders
@@ -138,8 +138,8 @@ def approvals(draw_value: st.DrawFn) -> Ask:
         if draw_value(st.booleans()):
             shown = stepped(shown, ShowAll(step=0))
     if not long or shown.draft.whole:
-        ways = [*_ways, *_wider_ways] if subject.wider else _ways
-        ways = [*ways, _last_screen] if len(subject.wider) > 1 else ways
+        ways = [*_ways, *_grant_ways] if subject.scopes else _ways
+        ways = [*ways, _last_screen] if len(subject.scopes) > 1 else ways
         ways = [*ways, (form.Choose(step=0, option=ALLOW),)] if subject.destructive else ways
         shown = stepped(shown, *draw_value(st.sampled_from(ways)))
     shown = replace(shown, created_at=100.0, project=named(draw_value(_long_words)))
@@ -149,11 +149,11 @@ def approvals(draw_value: st.DrawFn) -> Ask:
     given = Answer(values=(VERDICTS[verdict].label,), custom_text=why)
     by = Person(name=draw_value(_long_words), channel="telegram", place="7")
     grant = None
-    if verdict == ALLOW_SESSION and subject.wider:
+    if verdict == ALLOW_SESSION and subject.scopes:
         timed: dict[str, float] = {"lasting": 3600.0, "until": 3800.0}
         over = {"taken_back_at": 300.0}
         grant = Grant(
-            folder=draw_value(st.sampled_from(subject.wider)),
+            folder=draw_value(st.sampled_from(subject.scopes)),
             **draw_value(st.sampled_from([{}, timed, {**timed, **over}])),
         )
     outcome = {

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Table = TypeVar("Table", bound="BaseModel")
 
 
-class Name(NamedTuple):
+class PersonName(NamedTuple):
     """What a service calls a person, safe to show."""
 
     name: str
@@ -118,8 +118,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     people: str | None = None
     """The setting that lists who may answer."""
     names: str | None = None
-    """Reference to `async (Table, people) -> Mapping[person, Name]`: what the service calls these
-    people, as far as it says."""
+    """Reference to `async (Table, people) -> Mapping[person, PersonName]`: what the service calls
+    these people, as far as it says."""
     chats: str | None = None
     """The setting that lists where cards go. Empty: to each of the people."""
     named_by: tuple[str, ...] = ()

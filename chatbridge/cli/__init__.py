@@ -11,6 +11,7 @@ questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel` and `histor
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
+database_file: reads the database without a hub
 demo: `chatbridge demo`
 completion: `chatbridge completion`
 """

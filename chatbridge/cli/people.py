@@ -26,7 +26,7 @@ from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
 if TYPE_CHECKING:
-    from chatbridge.channels.spec import ChannelSpec, Name
+    from chatbridge.channels.spec import ChannelSpec, PersonName
 
 Json = dict[str, Any]
 
@@ -67,7 +67,7 @@ def people(given: argparse.Namespace) -> int:
     return 0
 
 
-def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, Name | None]:
+def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, PersonName | None]:
     """Who may answer there, and what the service calls them; None: it does not say."""
     import asyncio
 
@@ -76,7 +76,7 @@ def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, Name | None]:
     people, known = spec.people_in(table), {}
     if spec.names is not None and people and spec.is_on(table):
 
-        async def ask() -> dict[object, Name]:
+        async def ask() -> dict[object, PersonName]:
             async with asyncio.timeout(NAMES_WITHIN):
                 return dict(await load_reference(str(spec.names))(table, people))
 
@@ -85,7 +85,7 @@ def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, Name | None]:
     return {person: known.get(person) for person in people}
 
 
-def called(name: Name | None) -> str:
+def called(name: PersonName | None) -> str:
     if name is None:
         return ""
     return f"{name.name} (@{name.username})" if name.username else name.name
@@ -99,7 +99,7 @@ def listed_names(spec: ChannelSpec[Any], table: Any) -> str:
     )
 
 
-def with_id(person: object, name: Name | None) -> str:
+def with_id(person: object, name: PersonName | None) -> str:
     return f"{name.name} ({person})" if name else str(person)
 
 

@@ -1,8 +1,8 @@
 """The owner's rules for what may be done without asking (`[[approvals.allow]]`). Pure functions.
 
 A command fits a rule only if it is one simple command: plain words with single spaces between them.
-Whatever a shell could make more of (quotes, variables, patterns, several commands) fits none, and a
-person is asked. Files are looked at elsewhere: here a path is a text below the project's folder.
+Anything else that a shell interprets (quotes, variables, patterns, several commands) fits none, and
+a person is asked. Files are checked elsewhere: here a path is a text below the project's folder.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def check_path(pattern: str) -> str:
     if any(each.startswith(".") for each in segments):
         raise ValueError("what begins with a dot is always asked for. Name visible folders")
     if any(ANY_FOLDERS in each and each != ANY_FOLDERS for each in segments):
-        raise ValueError("** stands between slashes, for any number of folders")
+        raise ValueError("write ** alone between slashes: it matches any number of folders")
     return pattern
 
 

@@ -78,7 +78,7 @@ class Subject:
     edits: tuple[str, ...] = ()  # Folders in which edits can be allowed as well, the project's last
 
     @property
-    def wider(self) -> tuple[str | None, ...]:
+    def scopes(self) -> tuple[str | None, ...]:
         """What can be allowed beyond one use: edits in a folder, or exactly this (None)."""
         return () if self.destructive or self.beyond else self.edits or (None,)
 
@@ -132,9 +132,9 @@ class View(StrEnum):
     REVIEW = "review"
     CANCEL = "cancel"
     EXPLAIN = "explain"
-    WIDEN = "widen"  # Asks what may be done without asking
+    SCOPE = "scope"  # Asks what may be done without asking
     HOW_LONG = "how_long"  # Asks for how long
-    CONFIRM_WIDER = "session"  # Asks for the last tap that allows more than one use
+    CONFIRM_GRANT = "session"  # Asks for the last tap that allows more than one use
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
     SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
 
@@ -151,7 +151,7 @@ class Draft:
     late: bool = False  # The person chose "Answer anyway" after the time-out
     by: Person | None = None  # The person who changed it last
     whole: bool = False  # The whole subject of the approval was shown
-    scope: int = 0  # What to allow beyond one use, by its position in `Subject.wider`
+    scope: int = 0  # What to allow beyond one use, by its position in `Subject.scopes`
     lasting: float | None = None  # For how many seconds; None: until the session ends
     until: float | None = None  # When that would be over, as the last screen says
     send_at: float | None = None  # While it is being sent: when it goes out

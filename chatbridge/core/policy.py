@@ -24,8 +24,8 @@ class Policy:
     withdraw_on_cancel: bool = False
     declared_defaults: bool = False
     retention: float = 90 * DAY
-    undo: float = 0.0  # For so long an answer can be taken back before the agent gets it
-    undo_confirms: float = 0.0  # The same of a yes or no, and of a destructive approval
+    undo: float = 0.0  # Seconds in which an answer can be undone before it is sent
+    undo_confirms: float = 0.0  # The same for a yes or no, and for a destructive approval
     replies: tuple[str, ...] = ()  # The owner's quick answers to questions for text
     approval_channels: frozenset[str] = frozenset({"web"})  # Nowhere that an agent could reach
 

@@ -213,7 +213,7 @@ class Settings(BaseSettings):
             setattr(self, table, changed)
             variable, setting = authority.variable_of(key), ".".join(key)
             if key in authority.FILE_ONLY:
-                why = f"{setting} counts in {path} only. Put it there"
+                why = f"{setting} applies only in {path}. Put it there"
             else:
                 # Earlier versions wrote an empty list where nobody was named.
                 empty = "Remove the empty list from that file if the variable is yours"

@@ -82,7 +82,7 @@ def _is_in(found: Any, loc: Loc) -> bool:
 
 def _place(loc: Loc, text: str) -> str:
     variable = variable_of(tuple(map(str, loc)))
-    if variable in os.environ:  # which counts over the file
+    if variable in os.environ:  # which overrides the file
         return f" (variable {variable})"
     line = line_of(text, loc)
     return f" (line {line})" if line else ""

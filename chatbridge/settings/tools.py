@@ -69,14 +69,6 @@ Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
 Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 
-def _simple(words: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    return None if words is None else check_command(words)
-
-
-def _below(pattern: str | None) -> str | None:
-    return None if pattern is None else check_path(pattern)
-
-
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -96,7 +88,7 @@ def _command_words(value: object) -> object:
 
 
 def _last_moment(value: object) -> object:
-    """A day counts until it is over, in the hub's time zone."""
+    """A day lasts until its end, in the hub's time zone."""
     try:
         if isinstance(value, str):
             is_day = re.fullmatch(r"\d{4}-\d{2}-\d{2}", value.strip(), re.ASCII) is not None
@@ -117,10 +109,11 @@ class AllowRule(_Table):
         tuple[Annotated[str, BeforeValidator(_known_tool)], ...], BeforeValidator(_as_list)
     ] = Field(min_length=1)
     project: Folder
-    command: Annotated[
-        tuple[str, ...] | None, BeforeValidator(_command_words), AfterValidator(_simple)
-    ] = None
-    path: Annotated[str | None, AfterValidator(_below)] = None
+    command: (
+        Annotated[tuple[str, ...], BeforeValidator(_command_words), AfterValidator(check_command)]
+        | None
+    ) = None
+    path: Annotated[str, AfterValidator(check_path)] | None = None
     expires: Annotated[float | None, BeforeValidator(_last_moment)] = None
 
     @model_validator(mode="after")

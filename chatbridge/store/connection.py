@@ -175,7 +175,7 @@ class DatabaseFile:
         return (
             f"the database {self._path} was deleted or replaced while the hub runs. Answers still "
             "reach agents that wait, but nothing new is asked or run, and what is not under that "
-            "name is lost when the hub ends. Put the file back, or run: chatbridge stop"
+            "name is lost when the hub ends. Put the file back, or run: chatbridge restart"
         )
 
 

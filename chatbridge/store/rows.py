@@ -20,8 +20,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
+from chatbridge.core.cards.grants import lasting_words
 from chatbridge.core.cards.row import Row, Summary
-from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import (
     Agent,
     Answer,

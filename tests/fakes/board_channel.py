@@ -19,12 +19,12 @@ from chatbridge.channels.chat.document import Document, File, Message, paragraph
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
     ChatInput,
+    NeedsYesOrNo,
     Origin,
     Outputs,
     Said,
     Spawn,
     Tapped,
-    YesOrNo,
     reply_to,
 )
 from chatbridge.channels.chat.notices import yes_or_no
@@ -164,7 +164,7 @@ class Receiver:
             ask, self._chat, message=replied.id, buttons=buttons, written=note.at
         )
         result = await self._input.text(ask, note.text, by, stale=stale)
-        told = yes_or_no(result.ask) if isinstance(result, YesOrNo) else reply_to(result)
+        told = yes_or_no(result.ask) if isinstance(result, NeedsYesOrNo) else reply_to(result)
         if told is not None:
             self._say(told, to=note)
         await self._cards.found(ask.id, replied.id, self._chat)

@@ -37,14 +37,14 @@ async def test_each_rule_has_a_line_and_a_doubtful_one_says_why(machine: Machine
         + rule(path="'**'")
         + rule(tool="['Edit', 'Write']", path="'**/*.md'", expires="2199-12-31T12:00:00")
     )
-    mend = "                   → Change approvals.allow in ~/config.toml\n"
+    fix = "                   → Change approvals.allow in ~/config.toml\n"
     assert screen(await machine.look(APPROVALS)) == (
         "✓ approvals        rule 1 allows npm test … in ~/shop\n"
         "✓ approvals        rule 2 allows ls in ~/shop\n"
-        f"! approvals        rule 3 has expired: Edit of src/** in ~/shop\n{mend}"
+        f"! approvals        rule 3 has expired: Edit of src/** in ~/shop\n{fix}"
         "! approvals        rule 4 is for a folder that is not there: Edit of src/** in\n"
-        f"                   /no/folder\n{mend}"
-        f"! approvals        rule 5 is wide, and has no end: Edit of ** in ~/shop\n{mend}"
+        f"                   /no/folder\n{fix}"
+        f"! approvals        rule 5 is wide and never expires: Edit of ** in ~/shop\n{fix}"
         "✓ approvals        rule 6 allows Edit, Write of **/*.md in ~/shop until 31.12.99\n"
         "                   12:00\n"
     )

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.checks import Mark
+from chatbridge.cli.database_file import notes
 from chatbridge.cli.doctor import database as module
-from chatbridge.cli.doctor.database import database, notes
+from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
 from chatbridge.core.model import ChannelState
 from chatbridge.store.sqlite import SqliteStore

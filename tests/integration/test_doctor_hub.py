@@ -123,7 +123,7 @@ async def test_a_projects_name_cannot_pretend_to_be_a_line_of_doctors(machine: M
 async def test_settings_that_only_a_link_has_are_told(machine: Machine) -> None:
     said = (
         "The agent in \u2068shop-api\u2069 was started with settings that this hub does not use: "
-        "CHATBRIDGE_STORE. Put them into config.toml, then run: chatbridge stop"
+        "CHATBRIDGE_STORE. Put them into config.toml, then run: chatbridge restart"
     )
     with machine.hub(remarks=[said]):
         _, found = await machine.look(HUB)
@@ -132,7 +132,7 @@ async def test_settings_that_only_a_link_has_are_told(machine: Machine) -> None:
         "The agent in shop-api was started with settings that this hub does not use: "
         "CHATBRIDGE_STORE"
     )
-    assert found.fix == ("Put them into config.toml, then run: chatbridge stop",)
+    assert found.fix == ("Put them into config.toml, then run: chatbridge restart",)
 
 
 async def test_a_hub_that_accepts_and_never_answers_is_a_problem_and_ends_nothing(

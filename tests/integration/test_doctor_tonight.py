@@ -16,7 +16,7 @@ from chatbridge.cli.doctor import tonight
 from chatbridge.cli.doctor.run import Check, run_tonight, tonight_checks
 from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
 from chatbridge.store.sqlite import SqliteStore
-from tests.contract.asks import an_ask
+from tests.contract.asks import an_ask, keep
 from tests.fakes.clock import START, StillClock
 from tests.fakes.doctor import Machine
 
@@ -65,8 +65,7 @@ async def one(machine: Machine, look: Callable[..., Any]) -> Finding:
 async def stored(machine: Machine, *asks: Ask) -> None:
     machine.state.mkdir(mode=0o700, exist_ok=True)
     store = await SqliteStore.open(machine.state / "chatbridge.db")
-    for ask in asks:
-        await store.write(lambda tx, ask=ask: tx.add_ask(ask))  # type: ignore[misc]
+    await keep(store, *asks)
     await store.close()
 
 

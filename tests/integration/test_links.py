@@ -61,7 +61,7 @@ async def test_a_link_of_another_protocol_is_told_what_to_do(tmp_path: Path) -> 
         link = await Link.connect(tmp_path / "s", protocol=2, version="9.0")
         refusal = await link.hear()
         assert refusal["chatbridge"] == "refused"
-        assert "chatbridge stop" in refusal["message"]
+        assert "chatbridge restart" in refusal["message"]
         link.close()
 
 

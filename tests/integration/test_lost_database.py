@@ -58,7 +58,7 @@ async def test_agents_that_wait_get_their_answer_and_nothing_new_is_asked(
             await hub.ask(OTHER, number=2)
         (fault,) = hub.store.faults()
     assert told == [fault]
-    assert "chatbridge stop" in fault
+    assert "chatbridge restart" in fault
     assert caplog.text.count("was deleted or replaced") == 1
 
 
@@ -109,7 +109,7 @@ def test_doctor_status_and_the_agent_are_told_what_to_do() -> None:
             refused = json.dumps(second.result())
             assert "was deleted or replaced while the hub runs" in refused
             (said,) = json.loads(home.run("status", "--json").stdout)["faults"]
-            assert "chatbridge stop" in said
+            assert "chatbridge restart" in said
             found = home.run("doctor", "--json")
             checks = json.loads(found.stdout)["checks"]
             (database,) = [each for each in checks if each["name"] == "database"]

@@ -88,35 +88,6 @@ async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> N
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_edits_in_a_folder_are_allowed_by_number_and_taken_back_by_word(
-    matrix: Matrix,
-) -> None:
-    assert COMMAND.subject
-    folders = ("/src/shop/src", "/src/shop")
-    subject = replace(COMMAND.subject, code="+x", language="diff", file="src/a.py", edits=folders)
-    ask = await matrix.desk.ask(replace(COMMAND, text="Change this file?", subject=subject))
-    await matrix.card(ask)
-    await matrix.say(ask, "more")
-    asked = await matrix.card(ask)
-    assert "1 Edits in src/" in plain(asked.body)
-    assert matrix.buttons(asked) == "1️⃣ 2️⃣ 👎 ↩️"
-    await matrix.tap(ask, "1️⃣")
-    await matrix.card(ask)
-    await matrix.say(ask, "2")
-    last = await matrix.card(ask)
-    assert "may edit files in shop-api/src without asking until" in plain(last.body)
-    await matrix.tap(ask, "👍")
-    after = await matrix.now(ask)
-    assert after.grant
-    assert (after.grant.folder, after.grant.lasting) == (folders[0], 28800.0)
-    assert "To end this, reply “take back”." in (await matrix.root(ask)).body
-    await matrix.say(ask, "take back")
-    taken = (await matrix.now(ask)).grant
-    assert taken
-    assert taken.taken_back_at is not None
-    assert "Taken back" in (await matrix.root(ask)).body
-
-
 async def test_the_session_takes_a_word_and_then_a_tap_on_the_next_message(matrix: Matrix) -> None:
     ask = await matrix.desk.ask(COMMAND)
     root = await matrix.card(ask)

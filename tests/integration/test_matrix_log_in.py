@@ -89,7 +89,7 @@ async def test_a_log_in_that_does_not_count_is_said_after_one_try(
             ) as matrix:
                 said = str(await ends(matrix))
             assert wanted in said
-            assert "Check matrix.access_token, then run: chatbridge stop" in said
+            assert "Check matrix.access_token, then run: chatbridge restart" in said
             assert len(relay.requests) == before + 1
     assert not (tmp_path / "matrix" / "session.json").exists()
 

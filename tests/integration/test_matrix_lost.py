@@ -248,4 +248,4 @@ async def test_keys_that_are_damaged_or_lost_are_said_with_what_to_do(
                 pass
         keys.unlink()
         async with next_hub(matrix, tmp_path) as later:
-            assert "Log it in anew" in (later.channel.trouble or "")
+            assert "Log it in again" in (later.channel.trouble or "")

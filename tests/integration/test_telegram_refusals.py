@@ -18,7 +18,7 @@ SENT = "Sent: blue"
 
 REJECTED = (
     "telegram rejected the bot token (401). Check telegram.token in config.toml, then run: "
-    "chatbridge stop"
+    "chatbridge restart"
 )
 
 

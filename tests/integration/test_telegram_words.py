@@ -161,5 +161,5 @@ async def test_a_token_that_nobody_knows_points_to_the_servers_address_too(scene
         await hub.until(lambda: hub.trouble)
         assert hub.trouble == (
             "telegram does not know the bot token (404). Check telegram.token in config.toml and "
-            "telegram.api_base, then run: chatbridge stop"
+            "telegram.api_base, then run: chatbridge restart"
         )

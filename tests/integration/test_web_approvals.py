@@ -164,13 +164,13 @@ async def test_more_is_allowed_screen_by_screen_and_taken_back(web: Web) -> None
     assert "<bdi>Edits in src/&lt;b&gt;/</bdi>" in page
     assert "<bdi>All edits in shop-api</bdi>" in page
     assert not {"allow", "allow-more", "deny-why", "more"} & forms(page).keys()
-    await press(web, ask, "pick-widen-1")
+    await press(web, ask, "pick-scope-1")
     assert "How long may it edit files in <bdi>shop-api/src/&lt;b&gt;</bdi>" in (
         await page_of(web, ask)
     )
     await press(web, ask, "back")
-    assert (await now(web, ask)).draft.view is View.WIDEN
-    await press(web, ask, "pick-widen-1")
+    assert (await now(web, ask)).draft.view is View.SCOPE
+    await press(web, ask, "pick-scope-1")
     await press(web, ask, "pick-how_long-2")
     page = await page_of(web, ask)
     assert "may edit files in <bdi>shop-api/src/&lt;b&gt;</bdi> without asking until <time" in page
@@ -190,7 +190,7 @@ async def test_more_is_allowed_screen_by_screen_and_taken_back(web: Web) -> None
 
 async def test_the_button_that_takes_back_goes_with_what_it_would_end(web: Web) -> None:
     ask = await web.desk.ask(EDIT)
-    for button in ("more", "pick-widen-1", "pick-how_long-1", "allow-more"):
+    for button in ("more", "pick-scope-1", "pick-how_long-1", "allow-more"):
         await press(web, ask, button)
     assert "take-back" in forms(await page_of(web, ask))
     web.clock.advance(3600.0)

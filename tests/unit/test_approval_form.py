@@ -83,7 +83,7 @@ def test_allowing_more_takes_a_time_and_a_last_tap() -> None:
     assert early == form.UNFIT
     for picked, lasting in ((FIRST, 3600.0), (SECOND, 28800.0), (THIRD, None)):
         last = walk(SHORT, MORE, picked)
-        assert (last.view, last.lasting) == (View.CONFIRM_WIDER, lasting)
+        assert (last.view, last.lasting) == (View.CONFIRM_GRANT, lasting)
         sure = advance(SHORT, last, form.Choose(step=last.step, option=ALLOW_SESSION))
         assert verdict(sure) == Answer(values=("session",))
         once = advance(SHORT, last, form.Choose(step=last.step, option=ALLOW))
@@ -93,14 +93,14 @@ def test_allowing_more_takes_a_time_and_a_last_tap() -> None:
 
 
 def test_edits_are_allowed_in_a_folder_that_is_picked_first() -> None:
-    assert walk(EDIT, MORE).view is View.WIDEN
+    assert walk(EDIT, MORE).view is View.SCOPE
     asked = walk(EDIT, MORE, SECOND)
     assert (asked.view, asked.scope) == (View.HOW_LONG, 1)
     assert advance(EDIT, walk(EDIT, MORE), replace(THIRD, step=1)) == form.UNFIT
-    assert walk(EDIT, MORE, SECOND, form.Back(step=0)).view is View.WIDEN
-    assert walk(EDIT, MORE, FIRST, FIRST).view is View.CONFIRM_WIDER
+    assert walk(EDIT, MORE, SECOND, form.Back(step=0)).view is View.SCOPE
+    assert walk(EDIT, MORE, FIRST, FIRST).view is View.CONFIRM_GRANT
     again = walk(EDIT, MORE, SECOND, form.Back(step=0), form.Back(step=0), MORE)
-    assert (again.view, again.scope) == (View.WIDEN, 0)
+    assert (again.view, again.scope) == (View.SCOPE, 0)
 
 
 def test_a_draft_of_before_says_exactly_this_until_the_session_ends() -> None:
@@ -198,12 +198,12 @@ def test_only_a_fitting_tap_ever_allows(question: Question, moves: list[some.Mov
                     assert event.step == draft.step
                     assert draft.whole or not subject.whole_first
                     session = answer.values == ("session",)
-                    assert session == (draft.view is View.CONFIRM_WIDER)
+                    assert session == (draft.view is View.CONFIRM_GRANT)
                     assert not (session and (subject.beyond or subject.destructive))
                     assert (draft.view is View.CONFIRM_DESTRUCTIVE) == subject.destructive
                     if session:
-                        assert draft.scope < len(subject.wider)
-                        assert taps >= len(subject.wider[:2]) + 1
+                        assert draft.scope < len(subject.scopes)
+                        assert taps >= len(subject.scopes[:2]) + 1
                     else:
                         assert taps == (1 if subject.destructive else 0)
                 return

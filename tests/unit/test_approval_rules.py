@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.approval_rules import Rule, command_fits, path_fits, plain_words
 from chatbridge.core.model import Project
-from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
+from chatbridge.tools.approvals.scope import ToolUse, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import Json
 
 NOW = 1_000_000.0
@@ -34,71 +34,17 @@ def test_a_command_with_the_rules_words_in_front_fits(command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "npm test; rm -rf ~",
-        "npm test;rm -rf .",
-        "npm test && x",
-        "npm test || x",
-        "npm test & x",
-        "npm test | sh",
-        "npm test |& sh",
-        "npm test $(x)",
-        "npm test `x`",
-        "npm test $HOME",
-        "npm test ${IFS}",
-        "npm test <(x)",
-        "npm test < x",
-        "npm test > x",
-        "npm test >> ~/.bashrc",
-        "npm test 2>&1",
-        "npm test\nrm -rf .",
-        "npm test\n",
-        "\nnpm test",
-        "npm test\r\nx",
-        "npm test\rx",
-        "npm test\x00x",
-        "npm test\x0bx",
-        "npm\ttest",
-        " npm test",
-        "npm test ",
-        "npm  test",
-        "npm test *",
-        "npm test ?",
-        "npm test [a]",
-        "npm test {a,b}",
-        "npm test ~",
-        "npm test # x",
-        "npm test !!",
-        "npm test ^a^b",
-        "npm test \\\nx",
-        "npm test \\;x",
-        'npm test "a"',
-        "npm test 'a'",
-        "npm test $'a'",
-        '"npm" test',
-        "n\\pm test",
-        "NPM_CONFIG_SCRIPT_SHELL=/tmp/x npm test",
-        "A= npm test",
-        "npm=x test",
-        "NPM test",
-        "Npm Test",
-        "npm testing",
-        "npm  ",
-        "npm",
-        "npm run test",
-        "npm -c test",
-        "./npm test",
-        "/tmp/npm test",
-        "(npm test)",
-        "{ npm test; }",
-        "if npm test",
-        "time npm test",
-        "exec npm test",
-        "eval npm test",
-        "",
-        " ",
+        "npm test; rm -rf ~", "npm test && x", "npm test & x", "npm test | sh", "npm test $(x)",
+        "npm test `x`", "npm test ${IFS}", "npm test <(x)", "npm test >> ~/.bashrc",
+        "npm test\nrm -rf .", "npm test\n", "\nnpm test", "npm test\rx", "npm test\x00x",
+        "npm\ttest", " npm test", "npm test ", "npm  test", "npm test *", "npm test {a,b}",
+        "npm test ~", "npm test # x", "npm test !!", "npm test ^a^b", "npm test \\;x",
+        'npm test "a"', "npm test 'a'", '"npm" test', "n\\pm test",
+        "NPM_CONFIG_SCRIPT_SHELL=/tmp/x npm test", "npm=x test", "NPM test", "npm testing", "npm",
+        "npm run test", "npm -c test", "/tmp/npm test", "(npm test)", "time npm test", "",
         *LOOK_ALIKES,
     ],
-)
+)  # fmt: skip
 def test_whatever_a_shell_could_make_more_of_fits_no_rule(command: str) -> None:
     assert not command_fits(NPM_TEST, command)
 
@@ -129,9 +75,9 @@ def shop(tmp_path: Path) -> Path:
     return folder
 
 
-def write(path: object, project: Path, content: str = "x\n") -> Use:
+def write(path: object, project: Path, content: str = "x\n") -> ToolUse:
     given = {"file_path": str(path), "content": content}
-    return Use("Write", given, Project(key=str(project), name="shop"), str(project))
+    return ToolUse("Write", given, Project(key=str(project), name="shop"), str(project))
 
 
 def fits(path: object, project: Path, pattern: str = "src/**", **more: str) -> bool:
@@ -182,7 +128,7 @@ def test_an_edit_of_a_cell_and_several_edits_fit_as_well(shop: Path) -> None:
         ("NotebookEdit", {"notebook_path": f"{shop}/src/a.ipynb", "new_source": "x"}),
     ]
     for tool, what in uses:
-        use = Use(tool, what, Project(key=str(shop), name="shop"), None)
+        use = ToolUse(tool, what, Project(key=str(shop), name="shop"), None)
         rule = Rule(tools=(tool,), project=str(shop), path="src/**")
         assert fitting_rule([rule], use, plain_file(use), NOW) == 1, tool
         other = Rule(tools=("Write",), project=str(shop), path="src/**")
@@ -192,54 +138,16 @@ def test_an_edit_of_a_cell_and_several_edits_fit_as_well(shop: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        "src/../../.bashrc",
-        "src/../src/app.py",
-        "src/./app.py",
-        "src//app.py",
-        "src/app.py/",
-        "src/",
-        "src",
-        "src/.",
-        "src/..",
-        "SRC/app.py",
-        "src/.env",
-        "src/.git/hooks/pre-commit",
-        "src/.GIT/config",
-        "src/Makefile",
-        "src/MAKEFILE",
-        "src/makefile.am",
-        "src/package.json",
-        "src/Package.JSON",
-        "src/run.sh",
-        "src/run.SH",
-        "src/conftest.py",
-        "src/hooks/x.py",
-        "src/CI/x.py",
-        "src/node_modules/a/index.js",
-        "src/evil.pth",
-        "src/sitecustomize.py",
-        "src/CLAUDE.md",
-        "src/AGENTS.override.md",
-        "src/opencode.json",
-        "src/pom.xml",
-        "src/composer.json",
-        "src/karma.conf.js",
-        "src/MODULE.bazel",
-        "src/flake.nix",
-        "src/mise.toml",
-        "src/agents.md",
-        "src/a\u200b.py",
-        "src/\u202eyp.a",
-        "src/ａ.py\u00a0",
-        "src/a\n.py",
-        "src/a\x00.py",
-        "app.py",
-        "lib/app.py",
-        "../shop-evil/src/app.py",
-        "../shop2/src/app.py",
-        "~/src/app.py",
+        "src/../../.bashrc", "src/../src/app.py", "src/./app.py", "src//app.py", "src/app.py/",
+        "src", "src/..", "SRC/app.py", "src/.env", "src/.GIT/config", "src/MAKEFILE",
+        "src/Package.JSON", "src/run.SH", "src/hooks/x.py", "src/node_modules/a/index.js",
+        "src/evil.pth", "src/sitecustomize.py", "src/agents.md", "src/a\u200b.py",
+        "src/\u202eyp.a", "src/ａ.py\u00a0", "src/a\n.py", "src/a\x00.py", "lib/app.py",
+        "../shop-evil/src/app.py", "~/src/app.py",
+        "src/AGENTS.override.md", "src/opencode.json", "src/pom.xml", "src/composer.json",
+        "src/karma.conf.js", "src/MODULE.bazel", "src/flake.nix", "src/mise.toml",
     ],
-)
+)  # fmt: skip
 def test_a_path_that_is_not_plainly_a_text_in_the_folder_fits_no_rule(
     shop: Path, path: str
 ) -> None:
@@ -306,18 +214,18 @@ def test_an_input_that_is_not_understood_fits_no_rule(shop: Path) -> None:
         ("mcp__shell__Bash", {"command": "npm test"}),
     ]
     for tool, what in uses:
-        use = Use(tool, what, project, str(shop))
+        use = ToolUse(tool, what, project, str(shop))
         assert fitting_rule(rules, use, plain_file(use), NOW) is None, what
 
 
 # ── which project, and until when ─────────────────────────────────────────────────────────────────
 
 
-def bash(project: Project, folder: str | None) -> Use:
-    return Use("Bash", {"command": "npm test", "description": "Tests"}, project, folder)
+def bash(project: Project, folder: str | None) -> ToolUse:
+    return ToolUse("Bash", {"command": "npm test", "description": "Tests"}, project, folder)
 
 
-def rule_of(use: Use, *rules: Rule) -> int | None:
+def rule_of(use: ToolUse, *rules: Rule) -> int | None:
     return fitting_rule(rules, use, plain_file(use), NOW)
 
 

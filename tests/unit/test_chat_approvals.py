@@ -60,8 +60,8 @@ TIMED = stepped(HOW_LONG, form.Pick(step=1, option=0))
 TIMED = replace(TIMED, draft=replace(TIMED.draft, until=NOW + HOUR))
 FOLDERS = ("/src/shop-api/src/<b>", "/src/shop-api")
 EDIT = replace(CHANGE, questions=(approval("+x", language="diff", file="a.py", edits=FOLDERS),))
-WIDEN = stepped(EDIT, AskMore(step=0))
-EDITS = stepped(WIDEN, form.Pick(step=1, option=0), form.Pick(step=2, option=1))
+SCOPE = stepped(EDIT, AskMore(step=0))
+EDITS = stepped(SCOPE, form.Pick(step=1, option=0), form.Pick(step=2, option=1))
 EDITS = replace(EDITS, draft=replace(EDITS.draft, until=NOW + 8 * HOUR))
 WHY = stepped(COMMAND, form.Other(step=0))
 ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow more…"]]
@@ -282,7 +282,7 @@ def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
         f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}."
     )
     still = "Hidden files, links, scripts and what tools run by themselves are still asked for."
-    assert [still in chat.read(shown) for shown in (EDITS, WIDEN, TIMED)] == [True, False, False]
+    assert [still in chat.read(shown) for shown in (EDITS, SCOPE, TIMED)] == [True, False, False]
     rows = [["Yes"], ["‹ Back", "Deny"]]
     assert chat.offers(SESSION) == {TELEGRAM: rows, MATRIX: [["👍", "👎", "↩️"]]}[chat]
     how = "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
@@ -293,22 +293,22 @@ def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
 
 @each_chat
 def test_what_may_be_done_without_asking_and_for_how_long_is_picked(chat: Chat) -> None:
-    assert chat.read(WIDEN)[1] == "What may it do without asking?"
+    assert chat.read(SCOPE)[1] == "What may it do without asking?"
     assert chat.read(HOW_LONG)[1] == "How long may it run this exact command without asking?"
     back = ["‹ Back", "Deny"]
     times = ["For 1 h", "For 8 h", "Until the session ends"]
     folders = ["Edits in src/<b>/", "All edits in shop-api"]
     if chat is TELEGRAM:
-        assert chat.offers(WIDEN) == [*([folder] for folder in folders), back]
+        assert chat.offers(SCOPE) == [*([folder] for folder in folders), back]
         assert chat.offers(HOW_LONG) == [*([time] for time in times), back]
         return
-    assert chat.offers(WIDEN) == [["1️⃣", "2️⃣", "👎", "↩️"]]
+    assert chat.offers(SCOPE) == [["1️⃣", "2️⃣", "👎", "↩️"]]
     assert chat.offers(HOW_LONG) == [["1️⃣", "2️⃣", "3️⃣", "👎", "↩️"]]
-    for shown, labels in ((WIDEN, folders), (HOW_LONG, times)):
+    for shown, labels in ((SCOPE, folders), (HOW_LONG, times)):
         for number, label in enumerate(labels, 1):
             assert f"{number} {label}" in chat.read(shown)
     how = "React or reply with a number. 👎 denies it, ↩️ goes back."
-    assert chat.read(WIDEN)[-2] == how
+    assert chat.read(SCOPE)[-2] == how
     typed = "Reply with a number. Or reply deny or back."
     assert chat.read(HOW_LONG, TYPED)[-2] == typed
 
@@ -354,8 +354,8 @@ def test_denying_with_a_reason_asks_for_it() -> None:
 
 @each_chat
 def test_where_it_cannot_be_settled_the_card_says_where_it_can(chat: Chat) -> None:
-    for wider in (WIDEN, HOW_LONG, TIMED, EDITS):
-        card = chat.card(wider, only_on=("ntfy",))
+    for asked in (SCOPE, HOW_LONG, TIMED, EDITS):
+        card = chat.card(asked, only_on=("ntfy",))
         assert not card.choices
         assert "without asking" not in "\n".join(chat.read(card, chat.soon))
     card = chat.card(COMMAND, only_on=("ntfy",))
@@ -434,7 +434,7 @@ def test_a_changed_file_is_named_and_its_diff_is_over() -> None:
 
 def test_steps_that_are_over_say_no_more_than_that() -> None:
     allowed = decided(MATRIX, COMMAND, ALLOW_SESSION)
-    for view in (View.QUESTION, View.CONFIRM_WIDER, View.OTHER):
+    for view in (View.QUESTION, View.CONFIRM_GRANT, View.OTHER):
         assert draw_past(COMMAND, view=view, at=0).body == "It goes on below."
         assert draw_past(allowed, view=view, at=0).body == "Allowed for this session."
 

@@ -216,7 +216,7 @@ STATUS: Json = {
         {"name": "telegram", "trouble": "telegram rejected the bot token (401). Check the file"},
         {"name": "web", "trouble": None},
     ],
-    "remarks": ["The agent in shop-api was started with other settings. Run: chatbridge stop"],
+    "remarks": ["The agent in shop-api was started with other settings. Run: chatbridge restart"],
 }
 
 
@@ -232,7 +232,7 @@ def test_status_looks_as_the_doctor_does() -> None:
         "✓ agents           2 connected: shop-api, inf⟨U+001B⟩ra (0.0.9)\n"
         "✓ questions        1 open: chatbridge pending\n"
         "! warning          The agent in shop-api was started with other settings\n"
-        "                   → Run: chatbridge stop\n"
+        "                   → Run: chatbridge restart\n"
     )
 
 

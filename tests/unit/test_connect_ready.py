@@ -25,7 +25,7 @@ from tests.unit.test_connect_jsonc import BLANKS, NAMES, VALUES, written
 
 CLAUDE = CATALOGUE["claude-code"]
 ASKS = ("PreToolUse", "PermissionRequest")
-READY = Readiness(permission=True, hooks=True, hook_timeout=WAIT, instructions=True)
+READY = Readiness(permission=True, hooks=True, hook_timeout=WAIT)
 SETTINGS = """\
 {
   // mine
@@ -110,9 +110,8 @@ def test_opencode_has_a_file_of_its_own_unless_that_would_hide_the_one_it_reads(
     has(notes(home), "# Mine\n")
     home.connect("opencode")
     assert not own.exists()
-    assert is_ready(home, "opencode").instructions is False
     home.connect("claude-code")
-    assert is_ready(home, "opencode").instructions is True
+    assert home.connect("opencode").changes == ()
     home.disconnect("claude-code")
     assert notes(home).read_text() == "# Mine\n"
     notes(home).unlink()
@@ -261,7 +260,7 @@ def test_parts_can_be_left_out_and_are_offered_again(home: Home) -> None:
     home.connect("claude-code", leave_out=["hooks", "instructions"])
     assert told(home) == {"permissions": {"allow": ["mcp__chatbridge"]}}
     assert not notes(home).exists()
-    expected = Readiness(permission=True, hooks=False, hook_timeout=None, instructions=False)
+    expected = Readiness(permission=True, hooks=False, hook_timeout=None)
     assert is_ready(home) == expected
     home.connect("claude-code", leave_out=["hooks"])
     assert notes(home).exists()
@@ -293,7 +292,7 @@ def test_parts_can_be_left_out_and_are_offered_again(home: Home) -> None:
         ),
         ("CLAUDE.md", b"caf\xe9\n", "CLAUDE.md, line 1 cannot be understood: it is not UTF-8"),
         ("CLAUDE.md", f"a\n{BEGIN}\nb\n".encode(), "CLAUDE.md, line 2 cannot be understood"),
-        ("CLAUDE.md", f"a\n{END}\n{BEGIN}\n".encode(), "do not belong together"),
+        ("CLAUDE.md", f"a\n{END}\n{BEGIN}\n".encode(), "do not match"),
     ],
 )
 def test_one_file_that_cannot_be_changed_means_that_nothing_is_written(
@@ -344,10 +343,9 @@ def test_one_file_that_may_not_be_written_means_that_nothing_is(home: Home) -> N
 def test_a_client_that_was_connected_lacks_nothing(home: Home, client: str) -> None:
     home.connect(client)
     found = is_ready(home, client)
-    assert False not in (found.permission, found.hooks, found.instructions)
+    assert False not in (found.permission, found.hooks)
     assert (found.hooks, found.hook_timeout) in [(None, None), (True, WAIT)]
     known = CATALOGUE[client]
-    assert (found.instructions is None) == (known.instructions is None)
     assert (found.permission is None) == (known.permission is None and known.allow is None)
 
 
@@ -485,8 +483,8 @@ def test_any_text_comes_back_to_the_byte_with_and_without_a_copy(before: str, la
 
 def test_every_client_with_instructions_says_where_they_are() -> None:
     here = places({"HOME": "/home/you"})
-    files = {name: it.instructed(here) for name, it in CATALOGUE.items()}
-    assert {name: str(paths[0]) for name, paths in files.items() if paths} == {
+    files = {name: it.instructions_file(here) for name, it in CATALOGUE.items()}
+    assert {name: str(path) for name, path in files.items() if path} == {
         "claude-code": "/home/you/.claude/CLAUDE.md",
         "codex": "/home/you/.codex/AGENTS.md",
         "gemini": "/home/you/.gemini/GEMINI.md",

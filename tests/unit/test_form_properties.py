@@ -92,7 +92,7 @@ def test_every_form_can_be_finished_from_where_it_is(
     asked, draft = situation
     for _ in range(3 * len(asked) + 4):
         match draft.view:
-            case View.CANCEL | View.OTHER | View.EXPLAIN | View.CONFIRM_WIDER:
+            case View.CANCEL | View.OTHER | View.EXPLAIN | View.CONFIRM_GRANT:
                 way: list[form.Event] = [form.Back(step=draft.step)]
             case View.REVIEW:
                 way = [form.Submit(step=draft.step)]

@@ -301,5 +301,5 @@ def test_what_stands_in_the_place_of_the_inboxs_token_is_named_and_not_replaced(
 
 def test_a_token_of_the_inbox_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "web-token").write_bytes(b"\xff\0")
-    with pytest.raises(SettingsError, match="it is no text"):
+    with pytest.raises(SettingsError, match="it is not text"):
         web_token(tmp_path)

@@ -81,7 +81,7 @@ def test_a_token_that_does_not_count_says_where_it_is_set(code: str, soft: bool)
     meant = refused({"errcode": code, "error": "no", "soft_logout": soft}, status=401)
     assert isinstance(meant, LoggedOut)
     assert meant.soft is soft
-    assert f"({code}). Check matrix.access_token, then run: chatbridge stop" in str(meant)
+    assert f"({code}). Check matrix.access_token, then run: chatbridge restart" in str(meant)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from chatbridge.channels.spec import Name
+from chatbridge.channels.spec import PersonName
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.cli import people
@@ -17,15 +17,15 @@ TABLE = Telegram.model_validate({"token": f"123456:{'x' * 35}", "allowed_users":
 SPEC = TELEGRAM._replace(names=f"{__name__}:names")
 
 
-async def names(_table: object, _people: Sequence[int]) -> dict[int, Name]:
-    return {1: Name("Ada", "ada"), 2: Name("Ben")}
+async def names(_table: object, _people: Sequence[int]) -> dict[int, PersonName]:
+    return {1: PersonName("Ada", "ada"), 2: PersonName("Ben")}
 
 
-async def unreachable(_table: object, _people: Sequence[int]) -> dict[int, Name]:
+async def unreachable(_table: object, _people: Sequence[int]) -> dict[int, PersonName]:
     raise RetryLater("telegram cannot be reached")
 
 
-async def silent(_table: object, _people: Sequence[int]) -> dict[int, Name]:
+async def silent(_table: object, _people: Sequence[int]) -> dict[int, PersonName]:
     await asyncio.Event().wait()
     raise AssertionError
 

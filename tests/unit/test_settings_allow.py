@@ -47,7 +47,7 @@ WRONG = [
     *((f"{EDIT}path = '{path}'", ".path: what begins with a dot") for path in (
         "../x", "src/../x", ".git/**", "src/.env", "./src",
     )),
-    (f"{EDIT}path = 'src**'", ".path: ** stands between slashes"),
+    (f"{EDIT}path = 'src**'", ".path: write ** alone between slashes"),
     (f"{EDIT}path = 1", ".path: "),
     *((f"{EDIT}path = '**'\nexpires = {when}", ".expires: accepted: a day or a time") for when in (
         "1", "true", "'tomorrow'", "'2026-13-01'", "9999-12-31", "08:00:00", "[]",

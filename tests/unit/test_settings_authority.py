@@ -158,7 +158,7 @@ def test_only_the_file_says_which_programs_run(
     assert (found.commands.path, found.commands.environment) == (path, environment)
     assert found.ignored == tuple(given)
     assert found.remarks()[0].startswith(
-        f"CHATBRIDGE_COMMANDS__PATH is ignored: commands.path counts in {file} only. Put it there"
+        f"CHATBRIDGE_COMMANDS__PATH is ignored: commands.path applies only in {file}. Put it there"
     )
 
 
@@ -189,7 +189,7 @@ def test_only_the_file_says_what_is_allowed_without_asking(
     found = load(file)
     assert found.approvals.rules() == rules
     assert found.remarks()[0].startswith(
-        f"CHATBRIDGE_APPROVALS__ALLOW is ignored: approvals.allow counts in {file} only."
+        f"CHATBRIDGE_APPROVALS__ALLOW is ignored: approvals.allow applies only in {file}."
     )
 
 

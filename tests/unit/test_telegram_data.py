@@ -11,7 +11,7 @@ from chatbridge.channels.chat.callback_data import (
     NEITHER,
     Action,
     Output,
-    QuickReply,
+    QuickAnswer,
     Show,
     Tap,
     Use,
@@ -52,7 +52,7 @@ action: st.SearchStrategy[Action] = st.one_of(
     st.builds(form.Edit, step=steps, question=numbers),
     st.sampled_from(AskAction),
     st.just(Show()),
-    st.builds(QuickReply, step=steps, check=st.integers(0, 2**32 - 1)),
+    st.builds(QuickAnswer, step=steps, check=st.integers(0, 2**32 - 1)),
     st.builds(Use, step=steps, option=numbers),
     *(st.builds(kind, step=steps) for kind in stepped),
 )

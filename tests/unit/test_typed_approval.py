@@ -22,7 +22,7 @@ SHORT = ask(approval("make deploy"))
 LONG = ask(approval("x" * 4_000, whole_first=True))
 FOLDERS = ("/src/shop/src", "/src/shop")
 EDIT = ask(approval("+x", language="diff", file="src/a.py", edits=FOLDERS))
-WIDEN = stepped(EDIT, AskMore(step=0))
+SCOPE = stepped(EDIT, AskMore(step=0))
 HOW_LONG = stepped(SHORT, AskMore(step=0))
 SESSION = stepped(HOW_LONG, form.Pick(step=1, option=2))
 DESTRUCTIVE = ask(approval("rm -r build", destructive=True))
@@ -79,8 +79,8 @@ _words = st.sampled_from(
         (SHORT, "more", (AskMore(step=0),)),
         (SHORT, "session", (AskMore(step=0), form.Pick(step=1, option=2))),
         (EDIT, "session", (AskMore(step=0),)),
-        (WIDEN, "1", (form.Pick(step=1, option=0),)),
-        (WIDEN, "All edits in shop-api", (form.Pick(step=1, option=1),)),
+        (SCOPE, "1", (form.Pick(step=1, option=0),)),
+        (SCOPE, "All edits in shop-api", (form.Pick(step=1, option=1),)),
         (HOW_LONG, "2", (form.Pick(step=1, option=1),)),
         (HOW_LONG, "For 1 h", (form.Pick(step=1, option=0),)),
         (HOW_LONG, "back", (form.Back(step=1),)),

@@ -31,7 +31,7 @@ MOVES = st.lists(
 def put(shown: Ask, event: form.Event, now: float) -> Ask:
     """As `AskActions` does."""
     step = transitions.apply_event(shown, event)
-    step = transitions.hold_back(shown, step, now=now, policy=POLICY)
+    step = transitions.delay_sending(shown, step, now=now, policy=POLICY)
     assert not isinstance(step, form.Answered)
     if isinstance(step, form.Moved):
         return replace(shown, draft=replace(step.draft, by=ADA))

@@ -13,7 +13,7 @@ from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.outcome import asked_line
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
-from chatbridge.core.cards.wider import wider_note
+from chatbridge.core.cards.grants import grant_note
 from chatbridge.core.model import Subject, View
 
 ENDED_QUESTION = 200
@@ -34,15 +34,15 @@ def screen(card: Card, seen: Seen, chat: Capabilities[T], *, listed: bool) -> do
     return doc.Group(
         (
             doc.Group((_asked(card, chat), *about, doc.Lines((whole,))), tight=True),
-            doc.Lines((beyond, marked, (note,) if (note := wider_note(card)) else ())),
+            doc.Lines((beyond, marked, (note,) if (note := grant_note(card)) else ())),
             options,
         )
     )
 
 
 def _asked(card: Card, chat: Capabilities[T]) -> doc.Block:
-    if card.wider:
-        return doc.line(doc.strong(*card.wider))
+    if card.grant_text:
+        return doc.line(doc.strong(*card.grant_text))
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return doc.line(doc.strong(REALLY))
     return _question(card, chat)

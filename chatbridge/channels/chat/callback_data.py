@@ -46,7 +46,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuickReply:
+class QuickAnswer:
     """Answer with one of the owner's quick answers, known by its checksum: after a change of the
     settings an old button must not say something else."""
 
@@ -59,7 +59,7 @@ class Neither:
     """Close a message that asked which question was meant."""
 
 
-Action = Event | AskAction | Write | Show | Use | QuickReply | Neither
+Action = Event | AskAction | Write | Show | Use | QuickAnswer | Neither
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "h": (ShowAll, ("step",)),
     "z": (form.Undo, ("step",)),
     "w": (Write, ("step",)),
-    "y": (QuickReply, ("step", "check")),
+    "y": (QuickAnswer, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
     "E": (lambda: AskAction.EXTEND, ()),

@@ -92,10 +92,11 @@ def _ended(card: Card, seen: Seen, chat: Capabilities[T], lengths: Lengths) -> d
     asked = asked_block(card, lengths.scale)
     about = approvals.ended(card, chat, asked) if card.approval else (asked,)
     reason = sentence(outcome_text.reason(card))
-    remarks = [card.wider, *map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))]
+    remarks = map(sentence, outcome_text.remarks(card, viewer=viewer, now=seen.now))
     if chat.buttons:
-        return (first, *about, doc.line(*reason), doc.Lines(tuple(remarks)))
-    return (first, *about, doc.Lines((reason, *remarks, *_offers(card, seen.now))))
+        return (first, *about, doc.line(*reason), doc.Lines((card.grant_text, *remarks)))
+    offers = _offers(card, seen.now)
+    return (first, *about, doc.Lines((reason, card.grant_text, *remarks, *offers)))
 
 
 def _offers(card: Card, now: float) -> Iterator[doc.Line]:

@@ -189,7 +189,7 @@ def _decide(card: Card, seen: Seen) -> str:
         return f"{UNSENT} {'👎 denies it. Or reply' if seen.reactions else 'Reply'} deny."
     if card.view is View.CONFIRM_DESTRUCTIVE:
         return f"{MARKED} Reply {RUN_IT} to run it. {or_not}"
-    if card.view is View.CONFIRM_WIDER:
+    if card.view is View.CONFIRM_GRANT:
         if seen.reactions:
             return "👍 allows it, 👎 denies it, ↩️ goes back. Or reply yes."
         return f"Reply yes to allow it. {or_not}"

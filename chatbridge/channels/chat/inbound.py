@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import (
     Neither,
-    QuickReply,
+    QuickAnswer,
     Show,
     Tap,
     Use,
@@ -27,7 +27,8 @@ from chatbridge.channels.chat.callback_data import (
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, File, Message
-from chatbridge.channels.chat.surface import NO_REQUEST, CardRequest, ChatSurface
+from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
@@ -71,13 +72,14 @@ Result = form.Step | str
 
 
 @dataclass(frozen=True, slots=True)
-class YesOrNo:
-    """A text that says neither clearly to this ask: the person is asked which, and has not to type
-    it again."""
+class NeedsYesOrNo:
+    """A text that is not clearly yes or no to this ask. The person is asked which, and does not
+    have to type it again."""
 
     ask: Ask
 
 
+TextResult = Result | NeedsYesOrNo
 Said = str | Document | Message
 Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
@@ -168,7 +170,7 @@ class ChatInput:
 
     async def text(
         self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False
-    ) -> Result | YesOrNo:
+    ) -> TextResult:
         """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
         written for a step that is over."""
         said = (text or "").strip().casefold() if self.typed else ""
@@ -188,7 +190,7 @@ class ChatInput:
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
-            return YesOrNo(ask)
+            return NeedsYesOrNo(ask)
         if isinstance(meaning, Unclear):
             return meaning.why
         if await self._is_unsent(ask, meaning, by.chat):
@@ -197,7 +199,7 @@ class ChatInput:
 
     async def use(
         self, ask: Ask, step: int, text: str | None, by: Origin, *, option: int | None = None
-    ) -> Result | YesOrNo:
+    ) -> TextResult:
         """Apply a text that was typed before; only now it is known which question it is for, and
         that was at this step. With an option it is the remark of that."""
         if is_over(ask, may_reopen=not self.typed):
@@ -269,7 +271,7 @@ class ChatInput:
         if isinstance(tap.action, Use):
             use = tap.action
             used = await self.use(ask, use.step, written, by, option=use.option)
-            result = YES_OR_NO.why if isinstance(used, YesOrNo) else used
+            result = YES_OR_NO.why if isinstance(used, NeedsYesOrNo) else used
             then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
             return await self._toast(ask, result), then
         result = await self._tap(tap, ask, by, is_early)
@@ -282,7 +284,7 @@ class ChatInput:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
-                return await self._request(ask, CardRequest(anew=True), by.chat)
+                return await self._request(ask, CardRequest(repost=True), by.chat)
             case Write(step=step) if not is_over(ask):
                 stale = step != ask.draft.step
                 return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
@@ -290,7 +292,7 @@ class ChatInput:
                 return self._ended(ask)
             case AskAction():
                 return await self.put(ask, action, by=by)
-            case QuickReply(step=step, check=check):
+            case QuickAnswer(step=step, check=check):
                 text = next((each for each in self.inbox.replies if crc(each) == check), None)
                 if text is None:  # the settings have changed since
                     await self.inbox.redraw(ask.id)
@@ -372,15 +374,15 @@ class ChatInput:
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
         there as it is: it is denied, not cancelled."""
-        anew = CardRequest(anew=True)
+        repost = CardRequest(repost=True)
         if ask.approval:
-            await self._request(ask, anew, by.chat)
+            await self._request(ask, repost, by.chat)
             channels = self.inbox.only_on(ask, self.channel)
             return phrases.format_only_on(channels) if channels else NOT_CANCELLED
         step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
         if isinstance(step, str):
             return step
-        by.chat.requests[ask.id] = anew
+        by.chat.requests[ask.id] = repost
         if isinstance(step, form.Refused):  # it asks already
             await self.inbox.redraw(ask.id)
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from chatbridge.channels.chat.callback_data import Action, QuickReply, Tap, Write, crc, encode
+from chatbridge.channels.chat.callback_data import Action, QuickAnswer, Tap, Write, crc, encode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
@@ -143,7 +143,7 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
     found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
     alone, _ = buttons.private if seen.private else buttons.group
     for reply in card.replies if not card.only_on else ():
-        quick = QuickReply(step=card.step, check=crc(reply.text))
+        quick = QuickAnswer(step=card.step, check=crc(reply.text))
         found.append((_key(card, beside_ours(fitted(reply.text, alone)), quick),))
     if takes_typing(card) and not seen.prompted and not card.only_on:
         answer = card.view is not View.EXPLAIN and not card.approval

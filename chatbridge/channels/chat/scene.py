@@ -20,6 +20,27 @@ from chatbridge.core.model import Ask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CardRequest:
+    """What a person wants of a card beside answering. It is not stored: they can tap again."""
+
+    typing: tuple[int, str] | None = None
+    """Who wants a prompt: id and name."""
+    repost: bool = False
+    """Post the card at the bottom and take the old one away."""
+    again: bool = False
+    """The same, because taps on the old card may have been lost."""
+    leaves: int | None = None
+    """Once the form has left this question, post the next one at the bottom; the old card says that
+    it goes on there."""
+
+    def continues(self, ask: Ask) -> bool:
+        return self.leaves is not None and self.leaves != ask.draft.at
+
+
+NO_REQUEST = CardRequest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scene(Generic[T]):
     ask: Ask
     card: Card

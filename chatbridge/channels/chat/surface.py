@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -27,7 +27,7 @@ from chatbridge.channels.chat.planner import (
     plan,
     sends_message,
 )
-from chatbridge.channels.chat.scene import Scene, draw_scene
+from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest, Scene, draw_scene
 from chatbridge.channels.chat.writer import ChatWriter, Drawing, Outgoing
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
@@ -43,27 +43,6 @@ TOO_QUICK_SECONDS = 1.0
 MAX_TOUCHED = 100
 FAR_ABOVE = 8
 """So many messages below a card, it is no longer on a phone's screen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CardRequest:
-    """What a person wants of a card beside answering. It is not stored: they can tap again."""
-
-    typing: tuple[int, str] | None = None
-    """Who wants a prompt: id and name."""
-    anew: bool = False
-    """Post the card at the bottom and take the old one away."""
-    again: bool = False
-    """The same, because taps on the old card may have been lost."""
-    leaves: int | None = None
-    """Once the form has left this question, post the next one at the bottom; the old card says that
-    it goes on there."""
-
-    def continues(self, ask: Ask) -> bool:
-        return self.leaves is not None and self.leaves != ask.draft.at
-
-
-NO_REQUEST = CardRequest()
 
 
 class ChatSurface(ChatWriter[T]):
@@ -172,17 +151,19 @@ class ChatSurface(ChatWriter[T]):
             return len(approvals.pages(build_card(ask, channel=self.channel), self._can))
 
         there = await off_loop(attachments, weight=weight_of(ask))
-        post = await self._inbox.post(ask.id, surface=self.name)
-        place = self.from_text(post.place) if post is not None else None
+        place = await self._place_of(ask)
         return there > (len(place.pages) if place is not None else 0)
 
     async def is_far_above(self, ask: Ask) -> bool:
         """Whether a change of its card would go unnoticed, with so many messages below it. In a
         thread each step comes as a message of its own."""
-        post = None if self._can.threads else await self._inbox.post(ask.id, surface=self.name)
-        place = self.from_text(post.place) if post is not None else None
+        place = None if self._can.threads else await self._place_of(ask)
         card = place.root.event if place is not None else ""
         return bool(card) and self.messages_after(card) >= FAR_ABOVE
+
+    async def _place_of(self, ask: Ask) -> CardMessages | None:
+        post = await self._inbox.post(ask.id, surface=self.name)
+        return self.from_text(post.place) if post is not None else None
 
     async def lost(self, ask: Ask, message: str) -> None:
         """Somebody has removed a message of this ask's."""
@@ -232,7 +213,7 @@ class ChatSurface(ChatWriter[T]):
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
         continues = request.continues(ask)
-        if place is not None and ask.open and (request.anew or request.again or continues):
+        if place is not None and ask.open and (request.repost or request.again or continues):
             above = place.root.event if continues else ""
             old, place = tuple(each for each in place.messages if each != above), None
         scene = await self._scene(ask, place, request)
@@ -384,7 +365,7 @@ class ChatSurface(ChatWriter[T]):
                     key=("card", self.name, ask.id, str(card.step), *removed),
                     topic=topic,
                     # Who asked for it, or has just answered the step before, is looking.
-                    silent=request.anew or request.continues(ask) or place is not None,
+                    silent=request.repost or request.continues(ask) or place is not None,
                     card=(ask.id, card.step),
                 )
             )

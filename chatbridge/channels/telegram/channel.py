@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.surface import CardRequest
+from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
-from chatbridge.channels.spec import Name
+from chatbridge.channels.spec import PersonName
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Migrated, Rejected
 from chatbridge.channels.telegram.settings import Telegram
@@ -59,14 +59,16 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     return found or [fine(NAME, what, bot=me.username, chats=chats)]
 
 
-async def names(table: Telegram, people: Sequence[int]) -> dict[int, Name]:
+async def names(table: Telegram, people: Sequence[int]) -> dict[int, PersonName]:
     """Of those whom Telegram knows. :raises ChatbridgeError: it cannot be asked."""
     assert table.token is not None
     token, base = table.token.get_secret_value(), table.api_base
     async with Api(token, base=base, hint="telegram.token", patience=ANSWER_SECONDS) as api:
         await api.open()
         found = await asyncio.gather(*map(api.name_of, people), return_exceptions=True)
-    return {it: name for it, name in zip(people, found, strict=True) if isinstance(name, Name)}
+    return {
+        it: name for it, name in zip(people, found, strict=True) if isinstance(name, PersonName)
+    }
 
 
 def _unreachable(base: str, said: str) -> Finding:

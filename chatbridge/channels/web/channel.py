@@ -224,7 +224,7 @@ def web_token(state: Path) -> str:
     except FileNotFoundError:
         pass
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is no text"
+        why = getattr(error, "strerror", None) or "it is not text"
         raise SettingsError(
             f"the inbox's token cannot be read from {path}: {why}. Remove it: the next hub makes "
             "a new one, and browsers log in again"

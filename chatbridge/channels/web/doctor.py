@@ -24,12 +24,13 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     if trouble:
         return [from_error(NAME, trouble)]
     if not address:
-        return [problem(NAME, "the hub runs without it", "chatbridge stop, then look at its log")]
+        fix = "chatbridge restart, then look at its log"
+        return [problem(NAME, "the hub runs without it", fix)]
     try:
         await asyncio.to_thread(_healthy, str(address))
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge stop")]
+        return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge restart")]
     return [_reach(table.host, str(address))]
 
 

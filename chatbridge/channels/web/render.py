@@ -33,6 +33,7 @@ from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
+from chatbridge.core.cards.grants import grant_note
 from chatbridge.core.cards.operation_summary import summarize_operation
 from chatbridge.core.cards.outcome_text import (
     given_reason,
@@ -43,7 +44,6 @@ from chatbridge.core.cards.outcome_text import (
 )
 from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
-from chatbridge.core.cards.wider import wider_note
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
@@ -183,7 +183,7 @@ class Templates:
             "changes": changes,
             "REALLY": REALLY,
             "MARKED": MARKED,
-            "wider_note": wider_note,
+            "grant_note": grant_note,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,

@@ -14,7 +14,7 @@ from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
-from chatbridge.cli.doctor.database import notes
+from chatbridge.cli.database_file import notes
 from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say

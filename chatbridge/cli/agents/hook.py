@@ -87,7 +87,7 @@ def main(argv: list[str]) -> int:
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
     try:
-        limit = _limit(argv)
+        limit = limit_in(argv)
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
@@ -105,7 +105,7 @@ def main(argv: list[str]) -> int:
     return 0
 
 
-def _limit(argv: list[str]) -> int | None:
+def limit_in(argv: list[str]) -> int | None:
     """:raises ValueError: it is no limit, or something else is given."""
     match [part for word in argv for part in word.split("=", 1)]:
         case []:

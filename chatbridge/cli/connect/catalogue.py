@@ -157,13 +157,14 @@ class Client:
     def file(self, at: Places) -> Path:
         return self._placed(self.place, at)
 
-    def instructed(self, at: Places) -> tuple[Path, Path] | None:
-        """The file for instructions, and the one that its agents read as things are."""
-        if self.instructions is None:
-            return None
-        own = self._placed(self.instructions, at)
-        others = at.home / (self.instructions_else or own)
-        return own, others if others.exists() and not own.exists() else own
+    def instructions_file(self, at: Places) -> Path | None:
+        return None if self.instructions is None else self._placed(self.instructions, at)
+
+    def reads_other_instructions(self, at: Places) -> bool:
+        """Whether its agents read a file that a new one for instructions would hide."""
+        own, other = self.instructions_file(at), self.instructions_else
+        is_new = own is not None and not own.exists()
+        return is_new and other is not None and (at.home / other).exists()
 
     def _placed(self, where: str | Callable[[Places], Path], at: Places) -> Path:
         return self.folder(at) / where if isinstance(where, str) else where(at)

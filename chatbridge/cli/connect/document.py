@@ -249,7 +249,7 @@ class Words:
     covered_by: frozenset[str] = frozenset()
     """One of these says the same as all of ours."""
     refused_in: Keys | None = None
-    """A list in which one of ours means that they do not count."""
+    """A list in which one of ours means that they are refused."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
@@ -262,7 +262,7 @@ class Words:
             return text
         return self._with(editor, text, [word for word in self.words if word not in found])
 
-    def counts(self, tree: dict[str, Any]) -> bool:
+    def holds(self, tree: dict[str, Any]) -> bool:
         """Whether all of it is there, and nothing says otherwise."""
         found = set(self._found(tree))
         covered = found.issuperset(self.words) or not self.covered_by.isdisjoint(found)

@@ -1,4 +1,4 @@
-"""Edits text of any kind: what is ours stands between two marks, each a line of its own.
+"""Edits text of any kind: what is ours is between two marks, each on a line of its own.
 
 Removing what was put in restores the text to the byte, whatever its last line looks like.
 """
@@ -58,5 +58,5 @@ def _block(text: str) -> re.Match[str] | None:
     lone = next((it for it in (BEGIN, END) if it in text), None)
     if found is None and lone is not None:
         line = text.count("\n", 0, text.index(lone)) + 1
-        raise Unparsable(f"“{BEGIN}” and “{END}” do not belong together", line)
+        raise Unparsable(f"“{BEGIN}” and “{END}” do not match", line)
     return found

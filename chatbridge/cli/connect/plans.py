@@ -191,9 +191,9 @@ def wanted_in(
         parts.append(Hooks(hooks=client.hooks, command=command, wait=longest))
     if client.settings is not None:
         wanted.append(Wanted(client.folder(here) / client.settings, "json", parts))
-    told = client.instructed(here)
-    if told and "instructions" not in leave_out and (removal or told[0] == told[1]):
-        wanted.append(Wanted(told[0], "text", [Paragraph(text=instructions(client.ask_tool))]))
+    told = client.instructions_file(here) if "instructions" not in leave_out else None
+    if told and (removal or not client.reads_other_instructions(here)):
+        wanted.append(Wanted(told, "text", [Paragraph(text=instructions(client.ask_tool))]))
     return wanted
 
 
@@ -341,7 +341,9 @@ PERMISSIONS = Words(
     covered_by=ALLOWED,
 )
 LOCAL = ".claude/settings.local.json"
-ENABLED = Words(keys=("enabledMcpjsonServers",), words=[NAME])
+ENABLED = Words(
+    keys=("enabledMcpjsonServers",), words=[NAME], refused_in=("disabledMcpjsonServers",)
+)
 
 
 def folder_of(given: str) -> Path:
@@ -365,9 +367,6 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     unless the folder's local settings allow it. :raises ChatbridgeError:"""
     client, here = client_of(CLIENT), places()
     servers, settings = folder / ".mcp.json", folder / LOCAL
-    if not removal:
-        files.check_inside(settings, folder)
-        _check_not_refused(settings)
     wanted = (
         Wanted(servers, client.format, [entry_of(client, wait)]),
         Wanted(settings, "json", [PERMISSIONS, ENABLED]),
@@ -375,14 +374,3 @@ def plan_folder(folder: Path, *, wait: float, removal: bool) -> Plan:
     changes = [_change_in(it, client, here, project=folder, removal=removal) for it in wanted]
     made = tuple(change for change in changes if change is not None)
     return Plan(shown=client.shown, changes=made, restart=client.restart)
-
-
-def _check_not_refused(settings: Path) -> None:
-    try:
-        refused = at(loaded("json", files.read(settings)), ("disabledMcpjsonServers",))
-    except Unparsable:
-        return  # which is said where it is to be changed
-    if isinstance(refused, list) and NAME in refused:
-        raise ChatbridgeError(
-            f"{settings} refuses {NAME} (disabledMcpjsonServers). Take it out there first."
-        )

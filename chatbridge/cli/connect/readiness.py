@@ -1,5 +1,5 @@
-"""Whether a connected client needs anything more before nobody is at the computer: a permission, a
-hook or a word of the owner's. It only reads; `chatbridge connect` writes what is missing."""
+"""Whether a connected client needs anything more before nobody is at the computer: a permission
+or a hook. It only reads; `chatbridge connect` writes what is missing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any
 from chatbridge.cli.connect import files
 from chatbridge.cli.connect.catalogue import Client, places
 from chatbridge.cli.connect.document import loaded
-from chatbridge.cli.connect.editing import MISSING, Unparsable, at
+from chatbridge.cli.connect.editing import Unparsable, at
 from chatbridge.cli.connect.hooks import waiting
-from chatbridge.cli.connect.marked_text import OURS
 from chatbridge.cli.connect.plans import LOCAL, PERMISSIONS, Found
 from chatbridge.core.errors import ChatbridgeError
 
@@ -28,31 +27,28 @@ class Readiness:
     """Whether the client's own questions and permissions come to chatbridge."""
     hook_timeout: float | None
     """How many seconds they wait there; None: there are no such hooks."""
-    instructions: bool | None
-    """Whether agents are told when and how to ask."""
 
 
 def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readiness:
     """:raises ChatbridgeError: nobody knows where the home folder is."""
     client, here = found.client, places(environ)
-    folder = client.folder(here)
-    settings = {} if client.settings is None else _tree("json", folder / client.settings)
+    settings = {}
+    if client.settings is not None:
+        settings = _tree("json", client.folder(here) / client.settings)
     waits = waiting(client.hooks, settings) if client.hooks else None
-    told = client.instructed(here)
     return Readiness(
         permission=_permission(found, client, settings),
         hooks=None if not client.hooks else waits is not None,
         hook_timeout=waits,
-        instructions=None if told is None else at(_tree("text", told[1]), OURS) is not MISSING,
     )
 
 
 def _permission(found: Found, client: Client, settings: dict[str, Any]) -> bool | None:
     if client.allow is not None:
         local = found.file.parent / LOCAL
-        if found.project and PERMISSIONS.counts(_tree("json", local)):
+        if found.project and PERMISSIONS.holds(_tree("json", local)):
             return True
-        return client.allow.counts(settings)
+        return client.allow.holds(settings)
     if client.permission is None:
         return None
     said = at(_tree(client.format, found.file), (*client.keys, client.permission))

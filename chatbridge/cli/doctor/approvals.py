@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, remark
+from chatbridge.cli.database_file import timed_grants
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.database import timed_grants
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.approval_rules import Rule
 from chatbridge.core.cards.phrases import format_time
@@ -18,21 +18,21 @@ NAME = "approvals"
 
 def approvals(context: DoctorContext) -> list[Finding]:
     rules, now = context.settings.approvals.rules(), context.clock.time()
-    mend = f"Change approvals.allow in {shown(context.config)}"
-    found = [_rule(number, rule, now, mend) for number, rule in enumerate(rules, 1)]
+    fix = f"Change approvals.allow in {shown(context.config)}"
+    found = [_rule(number, rule, now, fix) for number, rule in enumerate(rules, 1)]
     for project, folder, until in timed_grants(context.database, now):
         what = f"edits in {shown(Path(folder))}" if folder else f"one exact use in {project}"
         found.append(fine(NAME, f"you allowed {what} until {format_time(until, now=now)}"))
     return found or [fine(NAME, "nothing is allowed without asking")]
 
 
-def _rule(number: int, rule: Rule, now: float, mend: str) -> Finding:
+def _rule(number: int, rule: Rule, now: float, fix: str) -> Finding:
     what = f"{rule.what} in {shown(Path(rule.project))}"
     if rule.is_over(now):
-        return remark(NAME, f"rule {number} has expired: {what}", mend)
+        return remark(NAME, f"rule {number} has expired: {what}", fix)
     if not os.path.isdir(rule.project):
-        return remark(NAME, f"rule {number} is for a folder that is not there: {what}", mend)
+        return remark(NAME, f"rule {number} is for a folder that is not there: {what}", fix)
     if rule.is_wide:
-        return remark(NAME, f"rule {number} is wide, and has no end: {what}", mend)
+        return remark(NAME, f"rule {number} is wide and never expires: {what}", fix)
     until = f" until {format_time(rule.expires, now=now)}" if rule.expires is not None else ""
     return fine(NAME, f"rule {number} allows {what}{until}")

@@ -61,7 +61,7 @@ class DoctorContext:
 
     async def notes(self, channel: str) -> dict[str, str]:
         """What the hub has noted for this channel."""
-        from chatbridge.cli.doctor.database import notes
+        from chatbridge.cli.database_file import notes
 
         return await asyncio.to_thread(notes, self.database, channel)
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.cli.database_file import opened
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import counted, first_of, shown
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Ask
 
 LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
@@ -24,7 +23,7 @@ GONE = "the database "
 
 
 async def database(context: DoctorContext) -> Sequence[Finding]:
-    from chatbridge.store import migrate  # slow to import, and `notes` does without
+    from chatbridge.store import migrate  # slow to import
 
     name, path = "database", context.database
     if not path.exists():
@@ -36,38 +35,6 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
     except StoreError as error:
         return [from_error(name, str(error), file=str(path))]
     return await asyncio.to_thread(_looked_at, path)
-
-
-TIMED_GRANTS = """
-    SELECT asks.project_name, grants.folder, grants.until FROM grants JOIN asks ON seq = ask
-    WHERE grants.taken_back_at IS NULL AND grants.until > ? ORDER BY grants.until, ask
-"""
-
-
-def notes(path: Path, channel: str) -> dict[str, str]:
-    """What a channel remembers, such as where a chat has moved to, if that can be read."""
-    try:
-        with opened(path) as file:
-            file.text_factory = lambda stored: stored.decode(errors="replace")
-            rows = file.execute("SELECT key, value FROM notes WHERE channel = ?", (channel,))
-            return {str(key): str(value) for key, value in rows}
-    except sqlite3.Error:
-        return {}
-
-
-def asks(path: Path, where: str, *values: float) -> list[Ask]:
-    """Those for which this holds, without those that this version cannot read."""
-    from chatbridge.store.connection import text_or_bytes
-    from chatbridge.store.rows import QUESTION, UNREADABLE
-
-    found = []
-    with suppress(sqlite3.Error), opened(path) as file:
-        file.row_factory = sqlite3.Row
-        file.text_factory = text_or_bytes
-        for row in file.execute(f"SELECT * FROM asks WHERE {where}", values):  # noqa: S608 - ours
-            with suppress(*UNREADABLE):
-                found.append(QUESTION.read(row))
-    return found
 
 
 def _looked_at(path: Path) -> list[Finding]:
@@ -104,16 +71,6 @@ def _looked_at(path: Path) -> list[Finding]:
     return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
 
 
-def timed_grants(path: Path, now: float) -> list[tuple[str, str | None, float]]:
-    """What was allowed for a time that is not over: the project's name, the folder in which edits
-    are allowed, and until when."""
-    try:
-        with opened(path) as file:
-            return file.execute(TIMED_GRANTS, (now,)).fetchall()
-    except sqlite3.Error:
-        return []  # the check of the database says why, or it is of an earlier version
-
-
 def _unreadable(file: sqlite3.Connection) -> list[str]:
     from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.rows import CALL, COMMAND, NOTICE, QUESTION, UNREADABLE, Kind
@@ -134,13 +91,3 @@ def _unreadable(file: sqlite3.Connection) -> list[str]:
             except UNREADABLE:
                 found.append(f"{kind.name} {kind.name_of(row)}")
     return found
-
-
-@contextmanager
-def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """As `migrate.check` does it: what the log beside the file holds counts, and where there is no
-    log, none is made."""
-    log = path.with_name(path.name + "-wal")
-    mode = "mode=ro" if log.exists() else "immutable=1"
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as file:
-        yield file

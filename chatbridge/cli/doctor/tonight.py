@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,10 +19,10 @@ from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem,
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.connect.plans import Found
 from chatbridge.cli.connect.readiness import readiness
+from chatbridge.cli.database_file import asks
 from chatbridge.cli.doctor.clients import connected_clients, limit_of
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.doctor.database import asks
 from chatbridge.cli.doctor.files import configuration
 from chatbridge.cli.doctor.hub import hub
 from chatbridge.cli.ui.wording import HOUR, counted, duration, lasted
@@ -38,6 +39,8 @@ POWER_SUPPLIES = Path("/sys/class/power_supply")
 SLEEP_TARGET = "/etc/systemd/system/sleep.target"
 SLEEP_SCHEMA = "org.gnome.settings-daemon.plugins.power"
 LOOK_SECONDS = 5.0
+ENDED = "SELECT * FROM asks WHERE settled_at > ?"
+ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
 SET_WAIT = 'chatbridge setup    (or default_timeout = "8h" in config.toml)'
 
@@ -78,7 +81,7 @@ def last_answer(context: DoctorContext) -> Outcome | None:
     """The newest of the last hour that came from a phone."""
     names = {spec.name for spec in places_to_answer(context)}
     since = context.clock.time() - RECENT
-    ended = [ask.outcome for ask in asks(context.database, "settled_at > ?", since)]
+    ended = [ask.outcome for ask in _asks(context, ENDED, since)]
     found = [it for it in ended if it and it.by and it.by.channel in names]
     return max(found, key=lambda it: it.at, default=None)
 
@@ -118,7 +121,7 @@ def waiting(context: DoctorContext) -> list[Finding]:
 def deadlines(context: DoctorContext) -> list[Finding]:
     """Open questions that nobody could answer in time."""
     now = context.clock.time()
-    ending = asks(context.database, "status = 'open' AND deadline < ?", now + NIGHT)
+    ending = _asks(context, ENDING, now + NIGHT)
     if not ending:
         return []
     first = min(ending, key=_deadline)
@@ -127,6 +130,13 @@ def deadlines(context: DoctorContext) -> list[Finding]:
     at = f"{project} at {format_time(_deadline(first), now=now)}"
     detail = f", {at}" if len(ending) == 1 else f", the first ({at})"
     return [remark("questions", f"{what}{detail}", "answer now: chatbridge pending")]
+
+
+def _asks(context: DoctorContext, sql: str, at: float) -> list[Ask]:
+    try:
+        return asks(context.database, sql, (at,))
+    except sqlite3.Error:
+        return []  # there is none yet, or the check of the database says why
 
 
 def _deadline(ask: Ask) -> float:

@@ -145,12 +145,13 @@ def inbox_address(state: str) -> str:
         if not _web().enabled:
             raise ChatbridgeError(
                 f"The web inbox is off. Set web.enabled = true in {runtime_paths.config_path()} "
-                "(or CHATBRIDGE_WEB__ENABLED), then: chatbridge stop, and again: chatbridge inbox"
+                "(or CHATBRIDGE_WEB__ENABLED), then: chatbridge restart, and again: "
+                "chatbridge inbox"
             )
         if time.monotonic() > until:
             raise ChatbridgeError(
                 "The hub runs without its web inbox; its log says why: "
-                f"{runtime_paths.log_path(state)}. Then: chatbridge stop, and again: "
+                f"{runtime_paths.log_path(state)}. Then: chatbridge restart, and again: "
                 "chatbridge inbox"
             )
         time.sleep(0.05)

@@ -69,7 +69,7 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
         yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]
     yield fine("questions", f"{count} open: chatbridge pending" if count else "none open")
-    for text in status.get("faults", ()):  # a hub of before has none
+    for text in status.get("faults", ()):  # an older hub has none
         yield from_error("hub", text)
     for text in status["remarks"]:
         what, _, fix = text.partition(". ")

@@ -65,8 +65,8 @@ class Calls:
         within: float | None = None,
         unless: Callable[[], bool] | None = None,
     ) -> Json:
-        """The result of a tool. `within`: how long the hub may take for it. Or `unless`: asked now
-        and then whether the result is of no use any more. :raises NoAnswer:"""
+        """The result of a tool. `within`: how long the hub may take for it. `unless`: called every
+        few seconds; stops waiting if it is true. :raises NoAnswer:"""
         return self.result(self.begin(name, arguments), within=within, unless=unless)
 
     def begin(self, name: str, arguments: Json) -> str:

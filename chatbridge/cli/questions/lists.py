@@ -99,7 +99,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
 def headline(ask: Json) -> str:
     """What an ask is about, in the words of whoever asks."""
     first, count = ask["questions"][0], len(ask["questions"])
-    text = ask.get("headline") or first["question"]  # a hub of before does not say it
+    text = ask.get("headline") or first["question"]  # an older hub does not say it
     if ask["approval"]:
         about = first.get("subject") or {}
         return f"Approve: {about.get('file') or about.get('code') or text}"

@@ -1,5 +1,4 @@
-"""The questions in the database, where no hub runs. Reads only: no hub is started, and no file is
-made."""
+"""`pending` and `history` from the database, while no hub runs."""
 
 from __future__ import annotations
 
@@ -9,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
-from chatbridge.cli.doctor.database import opened
+from chatbridge.cli import database_file
 from chatbridge.cli.ui.running import complain
 from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.hub.control.asks import in_list, short_ids
 from chatbridge.settings import Settings, load
 from chatbridge.store import migrate
-from chatbridge.store.connection import text_or_bytes
-from chatbridge.store.rows import QUESTION, UnreadableRows
 from chatbridge.store.sqlite import HISTORY, OPEN_ASKS
 
 Json = dict[str, Any]
@@ -39,14 +36,11 @@ def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
         return []
     asyncio.run(migrate.check(path))
     try:
-        with opened(path) as file:
-            file.row_factory, file.text_factory = sqlite3.Row, text_or_bytes
-            if file.execute("PRAGMA user_version").fetchone()[0] != migrate.newest():
-                return None
-            rows = file.execute(sql, given).fetchall()
+        if database_file.schema_of(path) != migrate.newest():
+            return None
+        asks = database_file.asks(path, sql, given)
     except sqlite3.Error as error:
         raise StoreError(f"the database {path} cannot be read: {error}") from error
-    asks = UnreadableRows().read(QUESTION, rows)
     short = short_ids(asks)
     return [in_list(ask, short[ask.id], brief=brief) for ask in asks]
 

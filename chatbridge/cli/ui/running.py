@@ -127,7 +127,7 @@ def wrapped(text: str, width: int, *, indent: str = "", hanging: str = "") -> li
 
 class Help(argparse.HelpFormatter):
     """Help that fits into 80 columns and into a narrower terminal. Lines that begin with a space
-    stay lines of their own; all others of a paragraph are filled anew."""
+    stay lines of their own; the other lines of a paragraph are refilled."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, width=min(columns(), HELP_WIDTH))

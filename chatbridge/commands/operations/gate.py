@@ -80,7 +80,7 @@ class Gate:
                 given=f"{size:,} characters",
                 accepted=f"at most {MAX_CHARACTERS:,}; put what is long into a file",
             )
-        standing = await self.broker.granted(request, operation.call)
+        standing = await self.broker.find_grant(request, operation.call)
         if standing is not None and not operation.plan.destructive:
             log.info("operation %s: allowed with ask %s", operation.id, standing)
             return False

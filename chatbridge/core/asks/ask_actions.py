@@ -82,7 +82,7 @@ class AskActions:
             now = self._clock.time()
             for event in events:
                 step = transitions.apply_event(ask, event)
-                step = transitions.hold_back(ask, step, now=now, policy=self._policy)
+                step = transitions.delay_sending(ask, step, now=now, policy=self._policy)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -99,7 +99,7 @@ class AskActions:
                 return ask
             case form.Moved(draft=draft):
                 until = draft.until if draft.view is View.SENDING else None
-                if draft.view is View.CONFIRM_WIDER and draft.lasting is not None:
+                if draft.view is View.CONFIRM_GRANT and draft.lasting is not None:
                     until = now + draft.lasting  # as its screen says, however late it is tapped
                 draft = replace(draft, by=person, until=until)
                 return replace(ask, draft=draft, revision=ask.revision + 1)

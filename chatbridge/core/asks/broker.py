@@ -224,11 +224,11 @@ class Broker:
 
         return await self.change(ask_id, time_out)
 
-    async def granted(
+    async def find_grant(
         self, request: AskRequest, name: CallName, *, file: str | None = None
     ) -> str | None:
-        """The ask with which the owner has allowed this beyond one use, if that still holds.
-        `file`: the real path of what would be changed, if edits can be allowed in advance."""
+        """The id of the ask whose grant covers this, if one does. `file`: the real path of the file
+        that would be changed, if a grant for edits can cover it."""
         standing = await self._store.standing_grants(
             project=request.project.key, link=name.link, now=self._clock.time()
         )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from chatbridge.core.cards.grants import lasting_words
 from chatbridge.core.cards.outcome_text import where
-from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
 
 

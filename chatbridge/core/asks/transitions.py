@@ -70,14 +70,16 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     raise AskEnded(ask.id, status=ask.status)
 
 
-def hold_back(ask: Ask, step: form.Step, *, now: float, policy: Policy) -> form.Step:
-    """Let a complete answer wait for as long as the owner wants to be able to undo it, but not past
+def delay_sending(ask: Ask, step: form.Step, *, now: float, policy: Policy) -> form.Step:
+    """Delay a complete answer for as long as the owner wants to be able to undo it, but not past
     the deadline."""
-    seconds = _undo_seconds(ask, step, policy) if isinstance(step, form.Answered) else 0.0
-    if not seconds or not ask.open or not isinstance(step, form.Answered):
+    if not isinstance(step, form.Answered) or not ask.open:
         return step
-    until = now + seconds if ask.deadline is None else min(now + seconds, ask.deadline)
-    return form.hold_back(step, until=until)
+    seconds = _undo_seconds(ask, step, policy)
+    if not seconds:
+        return step
+    send_at = now + seconds if ask.deadline is None else min(now + seconds, ask.deadline)
+    return form.Moved(draft=replace(step.draft, view=View.SENDING, send_at=send_at))
 
 
 def _undo_seconds(ask: Ask, step: form.Answered, policy: Policy) -> float:
@@ -123,7 +125,7 @@ def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
     """What the person's way through the form allows beyond one use."""
     if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
         return None
-    draft, scopes = ask.draft, form.wider(ask.questions[0])
+    draft, scopes = ask.draft, form.scopes_of(ask.questions[0])
     if draft.scope >= len(scopes) or (draft.lasting is None) != (draft.until is None):
         return None  # without its end an hour would last for the whole session
     return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)

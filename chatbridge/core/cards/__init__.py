@@ -5,7 +5,7 @@ Modules:
     card: the card and its buttons
     build: builds the card of an ask
     markup: the tree of a question's markup
-    wider: what an approval allows beyond one use, in words
+    grants: what an approval allows beyond one use, in words
     row: an ask as a row of a list
     outcome_text: sentences about how an ask ended
     operation_summary: the summary of an ended operation, and its output

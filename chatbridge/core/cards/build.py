@@ -16,11 +16,10 @@ from chatbridge.core.cards.card import (
     Card,
     Choice,
     Line,
-    QuickAnswer,
     Role,
     State,
 )
-from chatbridge.core.cards.wider import WIDER_VIEWS, wider_choices, wider_sentence
+from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sentence
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -39,7 +38,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.CONFIRM_DESTRUCTIVE, *WIDER_VIEWS)
+SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
@@ -82,7 +81,7 @@ def build_card(
         changed_by=ask.draft.by,
         choices=_choices(ask, question, view) if question and not only_on else (),
         replies=tuple(
-            QuickAnswer(text=text, action=form.Text(text=text, step=ask.draft.step))
+            form.Text(text=text, step=ask.draft.step)
             for text in replies
             if question and question.type is QuestionType.TEXT and view is View.QUESTION
         ),
@@ -104,7 +103,7 @@ def build_card(
         verdict=verdict_of(ask),
         send_at=ask.draft.send_at if view is View.SENDING else None,
         ours_to_run=ask.approval and ask.dialect == COMMANDS,
-        wider=() if view and only_on else wider_sentence(ask, view),
+        grant_text=() if view and only_on else grant_sentence(ask, view),
         grant=ask.grant,
         only_on=only_on,
     )
@@ -151,7 +150,7 @@ def _title(ask: Ask) -> str | None:
 def _choices(ask: Ask, question: Question, view: View | None) -> tuple[Choice, ...]:
     if ask.approval:
         # Its verdicts are buttons with roles of their own, because wrong taps differ in their cost.
-        return wider_choices(ask)
+        return grant_choices(ask)
     if view is not View.QUESTION:
         return ()
     entry, step, labels = ask.draft.entries[ask.draft.at], ask.draft.step, _labels(question)
@@ -356,9 +355,9 @@ def verdict_of(ask: Ask) -> str | None:
 def approval_buttons(ask: Ask) -> list[Button]:
     back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
     match ask.draft.view:
-        case View.WIDEN | View.HOW_LONG:
+        case View.SCOPE | View.HOW_LONG:
             return [back, deny]
-        case View.CONFIRM_WIDER:
+        case View.CONFIRM_GRANT:
             return [_tap(ask, Role.MORE_NOW), back, deny]
         case View.CONFIRM_DESTRUCTIVE:
             return [_tap(ask, Role.RUN_NOW), back, deny]
@@ -368,5 +367,5 @@ def approval_buttons(ask: Ask) -> list[Button]:
         return [_tap(ask, Role.SHOW_ALL), deny, why]
     subject = ask.questions[0].subject
     allow = _tap(ask, Role.ALLOW, "Allow" if subject and subject.beyond else "")
-    more = [_tap(ask, Role.MORE)] if form.wider(ask.questions[0]) else []
+    more = [_tap(ask, Role.MORE)] if form.scopes_of(ask.questions[0]) else []
     return [allow, deny, why, *more]

@@ -97,14 +97,6 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuickAnswer:
-    """A text of the owner's that answers a question with one tap."""
-
-    text: str
-    action: Text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """A question with its answer; None means skipped. Only the review has `edit`."""
 
@@ -135,7 +127,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
-    replies: tuple[QuickAnswer, ...] = ()
+    replies: tuple[Text, ...] = ()  # The owner's quick answers to a question for text
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()
     declared: str | None = None  # The declared default, used if the owner allows it
@@ -154,7 +146,7 @@ class Card:
     verdict: str | None = None  # The verdict label of an approval
     send_at: float | None = None  # When the answer goes out that can still be undone
     ours_to_run: bool = False  # chatbridge runs the command itself once it is allowed
-    wider: tuple[Part, ...] = ()  # What this screen, or what was decided, allows beyond one use
+    grant_text: tuple[Part, ...] = ()  # What this screen, or the verdict, allows beyond one use
     grant: Grant | None = None  # What was allowed beyond one use
     only_on: tuple[str, ...] = ()  # The channels that can settle this approval, if this one cannot
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chatbridge.core.cards.card import Card, Line, State
+from chatbridge.core.cards.grants import lasting_words
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import local_time
-from chatbridge.core.cards.wider import lasting_words
 from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
 from chatbridge.core.text import one_line, title_of
 

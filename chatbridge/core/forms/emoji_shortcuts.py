@@ -53,7 +53,7 @@ def _reactions(card: Card) -> Iterator[Reaction]:
         # A reaction has no state: adding it selects, and removing it deselects.
         yield Reaction(emoji, replace(action, on=True) if isinstance(action, Toggle) else action)
     for emoji, reply in zip(NUMBERS, card.replies, strict=False):
-        yield Reaction(emoji, reply.action)
+        yield Reaction(emoji, reply)
     for emoji, roles in _ROLES:
         if emoji == ALLOW and card.subject and card.subject.destructive:
             continue  # too easy to tap by accident: it has to be typed

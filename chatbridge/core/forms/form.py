@@ -314,20 +314,15 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
 # ── sending ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def hold_back(step: Answered, *, until: float) -> Moved:
-    """Send complete answers at this time, instead of now."""
-    return Moved(draft=replace(step.draft, view=View.SENDING, send_at=until))
-
-
 def advance_sending(draft: Draft, event: Event) -> Step:
-    """Apply `event` while complete answers wait to be sent: only taking them back changes anything.
-    Never raises."""
+    """Apply `event` while complete answers wait to be sent: only `Undo` changes anything. Never
+    raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
     if not isinstance(event, Undo):
         return ABOUT_TO_BE_SENT
     entries = draft.entries
-    if len(entries) == 1:  # what is taken back counts for nothing, not even at the deadline
+    if len(entries) == 1:  # an undone answer is not used at the deadline either
         entries = (replace(entries[0], done=False),)
     return show(draft, entries=entries, view=_view_beside(draft), send_at=None)
 
@@ -398,7 +393,7 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
     allow it once. Text beside the buttons allows nothing. Never raises."""
     if event.step is not None and event.step != draft.step:
         return STALE
-    scopes = wider(question)
+    scopes = scopes_of(question)
     match draft.view, event:
         case _, Choose(option=option) if option == DENY:
             return _decide(question, draft, DENY)
@@ -410,23 +405,23 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
             return _decide(question, draft, ALLOW)
         case View.CONFIRM_DESTRUCTIVE, Choose(option=option) if option == ALLOW:
             return _decide(question, draft, ALLOW)
-        case View.CONFIRM_WIDER, Choose(option=option) if option == ALLOW_SESSION:
+        case View.CONFIRM_GRANT, Choose(option=option) if option == ALLOW_SESSION:
             return _decide(question, draft, ALLOW_SESSION) if draft.scope < len(scopes) else UNFIT
         case View.QUESTION, AskMore() if scopes:
-            first = View.WIDEN if len(scopes) > 1 else View.HOW_LONG
+            first = View.SCOPE if len(scopes) > 1 else View.HOW_LONG
             return UNREAD if unread(question, draft) else show(draft, view=first, scope=0)
-        case View.WIDEN, Pick(option=option) if 0 <= option < len(scopes):
+        case View.SCOPE, Pick(option=option) if 0 <= option < len(scopes):
             return show(draft, view=View.HOW_LONG, scope=option)
         case View.HOW_LONG, Pick(option=option) if 0 <= option < len(lasting(question.subject)):
-            return show(draft, view=View.CONFIRM_WIDER, lasting=LASTING[option])
+            return show(draft, view=View.CONFIRM_GRANT, lasting=LASTING[option])
         case _, ShowAll() if unread(question, draft):
             return show(draft, whole=True)
         case view, Other() if view is not View.OTHER:
             return show(draft, view=View.OTHER)
-        case View.CONFIRM_WIDER, Back():
+        case View.CONFIRM_GRANT, Back():
             return show(draft, view=View.HOW_LONG)
         case View.HOW_LONG, Back() if len(scopes) > 1:
-            return show(draft, view=View.WIDEN)
+            return show(draft, view=View.SCOPE)
         case view, Back() if view is not View.QUESTION:
             return show(draft, view=View.QUESTION)
         case View.OTHER, Text(text=text):
@@ -447,9 +442,9 @@ def unread(question: Question, draft: Draft) -> bool:
     return bool(question.subject and question.subject.whole_first and not draft.whole)
 
 
-def wider(question: Question) -> tuple[str | None, ...]:
+def scopes_of(question: Question) -> tuple[str | None, ...]:
     """What can be allowed beyond one use; nothing, if it is destructive or covers more anyway."""
-    return question.subject.wider if question.subject else (None,)
+    return question.subject.scopes if question.subject else (None,)
 
 
 def lasting(subject: Subject | None) -> tuple[float | None, ...]:

@@ -181,7 +181,7 @@ def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Uncle
     """Return the action of a word that stands for a button; None if none does."""
     word = said[1:]
     if said[:1] == "!" and (number := _parse_number(word)) and number <= len(card.replies):
-        return (card.replies[number - 1].action,)
+        return (card.replies[number - 1],)
     if said[:1] == "!" and word in (*_WORDS, *_ASKING_BACK):
         find = _ask_back_events if word in _ASKING_BACK else _find_word_action
         needed = word == "skip" and card.view is View.QUESTION and card.required
@@ -310,7 +310,7 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
     if word == "session":  # the shortest way to it
         more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)
         about = card.subject
-        asks_more = about is not None and (len(about.wider) > 1 or about.crowd)
+        asks_more = about is not None and (len(about.scopes) > 1 or about.crowd)
         return (more[:1] if asks_more else more) if card.button(Role.MORE) else None
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())
@@ -338,7 +338,7 @@ def format_approval_help(card: Card) -> str:
     """The reply to a text that decides nothing."""
     if card.view is View.OTHER:
         return "Reply with the reason, or back."
-    if card.view is View.CONFIRM_WIDER:
+    if card.view is View.CONFIRM_GRANT:
         how = "Reply yes to allow it, or deny, or back"
     elif card.choices:
         how = "Reply with a number, or deny, or back"

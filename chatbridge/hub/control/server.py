@@ -75,7 +75,7 @@ class Terminals:
             if (answer := self.answers.get(request.do)) is None:
                 raise ChatbridgeError(
                     f"this hub does not know {request.do!r}: it is another version than this "
-                    "command. Run: chatbridge stop, and try again"
+                    "command. Run: chatbridge restart, and try again"
                 )
             return {"result": await answer(request)}
         except Exception as error:  # noqa: BLE001 - the edge: each becomes a sentence

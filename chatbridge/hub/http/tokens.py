@@ -144,8 +144,8 @@ def _token(row: dict[str, object]) -> Token:
 
 def _unusable(path: str, problem: str) -> str:
     return (
-        f"no token counts, because {path} cannot be used: {problem}. Repair it, or remove it and "
-        "make new tokens: chatbridge token add NAME"
+        f"no token is accepted, because {path} cannot be used: {problem}. Repair it, or remove it "
+        "and make new tokens: chatbridge token add NAME"
     )
 
 

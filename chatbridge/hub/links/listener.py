@@ -226,7 +226,7 @@ class Links:
         project = isolated(shortened(one_line(session.project.name), LONGEST_PROJECT))
         return (
             f"The agent in {project} was started with settings that this hub does not "
-            f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge stop"
+            f"use: {', '.join(names)}. Put them into config.toml, then run: chatbridge restart"
         )
 
 
@@ -240,16 +240,16 @@ def _problem(preface: object) -> str | None:
     for name in ("cwd", "root", "file", "label"):
         text = preface.get(name)
         if not isinstance(text, str | None) or not _holds(text or ""):
-            return f"the link's first line has a {name} that is no text, or too long"
+            return f"the link's first line has a {name} that is not text, or too long"
     limit = preface.get("limit")
     if limit is not None and not (type(limit) is int and 0 < limit <= MAX_LIMIT_SECONDS):
-        return "the link's first line has a limit that is no number of seconds, or too long"
+        return "the link's first line has a limit that is not a number of seconds, or too long"
     protocol = preface.get("protocol")
     if protocol != PROTOCOL:
         return (
             f"this link (version {_short(preface.get('version'))}) speaks protocol "
             f"{_short(protocol)}, the running hub (version {__version__}) speaks {PROTOCOL}. Run: "
-            "chatbridge stop, then restart the agent"
+            "chatbridge restart, then restart the agent"
         )
     return None
 

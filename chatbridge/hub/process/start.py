@@ -166,6 +166,6 @@ def _standalone_options(argv: list[str]) -> argparse.Namespace:
         help="shown beside the project's name (also: CHATBRIDGE_LABEL)",
     )
     parser.add_argument(
-        "--limit", type=_limit, metavar="SECONDS", help="after this time the client gives a call up"
+        "--limit", type=_limit, metavar="SECONDS", help="when the client gives up on a call"
     )
     return parser.parse_args(argv)

@@ -1,7 +1,7 @@
 """What may be done without asking: which changes an approval given in advance can cover at all, and
 which of the owner's rules covers the use of a tool.
 
-Files are looked at when a tool is about to be used, never before. Not for the event loop.
+Checks files when a tool is about to be used, never before. Not for the event loop.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ to be read, and one with spaces could go on with words of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ToolUse:
     """A tool that is about to be used, and with what."""
 
     tool: str
@@ -37,10 +37,10 @@ class Use:
     """Where a command would run, or where its agent was started."""
 
 
-def plain_file(use: Use) -> str | None:
-    """The real path of the file that this would change, if that can be allowed in advance: a plain
-    text inside the project, without a link on the way, that nothing runs by itself. None: a person
-    has to look at it, whatever was allowed."""
+def plain_file(use: ToolUse) -> str | None:
+    """The real path of the file that this would change, if that can be allowed in advance: plain
+    text inside the project, without a link in its path, that nothing runs automatically. None: a
+    person has to look at it, whatever was allowed."""
     found, root, project = change_of(use.tool, use.given), _root(use.project), use.project
     if found is None or root is None:
         return None
@@ -68,7 +68,7 @@ def folders_of(file: str, project: Project) -> tuple[str, ...]:
     return (folder, root) if folder != root and named else (root,)
 
 
-def fitting_rule(rules: Sequence[Rule], use: Use, file: str | None, now: float) -> int | None:
+def fitting_rule(rules: Sequence[Rule], use: ToolUse, file: str | None, now: float) -> int | None:
     """The number of the owner's rule that covers this, counted from 1. `file` is what `plain_file`
     says of it."""
     root = _root(use.project)

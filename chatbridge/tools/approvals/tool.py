@@ -32,7 +32,7 @@ from chatbridge.core.model import (
     Subject,
 )
 from chatbridge.projects import settings_of
-from chatbridge.tools.approvals.scope import Use, fitting_rule, folders_of, plain_file
+from chatbridge.tools.approvals.scope import ToolUse, fitting_rule, folders_of, plain_file
 from chatbridge.tools.approvals.subject import CHANGE, subject_of
 from chatbridge.tools.call import ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import HOOK, soonest
@@ -106,7 +106,7 @@ it by yourself allows nothing."""
     async def _approval(self, tool: str, given: Json, call: ToolCall) -> CallToolResult:
         # A hook says where its agent is now. Others only have the folder that they began in.
         started = call.agent.client != HOOK
-        use = Use(tool, given, call.project, call.folder)
+        use = ToolUse(tool, given, call.project, call.folder)
 
         def look() -> tuple[str, Subject, str | None, int | None]:
             text, subject = subject_of(
@@ -133,7 +133,7 @@ it by yourself allows nothing."""
         # Whether the file is there yet makes no other change of it: that goes by one question.
         alike = replace(question, text=CHANGE) if subject.file else question
         request = replace(_request(tool, (alike,), call, timeout), questions=(question,))
-        if (standing := await broker.granted(request, call.name, file=file)) is not None:
+        if (standing := await broker.find_grant(request, call.name, file=file)) is not None:
             log.info("allowed with ask %s %s", standing, where)
             return _allow(given)
         wait = await self.waiting.ask(request, call)

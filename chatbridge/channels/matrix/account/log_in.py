@@ -98,7 +98,7 @@ def load(folder: Path, *, user_id: str, homeserver: str) -> Session | None:
             return None  # not of our making
         raise SettingsError(
             f"the bot's log-in cannot be read from {path} ({error.strerror}). Correct its owner, "
-            "or remove it: the bot then logs in anew"
+            "or remove it: the bot then logs in again"
         ) from error
     if (value_at(found, "user_id"), value_at(found, "homeserver")) != (user_id, homeserver):
         return None

@@ -100,7 +100,7 @@ class Api:
         except Rejected as error:
             raise LoggedOut(
                 f"matrix refused the password of {self.user_id} ({error.code}). Check "
-                f"{self._hint}, then run: chatbridge stop",
+                f"{self._hint}, then run: chatbridge restart",
                 soft=False,
                 after=WRONG_PASSWORD_PAUSE,
             ) from None
@@ -116,7 +116,7 @@ class Api:
         if found.user_id != self.user_id:
             raise LoggedOut(
                 f"matrix: the access token belongs to {found.user_id}, not to {self.user_id}. "
-                f"Check {self._hint}, then run: chatbridge stop",
+                f"Check {self._hint}, then run: chatbridge restart",
                 soft=False,
             )
         return found.device_id or None
@@ -137,7 +137,7 @@ class Api:
             raise SettingsError(
                 f"matrix: the bot's keys in {store / STORE} cannot be read "
                 f"({type(error).__name__}). Put back a copy of that file; or remove {store}, and "
-                "log the bot in anew"
+                "log the bot in again"
             ) from None
 
     @property
@@ -293,7 +293,7 @@ class Api:
                 log.warning("matrix: the homeserver does not take the bot's keys (%s)", error)
             self.keys_trouble = (
                 "matrix: the bot's keys are not those of its device, so it cannot read what is "
-                "typed in encrypted rooms. Log it in anew: with matrix.password, or a new token"
+                "typed in encrypted rooms. Log it in again: with matrix.password, or a new token"
             )
 
     async def _exchange_keys(self) -> None:

@@ -86,7 +86,7 @@ def meaning_of(
         case Refusal(code="M_UNKNOWN_TOKEN" | "M_MISSING_TOKEN" | "M_USER_DEACTIVATED" as code):
             return LoggedOut(
                 f"matrix refused the access token ({code}). Check {hint}, then run: chatbridge "
-                "stop. Open questions wait",
+                "restart. Open questions wait",
                 soft=error.soft,
             )
         case Refusal(status=404) if not error.code.startswith("M_"):

@@ -12,7 +12,14 @@ from functools import partial
 
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
-from chatbridge.channels.chat.inbound import ChatInput, Origin, Result, Spawn, YesOrNo, reply_to
+from chatbridge.channels.chat.inbound import (
+    ChatInput,
+    NeedsYesOrNo,
+    Origin,
+    Spawn,
+    TextResult,
+    reply_to,
+)
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
@@ -214,8 +221,8 @@ class Receiver:
             self.spawn(self._replies.take_away(asked))
             self._reply(used, to=written)
 
-    def _reply(self, result: Result | YesOrNo, *, to: RoomEvent, root: str | None = None) -> None:
-        if isinstance(result, YesOrNo):
+    def _reply(self, result: TextResult, *, to: RoomEvent, root: str | None = None) -> None:
+        if isinstance(result, NeedsYesOrNo):
             self.spawn(self._replies.ask_yes_or_no(result.ask, to=to, root=root))
         else:
             self._replies.say(reply_to(result), to=to, root=root)

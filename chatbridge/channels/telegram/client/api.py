@@ -30,7 +30,7 @@ from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
 
 from chatbridge.channels.chat.document import Rows
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.spec import Name
+from chatbridge.channels.spec import PersonName
 from chatbridge.channels.telegram.client.errors import Rejected, meaning_of
 from chatbridge.channels.telegram.client.response_checks import (
     NO_NUMBER,
@@ -227,11 +227,11 @@ class Api:
     async def delete_webhook(self) -> None:
         await self._do(self._bot.delete_webhook())
 
-    async def name_of(self, person: int) -> Name:
+    async def name_of(self, person: int) -> PersonName:
         """:raises ChatRefused: they have never written to the bot; and what every call raises."""
         found = await self._do(self._bot.get_chat(person), person)
         name = display_name(found.effective_name, str(person))
-        return Name(name, display_name(found.username))
+        return PersonName(name, display_name(found.username))
 
     async def standing(self, chat: int) -> tuple[str, str]:
         """The kind of chat it is, and what is wrong there, if anything. Nothing is written; in

@@ -84,7 +84,7 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
             if "not found" in str(error.__cause__ or error).lower():
                 what = "telegram does not know the bot token (404)"
                 where += " and telegram.api_base"
-            return TokenRejected(f"{what}. Check {where}, then run: chatbridge stop")
+            return TokenRejected(f"{what}. Check {where}, then run: chatbridge restart")
         case BadRequest() | Conflict() | Forbidden() if error.__cause__ is not None:
             # Words that cannot be read say nothing about a chat or a message.
             return RetryLater(f"telegram cannot be reached ({UNREADABLE})")

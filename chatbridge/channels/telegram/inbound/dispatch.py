@@ -22,18 +22,18 @@ from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
     ChatInput,
+    NeedsYesOrNo,
     Origin,
     Outputs,
     Said,
     Spawn,
     Tapped,
-    YesOrNo,
     patiently,
     reply_to,
 )
 from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
 from chatbridge.channels.chat.people import Allowlist, display_name
-from chatbridge.channels.chat.surface import CardRequest
+from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.outbound.chat import Chat
@@ -259,7 +259,7 @@ class Receiver:
     async def _put(self, message: Message, ask: Ask, by: Origin, *, stale: bool = False) -> None:
         result = await self._input.text(ask, message.text or None, by, stale=stale)
         # Whether these arrive or not, the message has been dealt with.
-        if isinstance(result, YesOrNo):
+        if isinstance(result, NeedsYesOrNo):
             await self._say(yes_or_no(result.ask), to=message)
         elif isinstance(result, Refused) and result != STALE:
             self.spawn(self._say(result.why, to=message))

@@ -1,5 +1,5 @@
-"""What an approval can allow beyond one use, in words: the screens on which that is chosen, and
-what the card says of it afterwards. Pure functions."""
+"""Grants, in words: what an approval can allow beyond one use, the screens on which that is chosen,
+and what the card says of it afterwards. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Grant, Subject, View
 from chatbridge.core.text import one_line
 
-WIDER_VIEWS = (View.WIDEN, View.HOW_LONG, View.CONFIRM_WIDER)
+GRANT_VIEWS = (View.SCOPE, View.HOW_LONG, View.CONFIRM_GRANT)
 STILL_ASKED = "Hidden files, links, scripts and what tools run by themselves are still asked for."
 
 
-def wider_choices(ask: Ask) -> tuple[Choice, ...]:
+def grant_choices(ask: Ask) -> tuple[Choice, ...]:
     """What can be picked on such a screen."""
     match ask.draft.view:
-        case View.WIDEN:
-            labels = [_scope_label(ask, folder) for folder in form.wider(ask.questions[0])]
+        case View.SCOPE:
+            labels = [_scope_label(ask, folder) for folder in form.scopes_of(ask.questions[0])]
         case View.HOW_LONG:
             labels = [_lasting_label(seconds) for seconds in form.lasting(_subject(ask))]
         case _:
@@ -39,14 +39,14 @@ def wider_choices(ask: Ask) -> tuple[Choice, ...]:
     )
 
 
-def wider_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
+def grant_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
     """The question of such a screen, all that its last tap allows, or what was allowed."""
-    scopes, draft = form.wider(ask.questions[0]), ask.draft
+    scopes, draft = form.scopes_of(ask.questions[0]), ask.draft
     if view is None:
         return tuple(_granted(ask, ask.grant)) if ask.grant else ()
-    if view not in WIDER_VIEWS or draft.scope >= len(scopes):
+    if view not in GRANT_VIEWS or draft.scope >= len(scopes):
         return ()
-    if view is View.WIDEN:
+    if view is View.SCOPE:
         return ("What may it do without asking?",)
     folder = scopes[draft.scope]
     if view is View.HOW_LONG:
@@ -54,9 +54,9 @@ def wider_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
     return tuple(_allowed(ask, Grant(folder=folder, until=draft.until)))
 
 
-def wider_note(card: Card) -> str:
+def grant_note(card: Card) -> str:
     """What the last tap does not allow, though it may sound so."""
-    last = card.wider and card.view is View.CONFIRM_WIDER
+    last = card.grant_text and card.view is View.CONFIRM_GRANT
     return STILL_ASKED if last and card.subject and card.subject.edits else ""
 
 
