@@ -74,7 +74,7 @@ class Subject:
     latest: float | None = None  # When the agent's client gives up: no deadline is later
     destructive: bool = False  # Marked as destructive by the owner: allowing it takes a second tap
     beyond: str | None = None  # What else is allowed with it, as text
-    crowd: bool = False  # Nothing tells the session of its agent from those of others
+    shared_session: bool = False  # Nothing tells the session of its agent from those of others
     edits: tuple[str, ...] = ()  # Folders in which edits can be allowed as well, the project's last
 
     @property

@@ -206,7 +206,7 @@ def test_claude_code_is_ready_for_the_night_but_for_what_is_left_out(
 
 
 def test_what_is_left_out_is_nothing_to_do(home: House) -> None:
-    assert "There is nothing to do" in setup(home, "--no-hooks").stderr
+    assert "here is nothing to do" in setup(home, "--no-hooks").stderr
 
 
 def test_a_hub_that_runs_uses_it_at_once_and_none_is_started_otherwise(

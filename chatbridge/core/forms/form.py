@@ -449,7 +449,7 @@ def scopes_of(question: Question) -> tuple[str | None, ...]:
 
 def lasting(subject: Subject | None) -> tuple[float | None, ...]:
     """For how long it can be allowed; a session only where it is known which one asks."""
-    return LASTING[:-1] if subject and subject.crowd else LASTING
+    return LASTING[:-1] if subject and subject.shared_session else LASTING
 
 
 def _decide(question: Question, draft: Draft, verdict: int, reason: str | None = None) -> Answered:

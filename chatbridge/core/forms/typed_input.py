@@ -310,7 +310,7 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
     if word == "session":  # the shortest way to it
         more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)
         about = card.subject
-        asks_more = about is not None and (len(about.scopes) > 1 or about.crowd)
+        asks_more = about is not None and (len(about.scopes) > 1 or about.shared_session)
         return (more[:1] if asks_more else more) if card.button(Role.MORE) else None
     if (because := _DENY_REASON.fullmatch(text.strip())) is not None:
         return _denial_events(card, because[1].strip())

@@ -114,7 +114,7 @@ it by yourself allows nothing."""
             )
             if (file := plain_file(use)) is not None:
                 subject = replace(subject, edits=folders_of(file, call.project))
-            subject = replace(subject, crowd=call.shared_link)
+            subject = replace(subject, shared_session=call.shared_link)
             return text, subject, file, fitting_rule(self.rules, use, file, call.clock.time())
 
         text, subject, file, rule = await asyncio.to_thread(look)
