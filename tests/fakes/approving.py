@@ -52,11 +52,11 @@ class ClaudeCode:
         timeout: float | None = None,
         reach: Reach | None = None,
         folder: str | None = None,
-        crowd: bool = False,
+        shared_link: bool = False,
         rules: tuple[Rule, ...] = (),
     ) -> None:
-        """`folder`: where it works; else in its project. `crowd`: others use its link, too."""
-        self._crowd = crowd
+        """`folder`: where it works; else in its project. `shared_link`: others use its link, too."""
+        self._shared_link = shared_link
         self.world = world
         self.folder = folder or project.key
         self.link = link
@@ -86,7 +86,7 @@ class ClaudeCode:
             report=None,
             clock=self.world.clock,
             folder=self.folder,
-            shared_link=self._crowd,
+            shared_link=self._shared_link,
         )
         try:
             async with asyncio.timeout(PATIENCE):

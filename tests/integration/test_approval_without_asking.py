@@ -223,7 +223,7 @@ async def test_a_session_that_cannot_be_told_from_others_is_allowed_nothing_for_
     hub: World, shop: Path
 ) -> None:
     project = Project(key="http:laptop", name="laptop")
-    agents = ClaudeCode(hub, project=project, folder=str(shop), shared_session=True)
+    agents = ClaudeCode(hub, project=project, folder=str(shop), shared_link=True)
     async with agents.wanting(bash("npm test")) as (_, ask):
         await put(hub, ask, form.AskMore(step=0))
         card = build_card(await hub.now(ask), channel="web")
