@@ -259,6 +259,12 @@ async def test_in_telegram_an_approval_says_what_is_about_to_happen(tmp_path: Pa
         assert "Allowed once. Sending at " in card.text
         assert card.rows == (("Undo",),)
         assert (await telegram.now(ask)).open
+        await telegram.step(ask, "Undo")
+        telegram.clock.advance(2)
+        await telegram.step(ask, "Allow more…", "For 1 h")
+        telegram.clock.advance(2)
+        card = await telegram.step(ask, "Yes")
+        assert "Allowed for 1 h. Sending at " in card.text
 
 
 async def test_in_matrix_it_is_undone_by_a_reaction_or_a_word(
