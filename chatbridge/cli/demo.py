@@ -22,7 +22,7 @@ from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
-from chatbridge.cli.ui.running import Help, Parser
+from chatbridge.cli.ui.running import Help, Parser, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import split_recommended, visible
 from chatbridge.link.loop import wake_on
@@ -49,7 +49,7 @@ ASK: Json = {
             "question": "Which branch is released?",
             "options": [
                 {"label": "release/2.4 (recommended)", "description": "Frozen since Tuesday"},
-                {"label": "main", "description": "Has two changes more"},
+                {"label": "main", "description": "Has two more changes"},
             ],
         },
         {
@@ -209,7 +209,7 @@ def _play(stage: Stage) -> int:
             _say(f"\n\n{_elsewhere(result.get('structuredContent') or {})}")
     _say("\nThe agent's call has returned:")
     for block in result["content"]:
-        _say(block["text"])
+        print(block["text"])
     if result.get("isError"):
         return 1
     _say(f"\n{in_words(result.get('structuredContent') or {})}")
@@ -271,4 +271,4 @@ def _elsewhere(outcome: Json) -> str:
 
 
 def _say(text: str, *, end: str = "\n") -> None:
-    print(text, end=end, flush=True)
+    print(fitted(text), end=end, flush=True)

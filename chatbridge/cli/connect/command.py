@@ -26,7 +26,7 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, colourful, columns, say
+from chatbridge.cli.ui.running import WrongUsage, colourful, columns, fitted, say
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
@@ -128,7 +128,7 @@ def _list() -> int:
         remark(sign, text if room is None or len(text) <= room else f"{text[: room - 1]}…")
     free = next((it.client.name for it in here if not it.connected and not it.problem), None)
     if free is None:
-        print(f"\nTake one out:  chatbridge disconnect {here[0].client.name}")
+        print(f"\nRemove one:    chatbridge disconnect {here[0].client.name}")
     else:
         print(f"\nConnect one:   chatbridge connect {free}")
     print("Any other:     chatbridge connect --print")
@@ -207,7 +207,7 @@ def show_diffs(changes: Iterable[Change]) -> None:
 
 def show_summaries(changes: Iterable[Change]) -> None:
     for change in changes:
-        print(f"  {change.summary()}")
+        print(fitted(f"  {change.summary()}"))
 
 
 def agreed(*, yes: bool, again: str) -> int | None:
