@@ -38,6 +38,7 @@ ABOUT = (
 NOBODY = "Nobody answered."
 HUB_WITHIN = 30.0
 STOP_WITHIN = 10.0
+PAGE_SECONDS = 1.0  # For the page to show the delivery before its hub has gone
 SOCKET_NAME = len("/hub-12345678.sock")
 ASK: Json = {
     "title": "Release 2.4",
@@ -206,6 +207,7 @@ def _play(stage: Stage) -> int:
                 stage.wait(agent)
         result = agent.result(call)
         if asks and not ours:
+            stage.wait(seconds=PAGE_SECONDS)
             _say(f"\n\n{_elsewhere(result.get('structuredContent') or {})}")
     _say("\nThe agent's call has returned:")
     for block in result["content"]:

@@ -94,6 +94,7 @@ async def test_what_was_allowed_is_taken_back_on_its_card(telegram: Telegram) ->
     assert await telegram.tap(over, "Take back") == "Taken back. It is asked for again."
     taken = await telegram.current(ask)
     assert taken.rows == ()
+    assert read(taken).startswith("✅ Allowed once · shop-api")
     assert "Taken back" in taken.text
     assert await telegram.press(over, _take_back(ask)) == "Taken back. It is asked for again."
 

@@ -61,6 +61,8 @@ def wider_note(card: Card) -> str:
 
 
 def lasting_words(grant: Grant) -> str:
+    if grant.taken_back_at is not None:
+        return "once"
     return "for this session" if grant.lasting is None else f"for {format_duration(grant.lasting)}"
 
 
