@@ -177,7 +177,8 @@ async def test_an_agent_that_would_stop_at_its_own_window_is_named_until_it_is_c
     (machine.home / ".claude").mkdir()
     write(plan("claude-code"))
     found = await one(machine, tonight.agents)
-    assert (found.mark, found.what) == (Mark.FINE, "waits up to 1 d; permission and hooks set")
+    assert found.mark is Mark.FINE
+    assert found.what == "a call waits up to 1 d; permission and hooks set"
     settings = machine.home / ".claude/settings.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), part: {}}))
     found = await one(machine, tonight.agents)

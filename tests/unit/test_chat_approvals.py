@@ -282,7 +282,8 @@ def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
     assert chat.read(EDITS)[1] == (
         f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}."
     )
-    still = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+    still = "Hidden files, links, scripts and files that tools run on their own "
+    still += "are still asked for."
     assert [still in chat.read(shown) for shown in (EDITS, WIDEN, TIMED)] == [True, False, False]
     rows = [["Yes"], ["‹ Back", "Deny"]]
     assert chat.offers(SESSION) == {TELEGRAM: rows, MATRIX: [["👍", "👎", "↩️"]]}[chat]

@@ -33,6 +33,7 @@ from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
+PARAGRAPH = "Without a paragraph for agents: --no-instructions"
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
 
 
@@ -82,7 +83,7 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     show_diffs(planned.changes)
     show_summaries(planned.changes)
     if not removal and len(planned.changes) > 1:
-        print(f"\n{PARTS}\n")
+        print(f"\n{PARTS if client_of(given.client).hooks else PARAGRAPH}\n")
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)

@@ -164,7 +164,7 @@ def _agent(found: Found, wait: float) -> Finding:
 
 def _has(found: Found, ready: Readiness) -> str:
     own = found.gives_up
-    limit = "no limit of its own" if own is None else f"waits up to {lasted(own)}"
+    limit = "no limit is known" if own is None else f"a call waits up to {lasted(own)}"
     have = [word for word in ("permission", "hooks") if getattr(ready, word)]
     return f"{limit}; {' and '.join(have)} set" if have else limit
 

@@ -14,7 +14,9 @@ from chatbridge.core.model import Ask, Grant, Subject, View
 from chatbridge.core.text import one_line
 
 WIDER_VIEWS = (View.WIDEN, View.HOW_LONG, View.CONFIRM_WIDER)
-STILL_ASKED = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+STILL_ASKED = (
+    "Hidden files, links, scripts and files that tools run on their own are still asked for."
+)
 
 
 def wider_choices(ask: Ask) -> tuple[Choice, ...]:
