@@ -68,7 +68,8 @@ problem = partial(_finding, Mark.PROBLEM)
 def from_error(name: str, text: str, *, mark: Mark = Mark.PROBLEM, **details: Any) -> Finding:
     """Our errors say first what happened, then what to do."""
     what, _, rest = text.removeprefix(f"{name}: ").partition(". ")
-    return _finding(mark, name, what, *filter(None, [rest.removesuffix(".")]), **details)
+    fix = rest.removeprefix("Next: ").removesuffix(".")
+    return _finding(mark, name, what, *filter(None, [fix]), **details)
 
 
 def harmless(text: str) -> str:

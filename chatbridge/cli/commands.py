@@ -106,7 +106,7 @@ notify = Command(
         metavar="LEVEL",
         help="info (the default) arrives silently, warning and error make the phone ring",
     ),
-    epilog="exit codes: 0 the hub has it, 4 no hub could be reached, 1 refused",
+    epilog="exit codes: 0 the hub has it, 1 refused, 2 wrong usage, 4 no hub could be reached",
     work="chatbridge.cli.questions.ask:notify",
 )
 
@@ -265,7 +265,9 @@ doctor = Command(
 def _name_clients(parser: argparse.ArgumentParser) -> None:
     from chatbridge.cli.connect.catalogue import CLIENTS
 
-    parser.epilog = f"clients: {', '.join(CLIENTS)}. For any other: chatbridge connect --print"
+    parser.epilog = f"clients: {', '.join(CLIENTS)}."
+    if not parser.prog.endswith("disconnect"):
+        parser.epilog += " For any other: chatbridge connect --print"
 
 
 CLIENT = (
@@ -314,7 +316,7 @@ connect = Command(
 
 disconnect = Command(
     "disconnect",
-    "Takes everything back that connect has written for an agent's program. Shows what would "
+    "Removes everything that connect has written for an agent's program. Shows what would "
     "change and asks; the files are then as they were before.",
     *CLIENT,
     extend=_name_clients,
@@ -413,7 +415,7 @@ def _tokens(parser: argparse.ArgumentParser) -> None:
     add.add_argument("name", metavar="NAME", help=ACCEPTED)
     shown = action.add_parser("list", help="show who has one, and when it was last used")
     shown.add_argument("--json", action="store_true", help="as JSON")
-    remove = action.add_parser("remove", help="take it away at once, also from who is connected")
+    remove = action.add_parser("remove", help="revoke it at once, for connected agents too")
     remove.add_argument("name", metavar="NAME", help="the name it was made with")
 
 

@@ -22,7 +22,7 @@ from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.answer import drop_typed, typed_line
-from chatbridge.cli.ui.running import Help, Parser
+from chatbridge.cli.ui.running import Help, Parser, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import split_recommended, visible
 from chatbridge.link.loop import wake_on
@@ -38,6 +38,7 @@ ABOUT = (
 NOBODY = "Nobody answered."
 HUB_WITHIN = 30.0
 STOP_WITHIN = 10.0
+PAGE_SECONDS = 1.0  # For the page to show the delivery before its hub has gone
 SOCKET_NAME = len("/hub-12345678.sock")
 ASK: Json = {
     "title": "Release 2.4",
@@ -49,7 +50,7 @@ ASK: Json = {
             "question": "Which branch is released?",
             "options": [
                 {"label": "release/2.4 (recommended)", "description": "Frozen since Tuesday"},
-                {"label": "main", "description": "Has two changes more"},
+                {"label": "main", "description": "Has two more changes"},
             ],
         },
         {
@@ -206,10 +207,11 @@ def _play(stage: Stage) -> int:
                 stage.wait(agent)
         result = agent.result(call)
         if asks and not ours:
+            stage.wait(seconds=PAGE_SECONDS)
             _say(f"\n\n{_elsewhere(result.get('structuredContent') or {})}")
     _say("\nThe agent's call has returned:")
     for block in result["content"]:
-        _say(block["text"])
+        print(block["text"])
     if result.get("isError"):
         return 1
     _say(f"\n{in_words(result.get('structuredContent') or {})}")
@@ -271,4 +273,4 @@ def _elsewhere(outcome: Json) -> str:
 
 
 def _say(text: str, *, end: str = "\n") -> None:
-    print(text, end=end, flush=True)
+    print(fitted(text), end=end, flush=True)

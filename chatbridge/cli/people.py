@@ -21,7 +21,7 @@ from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts, tables
-from chatbridge.cli.ui.running import columns
+from chatbridge.cli.ui.running import columns, fitted
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 
@@ -63,7 +63,7 @@ def people(given: argparse.Namespace) -> int:
     shown = [row if "NAME" in titles else (row[0], row[2]) for row in rows]
     tables.write(Table(columns=tuple(map(Column, titles)), rows=shown))
     if sys.stdout.isatty():
-        print("\nAdd: chatbridge pair     Remove: chatbridge people remove ID")
+        print(fitted("\nAdd: chatbridge pair     Remove: chatbridge people remove ID"))
     return 0
 
 
@@ -112,16 +112,16 @@ def _remove(id: str) -> int:
     prompts.take_terminal("people remove")
     names = names_of(spec, settings.load().table(spec))
     who = next((with_id(it, name) for it, name in names.items() if str(it) == id), id)
-    prompts.say(f"{who} will no longer answer on {channel}, nor read new questions there.")
+    prompts.wrapped(f"{who} will no longer answer on {channel}, nor read new questions there.")
     if not changes[spec.name, spec.people or ""]:
-        prompts.say(f"Nobody else is paired on {channel}: no questions will arrive there.")
+        prompts.wrapped(f"Nobody else is paired on {channel}: no questions will arrive there.")
     if not prompts.confirm(f"Remove {who}?", default=False):
         prompts.say("Nothing was changed.")
         return 1
     change(path, changes)
     restart_hub(start=False)
     prompts.good(f"{who} is removed")
-    prompts.say("    Cards that are in that chat stay there, but do nothing any more.")
+    prompts.wrapped("    Cards that are in that chat stay there, but do nothing any more.")
     return 0
 
 

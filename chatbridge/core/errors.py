@@ -148,10 +148,11 @@ class NotHere(ChatbridgeError):
 
     def __init__(self, ask_id: str, *, channels: tuple[str, ...]) -> None:
         self.ask_id, self.channels = ask_id, channels
-        where = " or ".join(channels) or "nowhere, as the settings have changed since it was asked"
+        then = f"Where it can be decided: {' or '.join(channels)}"
+        if not channels:
+            then = "No place is left: approvals.channels has changed since it was asked"
         super().__init__(
-            f"the approval {ask_id} cannot be given or refused here, only where an agent cannot do "
-            f"it by itself: {where} (approvals.channels)"
+            f"the approval {ask_id} cannot be given or refused where an agent could do it. {then}"
         )
 
 

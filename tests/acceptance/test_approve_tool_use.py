@@ -222,8 +222,8 @@ def every_command_refused(environment: dict[str, str], ask_id: str) -> None:
     for words in (["answer", ask_id, "allow"], ["answer", ask_id, "1"], ["cancel", ask_id]):
         done = in_pipe(environment, *words)
         assert done.returncode == 1
-        assert "cannot be given or refused here" in done.stderr
-        assert "web" in done.stderr
+        assert "cannot be given or refused where an agent could do it.\n" in done.stderr
+        assert "Where it can be decided: web" in done.stderr
     with OnTerminal(environment, "answer", ask_id) as terminal:
         assert terminal.finish()[0] == 1
 

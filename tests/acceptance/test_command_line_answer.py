@@ -159,7 +159,7 @@ def test_a_form_is_filled_in_on_the_terminal_and_reaches_the_agent(home: House) 
         with OnTerminal(home.environment, "answer", ask["id"][:6]) as terminal:
             assert re.search(r" · Claude Code · ends \d\d:\d\d", terminal.expect("Which branch?"))
             terminal.type("7")
-            terminal.expect("There is no option 7. This question has 1 to 2.")
+            terminal.expect("There is no option 7. This question has options 1 to 2.")
             terminal.type("MAIN")
             terminal.expect("2 of 3")
             terminal.type("1,2")
@@ -236,7 +236,7 @@ def test_words_and_json_answer_without_a_terminal(home: House) -> None:
         refused = run(home, "answer", ask["id"][:6], "3")
         assert (refused.returncode, refused.stderr) == (
             1,
-            "There is no option 3.\nThis question has 1 to 2.\n",
+            "There is no option 3.\nThis question has options 1 to 2.\n",
         )
         nobody = run(home, "answer", ask["id"][:6])
         assert nobody.returncode == 1
@@ -326,11 +326,11 @@ def test_in_a_fresh_home_each_command_says_setup_and_starts_no_hub() -> None:
             done = run(empty, *words)
             assert (done.returncode, done.stdout) == (4, ""), words
             assert done.stderr == "Nothing is set up yet.\nNext: chatbridge setup\n"
-        for words, said in ((["pending"], "is waiting"), (["history"], "has been asked yet")):
-            done = run(empty, *words)
+        for word, said in (("pending", "Nothing is waiting"), ("history", "The history is empty")):
+            done = run(empty, word)
             assert (done.returncode, done.stderr) == (0, "")
-            assert done.stdout == f"Nothing {said}.\nNext: chatbridge setup\n"
-            assert run(empty, *words, "--json").stdout == "[]\n"
+            assert done.stdout == f"{said}.\nNext: chatbridge setup\n"
+            assert run(empty, word, "--json").stdout == "[]\n"
         assert empty.hubs() == []
         with OnTerminal(empty.environment, "pending", "--watch") as terminal:
             assert terminal.finish()[0] == 4

@@ -139,14 +139,14 @@ async def test_what_allows_more_than_itself_says_so_above_its_one_way_to_allow(
 async def test_a_denial_says_why_in_a_sheet_and_can_be_thought_over(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
-    await page.get_by_role("button", name="Deny with a reason…").click()
+    await page.get_by_role("button", name="Deny, say why…").click()
     sheet = page.get_by_role("dialog", name="Deny with a reason")
     await expect(page.get_by_label("Reason", exact=True)).to_be_focused()
     await page.get_by_label("Reason", exact=True).fill("Not on a Friday.")
     await sheet.get_by_role("button", name="Back").click()
     await expect(sheet).to_be_hidden()
     assert (await visit.inbox.now(ask)).open
-    await page.get_by_role("button", name="Deny with a reason…").click()
+    await page.get_by_role("button", name="Deny, say why…").click()
     await expect(page.get_by_label("Reason", exact=True)).to_have_value("Not on a Friday.")
     await sheet.get_by_role("button", name="Deny").click()
     (answer,) = (await outcome_of(visit, ask)).answers
@@ -193,7 +193,7 @@ async def test_a_step_taken_elsewhere_closes_the_sheet_that_belongs_to_the_one_b
 ) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
-    await page.get_by_role("button", name="Deny with a reason…").click()
+    await page.get_by_role("button", name="Deny, say why…").click()
     await page.get_by_label("Reason", exact=True).fill("No.")
     await visit.inbox.inbox.put(ask.id, *LAST_SCREEN, person=TELEGRAM)
     await expect(page.get_by_role("dialog")).to_have_count(0)
@@ -259,7 +259,7 @@ async def test_it_works_without_script(browser: Browser, tmp_path: Path) -> None
         assert (await outcome_of(visit, ask)).answers == (SESSION,)
         ask = await visit.inbox.ask(COMMAND)
         await page.goto(f"{visit.inbox.address}/asks/{ask.id}")
-        await page.get_by_role("button", name="Deny with a reason…").click()
+        await page.get_by_role("button", name="Deny, say why…").click()
         await page.get_by_label("Reason", exact=True).fill("No.")
         await page.get_by_role("button", name="Deny", exact=True).click()
         (answer,) = (await outcome_of(visit, ask)).answers

@@ -169,7 +169,7 @@ async def approvals(visit: Visit) -> AsyncIterator[str]:
     yield "all of a change"
     await visit.open(command)
     yield "approval of a command"
-    await page.get_by_role("button", name="Deny with a reason…").click()
+    await page.get_by_role("button", name="Deny, say why…").click()
     yield "deny with a reason"
     await page.keyboard.press("Escape")
     await page.get_by_role("button", name="Allow more…").click()

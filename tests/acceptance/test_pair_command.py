@@ -112,7 +112,7 @@ def test_a_hub_that_dies_while_a_code_waits_brings_a_new_code(place: tuple[Desk,
 def test_in_a_narrow_window_there_is_only_the_link(place: tuple[Desk, BotApi]) -> None:
     desk, api = place
     with desk.runs("pair", columns=38) as me:
-        me.expect("Pair a phone. Scan this, then press\n    Start in Telegram.", "Esc: later")
+        me.expect("Pair a phone. Scan this, then press\nStart in Telegram.", "Esc: later")
         shown = me.expect("waiting for Start", "open  (works once, 10 min)")
         assert f"https://t.me/{api.bot.username}?start=p_" in shown.replace("\n", "")
         assert "█" not in shown

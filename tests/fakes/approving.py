@@ -55,7 +55,7 @@ class ClaudeCode:
         shared_link: bool = False,
         rules: tuple[Rule, ...] = (),
     ) -> None:
-        """`folder`: where it works; else in its project. `shared_link`: others use its link, too."""
+        """`folder`: where it works; else in its project. `shared_link`: others use it."""
         self._shared_link = shared_link
         self.world = world
         self.folder = folder or project.key

@@ -40,13 +40,12 @@ def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 async def test_none_that_is_connected_is_a_remark(machine: Machine) -> None:
     assert screen(await machine.look(CLIENTS)) == (
-        "! agents           none is connected\n"
-        "                   → chatbridge connect claude-code\n"
+        "! agents           none is set up\n                   → chatbridge connect claude-code\n"
     )
     (machine.home / ".codex").mkdir()
     (found,) = await machine.look(CLIENTS)
     assert (found.what, found.fix) == (
-        "none is connected; found here: Codex",
+        "none is set up; found here: Codex",
         ("chatbridge connect codex",),
     )
 

@@ -26,7 +26,7 @@ WEB = channel_check(spec.WEB)
 
 async def test_in_a_fresh_home_setup_is_next(machine: Machine) -> None:
     assert screen(await machine.look(HUB)) == (
-        "! hub              Nothing is set up yet\n                   → Next: chatbridge setup\n"
+        "! hub              Nothing is set up yet\n                   → chatbridge setup\n"
     )
     assert not machine.state.exists()
 

@@ -175,7 +175,9 @@ async def test_an_agent_that_would_stop_at_its_own_window_is_named_until_it_is_c
     machine.configure('default_timeout = "8h"\nmax_timeout = "16h"')
     (machine.home / ".claude").mkdir()
     write(plan("claude-code"))
-    assert (await one(machine, tonight.agents)).mark is Mark.FINE
+    found = await one(machine, tonight.agents)
+    assert found.mark is Mark.FINE
+    assert found.what == "a call waits up to 1 d; permission and hooks set"
     settings = machine.home / ".claude/settings.json"
     settings.write_text(json.dumps({**json.loads(settings.read_text()), part: {}}))
     found = await one(machine, tonight.agents)

@@ -196,7 +196,7 @@ async def test_a_reaction_that_stands_for_nothing_is_passed_over(matrix: Matrix)
     await matrix.tap(ask, "🎉", "👍", "3️⃣", "✅", "1")
     assert await matrix.now(ask) == ask
     await matrix.say(ask, "7")  # what is said about this would come after anything else
-    await matrix.told("There is no option 7. This question has 1 to 2.")
+    await matrix.told("There is no option 7. This question has options 1 to 2.")
     await matrix.say(ask, "2")
     await matrix.ada.react(matrix.room, (await matrix.root(ask)).event_id, "😅")
     await matrix.say(ask, "Thanks")

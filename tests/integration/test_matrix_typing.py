@@ -55,7 +55,7 @@ async def test_words_that_do_not_fit_get_a_helpful_answer_and_change_nothing(
     root = await matrix.card(ask)
     for text, why in (
         ("post", "“post” fits 1 PostgreSQL and 3 Postgres on a server. Reply with the number."),
-        ("7", "There is no option 7. This question has 1 to 3."),
+        ("7", "There is no option 7. This question has options 1 to 3."),
         ("!skip", form.REQUIRED.why),
     ):
         sent = await matrix.say(ask, text)

@@ -191,7 +191,7 @@ async def test_a_page_that_nobody_looks_at_has_reached_nobody(tmp_path: Path) ->
     async with desk(tmp_path, web) as here:
         told = await here.notify("done")
     assert told["sent"] == []
-    assert told["delivery"] == "Nobody could be reached. web inbox: no page was open."
+    assert told["delivery"] == "Nobody could be reached. Web inbox: no page was open."
 
 
 async def test_an_agent_that_tells_too_much_is_stopped_and_may_go_on_later(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ async def test_what_was_allowed_is_taken_back_on_its_card(telegram: Telegram) ->
     assert await telegram.tap(over, "Take back") == "Taken back. It is asked for again."
     taken = await telegram.current(ask)
     assert taken.rows == ()
+    assert read(taken).startswith("✅ Allowed once · shop-api")
     assert "Taken back" in taken.text
     assert await telegram.press(over, _take_back(ask)) == "Taken back. It is asked for again."
 
@@ -224,7 +225,7 @@ async def test_a_long_change_can_be_allowed_and_is_sent_whole(telegram: Telegram
     )
     ask = await asked(telegram, replace(COMMAND, text="Change this file?", subject=subject))
     card = await read_by(telegram, ask)
-    assert "deploy/prod.tf · 60 added, 0 removed" in read(card)
+    assert "deploy/prod.tf · 60 lines added" in read(card)
     assert "+line 13\n… 38 lines …\n+line 52\n" in card.text
     assert card.rows == ROWS
     file = await telegram.sees(lambda message: message.document is not None)

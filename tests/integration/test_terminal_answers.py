@@ -78,7 +78,7 @@ async def test_words_on_the_command_line_mean_what_they_would_mean_in_a_chat(
 @pytest.mark.parametrize(
     ("question", "words", "said"),
     [
-        (COLOUR, ["7"], "There is no option 7. This question has 1 to 2."),
+        (COLOUR, ["7"], "There is no option 7. This question has options 1 to 2."),
         (SURE, ["perhaps"], "“perhaps” is not clearly yes or no."),
         (SURE, ["3"], "“3” is not clearly yes or no."),
         (NAME, ["x" * 10_001], "answers[0].values[0]: 10,001 characters, at most 10,000"),

@@ -246,6 +246,24 @@ async def test_in_telegram_the_card_says_when_it_is_sent_and_has_undo(tmp_path: 
         assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
 
 
+async def test_in_telegram_an_approval_says_what_is_about_to_happen(tmp_path: Path) -> None:
+    policy = replace(PATIENT, approval_channels=frozenset({"telegram"}))
+    async with running_telegram(tmp_path, policy=policy) as telegram:
+        ask = await telegram.desk.ask(COMMAND)
+        await telegram.card(ask)
+        telegram.clock.advance(2)
+        card = await telegram.step(ask, "Allow once")
+        assert "Allowed once. Sending at " in card.text
+        assert card.rows == (("Undo",),)
+        assert (await telegram.now(ask)).open
+        await telegram.step(ask, "Undo")
+        telegram.clock.advance(2)
+        await telegram.step(ask, "Allow more…", "For 1 h")
+        telegram.clock.advance(2)
+        card = await telegram.step(ask, "Yes")
+        assert "Allowed for 1 h. Sending at " in card.text
+
+
 async def test_on_the_page_it_has_a_button(tmp_path: Path) -> None:
     async with running_web(tmp_path, policy=PATIENT) as web:
         for question in (TEXT, COMMAND):

@@ -149,7 +149,7 @@ def test_folders_and_paths_say_what_is_known_of_them(chat: Chat) -> None:
     shown = about(
         chat, ask(approval("+a", language="diff", file="notes.txt", leads_to="/etc/hosts"))
     )
-    assert "\nnotes.txt · 1 added, 0 removed\nleads to /etc/hosts\n+a\n" in shown
+    assert "\nnotes.txt · 1 line added\nleads to /etc/hosts\n+a\n" in shown
     shown = about(
         chat, ask(approval("{}", language="json", leads_to="/etc/hosts", folder="~/shop"))
     )
@@ -166,16 +166,17 @@ def test_another_tool_shows_its_name_and_input() -> None:
 @pytest.mark.parametrize(
     ("diff", "counted"),
     [
-        (DIFF, "2 added, 2 removed"),
-        ("@@ 1 of 2 @@\n-a\n+b\n@@ 2 of 2 @@\n c\n+d", "2 added, 1 removed"),
-        ("--- a comment in SQL\n+++", "1 added, 1 removed"),
-        ("@@ the whole file @@\n+a\n+\n+b", "3 added, 0 removed"),
-        ("@@ delete cell @@", "0 added, 0 removed"),
+        (DIFF, " · 2 lines added, 2 removed"),
+        ("@@ 1 of 2 @@\n-a\n+b\n@@ 2 of 2 @@\n c\n+d", " · 2 lines added, 1 removed"),
+        ("--- a comment in SQL\n+++", " · 1 line added, 1 removed"),
+        ("@@ the whole file @@\n+a\n+\n+b", " · 3 lines added"),
+        ("-a\n-b", " · 2 lines removed"),
+        ("@@ delete cell @@", ""),
     ],
 )
 def test_every_line_that_comes_or_goes_is_counted(chat: Chat, diff: str, counted: str) -> None:
     shown = ask(approval(diff, question="Change it?", language="diff", file="a.sql"))
-    assert f"\nChange it?\na.sql · {counted}\n{diff}\n" in about(chat, shown)
+    assert f"\nChange it?\na.sql{counted}\n{diff}\n" in about(chat, shown)
 
 
 @each_chat
@@ -224,7 +225,7 @@ def test_long_paths_keep_their_end_and_come_whole_in_the_file() -> None:
 def test_of_a_long_change_first_and_last_lines_are_shown() -> None:
     code = "\n".join(f"+line {i}" for i in range(60))
     shown = ask(approval(code, language="diff", file="new.py"))
-    assert "new.py · 60 added, 0 removed\n" in about(TELEGRAM, shown)
+    assert "new.py · 60 lines added\n" in about(TELEGRAM, shown)
     assert "+line 13\n… 38 lines …\n+line 52\n" in about(TELEGRAM, shown)
     assert TELEGRAM.offers(shown) == ROWS
     assert overflow(shown).after[0].content.decode() == code
@@ -281,7 +282,8 @@ def test_the_last_screen_says_all_that_it_allows(chat: Chat) -> None:
     assert chat.read(EDITS)[1] == (
         f"Any agent in shop-api may edit files in shop-api/src/<b> {until} {at}."
     )
-    still = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+    still = "Hidden files, links, scripts and files that tools run on their own "
+    still += "are still asked for."
     assert [still in chat.read(shown) for shown in (EDITS, SCOPE, TIMED)] == [True, False, False]
     rows = [["Yes"], ["‹ Back", "Deny"]]
     assert chat.offers(SESSION) == {TELEGRAM: rows, MATRIX: [["👍", "👎", "↩️"]]}[chat]
@@ -428,7 +430,7 @@ def test_the_summary_says_what_was_decided_about_what(chat: Chat) -> None:
 
 def test_a_changed_file_is_named_and_its_diff_is_over() -> None:
     shown = TELEGRAM.read(decided(TELEGRAM, CHANGE, ALLOW))
-    assert shown[1:3] == ["Change this file?", "deploy/prod.tf · 2 added, 2 removed"]
+    assert shown[1:3] == ["Change this file?", "deploy/prod.tf · 2 lines added, 2 removed"]
     assert len(shown) == 4
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chatbridge import __version__
+from chatbridge.channels.checks import fine
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.cli.hub import status
 from chatbridge.cli.questions import lists
@@ -211,6 +212,7 @@ STATUS: Json = {
     "links": [
         {"project": "shop-api", "version": __version__, "pid": 1},
         {"project": "inf\x1bra", "version": "0.0.9", "pid": 2},
+        {"project": "shop-api", "version": __version__, "pid": 3},
     ],
     "channels": [
         {"name": "telegram", "trouble": "telegram rejected the bot token (401). Check the file"},
@@ -229,10 +231,17 @@ def test_status_looks_as_the_doctor_does() -> None:
         "✗ telegram         telegram rejected the bot token (401)\n"
         "                   → Check the file\n"
         "✓ web inbox        http://127.0.0.1:8787\n"
-        "✓ agents           2 connected: shop-api, inf⟨U+001B⟩ra (0.0.9)\n"
+        "✓ agents           3 connected: shop-api × 2, inf⟨U+001B⟩ra (0.0.9)\n"
         "✓ questions        1 open: chatbridge pending\n"
         "! warning          The agent in shop-api was started with other settings\n"
         "                   → Run: chatbridge restart\n"
+    )
+
+
+def test_on_a_narrow_terminal_a_path_is_not_broken() -> None:
+    found = fine("opencode", "connected in ~/.config/opencode/opencode.json")
+    assert (
+        drawn(found, width=50) == "✓ opencode\n    connected in ~/.config/opencode/opencode.json\n"
     )
 
 

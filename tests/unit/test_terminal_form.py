@@ -82,10 +82,10 @@ def test_a_number_in_the_review_changes_that_answer_and_leads_back() -> None:
 @pytest.mark.parametrize(
     ("before", "line", "said"),
     [
-        ([], "3", "There is no option 3. This question has 1 to 2."),
-        ([], "0", "There is no option 0. This question has 1 to 2."),
+        ([], "3", "There is no option 3. This question has options 1 to 2."),
+        ([], "0", "There is no option 0. This question has options 1 to 2."),
         ([], "", "Type something first."),
-        (["1"], "1 7", "There is no option 7. This question has 1 to 2."),
+        (["1"], "1 7", "There is no option 7. This question has options 1 to 2."),
         (["1"], "", "Pick at least one, or use Other."),
         (["1", "1", ""], "yes", "Enter sends it; 1 to 3 change one."),
         (["1", "1", ""], "4", "Enter sends it; 1 to 3 change one."),

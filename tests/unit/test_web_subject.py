@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from chatbridge.channels.web.render import SPLIT_UP_TO, changes, diff_html
+from chatbridge.channels.web.render import SPLIT_UP_TO, diff_html
 from chatbridge.channels.web.render import command_html as command
+from chatbridge.core.cards.phrases import format_change
 from chatbridge.core.exact_text import exact
 from chatbridge.core.model import Subject
 
@@ -100,14 +101,14 @@ def test_an_empty_last_line_takes_no_room() -> None:
 @pytest.mark.parametrize(
     ("code", "count"),
     [
-        ("--- a comment of SQL\n-x\n+++ y\n+z", (2, 2)),
-        ("--- a comment of SQL\n+++ y\n@@ 2 of 2 @@\n+z", (2, 1)),
-        ("+++ y\n c", (1, 0)),
-        ("--- x", (0, 1)),
+        ("--- a comment of SQL\n-x\n+++ y\n+z", "2 lines added, 2 removed"),
+        ("--- a comment of SQL\n+++ y\n@@ 2 of 2 @@\n+z", "2 lines added, 1 removed"),
+        ("+++ y\n c", "1 line added"),
+        ("--- x", "1 line removed"),
     ],
 )
-def test_lines_that_look_like_names_of_files_count(code: str, count: tuple[int, int]) -> None:
-    assert changes(code) == count
+def test_lines_that_look_like_names_of_files_count(code: str, count: str) -> None:
+    assert format_change(code) == count
 
 
 def test_only_a_long_diff_is_cut_and_its_ends_are_seen() -> None:

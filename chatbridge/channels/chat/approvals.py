@@ -14,6 +14,7 @@ from chatbridge.channels.chat.outcome import asked_line
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.card import Card, Role
 from chatbridge.core.cards.grants import grant_note
+from chatbridge.core.cards.phrases import format_change
 from chatbridge.core.model import Subject, View
 
 ENDED_QUESTION = 200
@@ -86,9 +87,8 @@ def _file(card: Card, subject: Subject, chat: Capabilities[T]) -> doc.Lines:
         return doc.Lines((("its path ", *leads),)) if leads else doc.Lines(())
     named: doc.Line = (doc.Path(subject.file, chat.path),)
     if subject.language == DIFF and not card.button(Role.SHOW_ALL):  # what is cut is not counted
-        rows = subject.code.split("\n")  # none of them names a file
-        added, removed = (sum(row.startswith(mark) for row in rows) for mark in "+-")
-        named = (*named, f" · {added} added, {removed} removed")
+        change = format_change(subject.code)
+        named = (*named, f" · {change}") if change else named
     return doc.Lines((named, leads))
 
 

@@ -187,6 +187,8 @@ def _refusal(error: Exception) -> Refusal:
     match error:
         case Refusal():
             return error
+        case HTTPException(status_code=404):
+            return Refusal(404, "There is nothing at this address.")
         case HTTPException():
             return Refusal(error.status_code, f"{error.detail}.")
         case InvalidAnswer(path=path):

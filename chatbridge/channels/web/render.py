@@ -42,7 +42,7 @@ from chatbridge.core.cards.outcome_text import (
     page_remark,
     sending,
 )
-from chatbridge.core.cards.phrases import clock_time, format_only_on, local_time
+from chatbridge.core.cards.phrases import clock_time, format_change, format_only_on, local_time
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
@@ -180,7 +180,7 @@ class Templates:
             "SHELLS": SHELLS,
             "command_html": command_html,
             "diff_html": diff_html,
-            "changes": changes,
+            "format_change": format_change,
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
@@ -335,11 +335,6 @@ def diff_html(about: Subject) -> tuple[Markup, Markup, Markup, int]:
     parts = ("".join(part) for part in (lines[:first], lines[first:last], lines[last:]))
     head, middle, tail = map(Markup, parts)
     return head, middle, tail, hidden
-
-
-def changes(code: str) -> tuple[int, int]:
-    kinds = [kind for kind, _ in _kinds(code)]
-    return kinds.count("added"), kinds.count("removed")
 
 
 def _kinds(code: str) -> Iterator[tuple[str, str]]:

@@ -26,13 +26,14 @@ from chatbridge.cli.connect.plans import (
     wanted_wait,
     write,
 )
-from chatbridge.cli.ui.running import WrongUsage, colourful, columns, say
+from chatbridge.cli.ui.running import WrongUsage, colourful, columns, fitted, say
 from chatbridge.cli.ui.wording import lasted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
+PARAGRAPH = "Without a paragraph for agents: --no-instructions"
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
 
 
@@ -82,7 +83,7 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     show_diffs(planned.changes)
     show_summaries(planned.changes)
     if not removal and len(planned.changes) > 1:
-        print(f"\n{PARTS}\n")
+        print(f"\n{PARTS if client_of(given.client).hooks else PARAGRAPH}\n")
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)
@@ -128,7 +129,7 @@ def _list() -> int:
         remark(sign, text if room is None or len(text) <= room else f"{text[: room - 1]}…")
     free = next((it.client.name for it in here if not it.connected and not it.problem), None)
     if free is None:
-        print(f"\nTake one out:  chatbridge disconnect {here[0].client.name}")
+        print(f"\nRemove one:    chatbridge disconnect {here[0].client.name}")
     else:
         print(f"\nConnect one:   chatbridge connect {free}")
     print("Any other:     chatbridge connect --print")
@@ -207,7 +208,7 @@ def show_diffs(changes: Iterable[Change]) -> None:
 
 def show_summaries(changes: Iterable[Change]) -> None:
     for change in changes:
-        print(f"  {change.summary()}")
+        print(fitted(f"  {change.summary()}"))
 
 
 def agreed(*, yes: bool, again: str) -> int | None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 _TEXT = """\
 ## Ask with chatbridge
 
-Nobody may be at this computer. Call the tool `{ask}` of the MCP server `chatbridge`
-when a decision is not yours to make: several ways are reasonable and the choice matters,
-something cannot be undone, or you need what only the owner has. It asks on the owner's
-phone. Do not end your turn with a question in the text: nobody reads it there.
+There may be nobody at this computer. Call the tool `{ask}` of the MCP
+server `chatbridge` when a decision is not yours to make: several ways are
+reasonable and the choice matters, something cannot be undone, or you need
+what only the owner has. It asks on the owner's phone. Do not end your turn
+with a question in the text: nobody reads it there.
 
 - Ask all you need in one call. Give options, and say which one you would take.
 - If the result is a ticket, call `wait_for_answer` until there is an outcome.
-- If nobody answers, nobody has consented: take the safe way, leave out what cannot be
-  undone, and say at the end what is still open.
+- If nobody answers, nobody has consented: take the safe way, leave out what
+  cannot be undone, and say at the end what is still open.
 """
 
 

@@ -317,14 +317,14 @@ class Change:
     def summary(self) -> str:
         """`~/.codex/config.toml   + 4 lines   backup: config.toml.bak`."""
         if self.after is None:
-            return f"{self.shown:<30}  removed: it held nothing else"
+            return f"{self.shown:<32}  removed: it held nothing else"
         signs = [line[:1] for line in self.diff().splitlines()[2:] if line[:1] in "+-"]
         parts = [f"{sign} {n}" for sign in "+-" if (n := signs.count(sign))]
         count = f"{' '.join(parts)} line{'' if len(signs) == 1 else 's'}"
         note = "new file"
         if self.before is not None:
             note = f"backup: {files.next_backup(self.path, self.before).name}"
-        return f"{self.shown:<30}  {count:<14}  {note}"
+        return f"{self.shown:<32}  {count:<14}  {note}"
 
 
 def _lines(content: bytes | None) -> list[str]:

@@ -32,7 +32,7 @@ def clients(context: DoctorContext) -> list[Finding]:
     if not connected:
         found = found_clients()
         names = ", ".join(it.client.shown for it in found)
-        what = f"none is connected; found here: {names}" if names else "none is connected"
+        what = f"none is set up; found here: {names}" if names else "none is set up"
         example = found[0].client.name if found else "claude-code"
         return [remark("agents", what, f"chatbridge connect {example}")]
     return [limit_of(client, context.settings.max_timeout) for client in connected]

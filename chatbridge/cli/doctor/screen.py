@@ -17,7 +17,7 @@ SIGNS = {"ok": "✓", "remark": "!", "problem": "✗"}
 COLOURS = {"ok": "\x1b[32m", "remark": "\x1b[33m", "problem": "\x1b[31m"}
 NAME = 17
 MARGIN = " " * (NAME + 2)
-NARROWEST, WIDEST = 44, 100
+NARROWEST, NARROW, WIDEST = 44, 60, 100
 
 
 class Screen:
@@ -52,12 +52,16 @@ def drawn(finding: Finding, *, width: int, colour: bool = False) -> str:
     sign = SIGNS[finding.mark]
     if colour:
         sign = f"{COLOURS[finding.mark]}{sign}\x1b[0m"
-    first, *rest = _lines(finding.what, width - len(MARGIN))
+    margin = MARGIN
+    if width < NARROW and max(map(len, finding.what.split()), default=0) > width - len(margin):
+        margin = "    "  # the whole width for a path that would be broken beside the name
+    first, *rest = _lines(finding.what, width - len(margin))
     # A name that is longer than its column keeps one space behind it.
-    lines = [f"{sign} {finding.name:<{NAME - 1}} {first}", *(MARGIN + line for line in rest)]
+    begin = f"{finding.name:<{NAME - 1}} " if margin is MARGIN else f"{finding.name}\n{margin}"
+    lines = [f"{sign} {begin}{first}", *(margin + line for line in rest)]
     for fix in finding.fix:
-        begun, *more = _lines(fix, width - len(MARGIN) - 2)
-        lines += [f"{MARGIN}→ {begun}", *(f"{MARGIN}  {line}" for line in more)]
+        begun, *more = _lines(fix, width - len(margin) - 2)
+        lines += [f"{margin}→ {begun}", *(f"{margin}  {line}" for line in more)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

@@ -12,13 +12,14 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.connect.plans import Found
-from chatbridge.cli.connect.readiness import readiness
+from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.cli.database_file import asks
 from chatbridge.cli.doctor.clients import connected_clients, limit_of
 from chatbridge.cli.doctor.computer import service
@@ -149,7 +150,7 @@ def _deadline(ask: Ask) -> float:
 def agents(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
     if not connected:
-        return [problem("agents", "none is connected", "chatbridge connect")]
+        return [problem("agents", "none is set up", "chatbridge connect")]
     return [_agent(it, context.settings.default_timeout) for it in connected]
 
 
@@ -167,7 +168,15 @@ def _agent(found: Found, wait: float) -> Finding:
     if ready.hook_timeout is not None and ready.hook_timeout < wait:
         what = f"its own questions end after {duration(ready.hook_timeout)}"
         return remark(name, what, again)
-    return limit_of(found, wait)
+    limit = limit_of(found, wait)
+    return limit if limit.mark is not Mark.FINE else replace(limit, what=_has(found, ready))
+
+
+def _has(found: Found, ready: Readiness) -> str:
+    own = found.gives_up
+    limit = "no limit is known" if own is None else f"a call waits up to {lasted(own)}"
+    have = [word for word in ("permission", "hooks") if getattr(ready, word)]
+    return f"{limit}; {' and '.join(have)} set" if have else limit
 
 
 # ── the computer ──────────────────────────────────────────────────────────────────────────────────

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
         for link in status["links"]
     ]
     if links:
-        yield fine("agents", f"{len(links)} connected: {', '.join(links)}")
+        names = [f"{name} × {n}" if n > 1 else name for name, n in Counter(links).items()]
+        yield fine("agents", f"{len(links)} connected: {', '.join(names)}")
     elif clients:
         yield fine("agents", f"{clients} set up, none running")
     else:

@@ -11,7 +11,7 @@ from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected, is_set_up
-from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, say
+from chatbridge.cli.ui.running import FAILED, INTERRUPTED, WrongUsage, complain, fitted, say
 from chatbridge.cli.ui.wording import cell, seconds_of, time_of
 from chatbridge.core.errors import HubUnreachable, InvalidAnswer
 
@@ -65,7 +65,7 @@ def _in_terminal(wanted: str) -> int:
     if ask["approval"] or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
     form = TerminalForm(ask, takes_ask_back=ask["status"] == "open", replies=replies)
-    print(f"{_heading(ask)}\n\n{form.screen()}")
+    print(fitted(f"{_heading(ask)}\n\n{form.screen()}"))
     with connected() as line:
         line.begin("watch")
         while True:
@@ -88,7 +88,7 @@ def _in_terminal(wanted: str) -> int:
                 ask_hub("cancel", id=ask["id"], reason=reply.asks_back)
                 say(f"Asked back. The agent is told: {reply.asks_back}")
                 return 0
-            print(f"\n{reply.text}")
+            print(fitted(f"\n{reply.text}"))
 
 
 def _heading(ask: Json) -> str:

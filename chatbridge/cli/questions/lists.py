@@ -173,7 +173,7 @@ def history(given: argparse.Namespace) -> int:
         found = _revealed(asks) if tables.on_terminal() else asks
         sys.stdout.write(yaml.safe_dump(found, allow_unicode=True, sort_keys=False))
     elif not asks:
-        print("Nothing was found." if given.search else "Nothing has been asked yet.")
+        print("Nothing was found." if given.search else "The history is empty.")
         _say_next()
     else:
         tables.write(*history_screen(asks))

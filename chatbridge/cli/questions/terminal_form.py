@@ -142,7 +142,7 @@ class TerminalForm:
         choices = self.questions[self._draft.at].choices
         wrong = [n for n in numbers if not 1 <= n <= len(choices)] if choices else []
         if wrong:
-            return f"There is no option {wrong[0]}. This question has 1 to {len(choices)}."
+            return f"There is no option {wrong[0]}. This question has options 1 to {len(choices)}."
         return None
 
     def _events(self, line: str) -> list[form.Event]:

@@ -17,7 +17,7 @@ from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available
 from chatbridge.cli.setup.state import Setup, Work
-from chatbridge.cli.ui.running import WrongUsage
+from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.durations import parse
 
@@ -50,7 +50,7 @@ def run(given: argparse.Namespace) -> int:
             install(linger=True, say=print)
         for planned in plans:
             for file in planned.changes:
-                print(f"  {file.summary()}")
+                print(fitted(f"  {file.summary()}"))
             write(planned)
     except ChatbridgeError as error:
         if not setup.kept:

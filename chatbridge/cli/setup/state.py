@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chatbridge import runtime_paths
 from chatbridge.channels.spec import ChannelSpec, SetupSpec
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import restart_hub
@@ -100,8 +99,7 @@ def name_of(file: str) -> str:
 
 def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
     """Whether it was answered. Esc leaves it."""
-    # The name of the folder is on the card: ours says what the question is about.
-    folder = os.path.dirname(runtime_paths.config_path())
+    folder = os.path.expanduser("~")  # its name is on the card, and no folder of ours looks right
     try:
         with own_link(CLIENT, folder=folder, quiet=True) as calls:
             arguments = {

@@ -20,7 +20,7 @@ from chatbridge.cli.service.manager import available, is_running
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
-from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage
+from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.core.text import title_of
 from chatbridge.durations import parse
@@ -74,6 +74,7 @@ def run(leave_out: Sequence[str]) -> int:
         prompts.say()
         prompts.wrapped(f"{setup.summary} Continue any time: chatbridge setup")
         return 1
+    prompts.say()
     run_tonight(DoctorContext.here())
     prompts.say()
     prompts.good("done. Restart the agents, then try:" if restart else "done. Now try:")
@@ -190,7 +191,7 @@ def _connect_agents(setup: Setup, leave_out: Sequence[str]) -> bool:
     prompts.say()
     for it in plans:
         for file in it.changes:
-            prompts.say(f"  {file.summary()}")
+            prompts.say(fitted(f"  {file.summary()}"))
     if any(len(it.changes) > 1 for it in plans):
         prompts.wrapped(f"  {PARTS}")
     if not prompts.confirm("Write these?", default=True):

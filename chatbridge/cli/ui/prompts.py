@@ -7,6 +7,7 @@ piped in. Ctrl-C raises KeyboardInterrupt everywhere.
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import termios
@@ -86,7 +87,9 @@ def remark(text: str) -> int:
 
 def wrapped(text: str) -> int:
     """Broken between words; how many lines it takes."""
-    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging="    ")
+    begin = re.match(r" *([✓✗!] |\d\. )?", text)
+    hanging = " " * (begin.end() if begin else 0)
+    lines = running.wrapped(printable(text), min(columns(), WIDEST), hanging=hanging)
     say("\n".join(lines))
     return len(lines)
 

@@ -156,13 +156,20 @@ def filled(text: str, width: int, *, indent: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
+def fitted(text: str) -> str:
+    """Its lines, broken between words where the terminal is narrower."""
+    if not sys.stdout.isatty():
+        return text
+    return "\n".join(it for line in text.split("\n") for it in _kept(line, columns()))
+
+
 def _kept(line: str, width: int) -> list[str]:
     """As it is where it fits; else what follows goes below the second column, if there is one."""
     if len(line) <= width:
         return [line]
     begin = len(line) - len(line.lstrip())
     column = re.match(r" *\S.*?  +(?=\S)|usage: ", line)
-    hanging = column.end() if column and column.end() <= 0.65 * width else begin + 4
+    hanging = column.end() if column and column.end() <= 0.65 * width else begin + 4 if begin else 0
     return wrapped(line[begin:], width, indent=" " * begin, hanging=" " * hanging)
 
 

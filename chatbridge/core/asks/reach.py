@@ -26,7 +26,7 @@ class Reach:
         if not self.missing:
             return "Nobody could be reached: no channel is set up."
         listed = "; ".join(f"{title_of(name)}: {_short(why)}" for name, why in self.missing)
-        said = f"Nobody could be reached. {listed}."
+        said = f"Nobody could be reached. {listed[:1].upper()}{listed[1:]}."
         return f"{said} {self.confined}" if self.confined else said
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from chatbridge.core.asks.deadlines import soon_at
-from chatbridge.core.asks.transitions import is_sending, takes_late_answer
+from chatbridge.core.asks.transitions import grant_of, is_sending, takes_late_answer
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
@@ -30,6 +30,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     AskBack,
+    Grant,
     Question,
     QuestionType,
     Status,
@@ -104,7 +105,7 @@ def build_card(
         send_at=ask.draft.send_at if view is View.SENDING else None,
         ours_to_run=ask.approval and ask.dialect == COMMANDS,
         grant_text=() if view and only_on else grant_sentence(ask, view),
-        grant=ask.grant,
+        grant=_grant(ask),
         only_on=only_on,
     )
 
@@ -350,6 +351,12 @@ def verdict_of(ask: Ask) -> str | None:
         return next((VERDICTS[at].label for at in picked if at < len(VERDICTS)), None)
     answers = ask.outcome.answers if ask.outcome else ()
     return next(iter(answers[0].values), None) if answers else None
+
+
+def _grant(ask: Ask) -> Grant | None:
+    """What it allows beyond one use, also while that waits to be sent."""
+    verdict = verdict_of(ask) if is_sending(ask) else None
+    return grant_of(ask, (Answer(values=(verdict,)),)) if verdict else ask.grant
 
 
 def approval_buttons(ask: Ask) -> list[Button]:

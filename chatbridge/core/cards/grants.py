@@ -14,7 +14,9 @@ from chatbridge.core.model import Ask, Grant, Subject, View
 from chatbridge.core.text import one_line
 
 GRANT_VIEWS = (View.SCOPE, View.HOW_LONG, View.CONFIRM_GRANT)
-STILL_ASKED = "Hidden files, links, scripts and what tools run by themselves are still asked for."
+STILL_ASKED = (
+    "Hidden files, links, scripts and files that tools run on their own are still asked for."
+)
 
 
 def grant_choices(ask: Ask) -> tuple[Choice, ...]:
@@ -61,6 +63,8 @@ def grant_note(card: Card) -> str:
 
 
 def lasting_words(grant: Grant) -> str:
+    if grant.taken_back_at is not None:
+        return "once"
     return "for this session" if grant.lasting is None else f"for {format_duration(grant.lasting)}"
 
 

@@ -6,7 +6,7 @@ Sentences in parts. How a time or somebody's words look is each channel's own.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.cards.grants import lasting_words
@@ -116,8 +116,7 @@ def sending(card: Card) -> str:
     said = ""
     if card.approval:
         state = State.DENIED if card.verdict == VERDICTS[DENY].label else State.ALLOWED
-        beyond = bool(card.subject and card.subject.beyond)
-        said = how_it_ended(state, approval=True, verdict=card.verdict, beyond=beyond) + ". "
+        said = heading(replace(card, state=state)) + ". "
     at = local_time(card.send_at or 0.0)
     return f"{said}Sending at {at:%H:%M:%S}…"
 

@@ -15,6 +15,7 @@ NOWHERE = ("nowhere",)  # Stands for the channels of an approval that no channel
 REMARK_GLYPH, REMARK_HEADING = "🌉", "Message from chatbridge"
 """The beginning of messages from chatbridge itself. No card or notice starts with this glyph, so
 that no folder or client name can imitate one."""
+CHANGES = {"+": "added", "-": "removed"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -47,6 +48,16 @@ def format_duration(seconds: float) -> str:
             rest = whole % unit // smaller
             return f"{whole // unit} {word}" + (f" {rest} {rest_word}" if rest else "")
     return f"{whole} s"
+
+
+def format_change(code: str) -> str:
+    """How much a diff changes: `1 line added, 2 removed`; empty: no line. None of its lines names a
+    file."""
+    lines = code.split("\n")
+    found = {word: sum(line.startswith(sign) for line in lines) for sign, word in CHANGES.items()}
+    counts = [(n, word) for word, n in found.items() if n]
+    nouns = ["line " if counts and counts[0][0] == 1 else "lines ", ""]
+    return ", ".join(f"{n} {noun}{word}" for (n, word), noun in zip(counts, nouns, strict=False))
 
 
 def format_end(ask: Ask, *, now: float) -> str:

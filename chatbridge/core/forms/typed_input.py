@@ -260,7 +260,7 @@ def _match_option(
         number = _parse_number(said)
         if number is not None and 1 <= number <= len(card.choices):
             return number - 1
-        there = f"1 to {len(card.choices)}" if len(card.choices) > 1 else "only option 1"
+        there = f"options 1 to {len(card.choices)}" if len(card.choices) > 1 else "only option 1"
         return Unclear(why=f"There is no option {shortened(said, 8)}. This question has {there}.")
     if len(said) < MIN_PREFIX_CHARACTERS:
         return None

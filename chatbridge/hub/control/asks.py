@@ -320,6 +320,6 @@ def _picked(ask: Ask, question: Question, text: str) -> tuple[str, ...]:
     digits = text.strip()
     if not labels and digits.isascii() and digits.isdecimal() and len(digits) <= MOST_DIGITS:
         raise ChatbridgeError(
-            f"There is no option {digits}. This question has 1 to {len(question.choices)}."
+            f"There is no option {digits}. This question has options 1 to {len(question.choices)}."
         )
     return tuple(labels)
