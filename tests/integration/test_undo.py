@@ -122,6 +122,40 @@ async def test_a_hub_that_is_killed_meanwhile_loses_nothing(tmp_path: Path) -> N
         assert ended.outcome.answers == (BLUE,)
 
 
+@pytest.mark.parametrize("timeout", [1800.0, 7200.0])
+async def test_an_approval_that_no_hub_could_send_for_long_is_not_given(
+    tmp_path: Path, timeout: float
+) -> None:
+    async with world(tmp_path, undo=5.0) as hub:
+        ask = await hub.ask(COMMAND, timeout=timeout)
+        await choose(hub, ask, ALLOW)
+    hub.clock.advance(3600)
+    async with world(tmp_path, hub.clock, undo=5.0) as after:
+        if timeout < 3600:
+            assert (await after.ended(ask)).status is Status.TIMED_OUT
+        else:
+            back = await after.until(lambda each: each.draft.view is View.QUESTION)
+            assert (back.open, back.draft.send_at) == (True, None)
+            await choose(after, ask, DENY)
+            after.clock.advance(6)
+            ended = await after.ended(ask)
+            assert ended.outcome
+            assert ended.outcome.answers == (Answer(values=("deny",)),)
+
+
+async def test_an_answer_that_was_sent_late_is_as_old_as_it_is(tmp_path: Path) -> None:
+    async with world(tmp_path, undo=5.0) as hub:
+        ask = await hub.ask(COMMAND, timeout=7200.0)
+        await choose(hub, ask, ALLOW)
+        due = hub.clock.time() + 5.0
+    hub.clock.advance(300)
+    async with world(tmp_path, hub.clock, undo=5.0) as after:
+        ended = await after.ended(ask)
+        assert ended.outcome
+        assert ended.outcome.answers == (Answer(values=("allow",)),)
+        assert (ended.outcome.at, ended.settled_at) == (due, due)
+
+
 async def test_an_undo_that_waits_in_the_backlog_counts_after_a_restart(tmp_path: Path) -> None:
     async with world(tmp_path, undo=5.0) as hub:
         ask = await hub.ask(timeout=600.0)

@@ -15,7 +15,6 @@ from functools import partial
 from chatbridge.commands.definitions.definition import Approve
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.asks.waiting_calls import APPROVAL_FETCH_SECONDS
 from chatbridge.core.bounds import MAX_CHARACTERS, off_loop
 from chatbridge.core.cards.build import COMMANDS
 from chatbridge.core.errors import (
@@ -114,7 +113,7 @@ class Gate:
                 (answer,) = ask.outcome.answers
                 if answer.values and answer.values[0] in _ALLOWING:
                     # No hub was there to hear it: what it was meant for may be long over.
-                    late = self.clock.time() - ask.outcome.at > APPROVAL_FETCH_SECONDS
+                    late = self.clock.time() - ask.outcome.at > transitions.APPROVAL_FETCH_SECONDS
                     return TOO_OLD if late else None
                 return f"{DENIED}: {answer.custom_text}" if answer.custom_text else DENIED
             case Status.TIMED_OUT:

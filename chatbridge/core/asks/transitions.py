@@ -29,6 +29,9 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 
+APPROVAL_FETCH_SECONDS = 600.0
+"""How long an approval counts for a call that was without a hub."""
+
 
 def open_ask(
     request: AskRequest,
@@ -96,10 +99,16 @@ def is_sending(ask: Ask) -> bool:
 
 
 def send(ask: Ask, *, now: float, policy: Policy) -> Ask:
-    """Send the answer that waits."""
+    """Send the answer that waits, as of when it was due. An approval that no hub could send for
+    long is asked for again: what it was meant for may be over."""
     assert ask.draft.by is not None
+    due = min(now, ask.draft.send_at or now)
+    if ask.approval and now - due > APPROVAL_FETCH_SECONDS:
+        undone = form.advance_sending(ask.draft, form.Undo(step=ask.draft.step))
+        assert isinstance(undone, form.Moved)
+        return _revised(ask, draft=undone.draft)
     answers = form.draft_answers(ask.questions, ask.draft)
-    return answer(ask, answers, by=ask.draft.by, now=now, policy=policy)
+    return answer(ask, answers, by=ask.draft.by, now=due, policy=policy)
 
 
 def takes_late_answer(ask: Ask) -> bool:
@@ -154,7 +163,9 @@ def close_late_form(ask: Ask) -> Ask:
 def time_out(ask: Ask, *, now: float, policy: Policy) -> Ask:
     """End it without an answer, unless one is about to be sent."""
     if is_sending(ask):
-        return send(ask, now=now, policy=policy)
+        ask = send(ask, now=now, policy=policy)
+    if not ask.open:
+        return ask
     answers = _declared_answers(ask) if policy.declared_defaults else ()
     return _ended(ask, Status.TIMED_OUT, Outcome(at=now, answers=answers))
 

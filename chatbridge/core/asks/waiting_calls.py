@@ -26,8 +26,6 @@ log = logging.getLogger(__name__)
 RETRY_SECONDS = 1.0  # Pause before the end of a link is recorded again after a store error
 HTTP_SESSION_PREFIX = "http-"  # Of HTTP sessions, which cannot replay calls to the next hub
 MAX_CANCELLED_REQUESTS = 1000  # For each link: invented ids must not fill the memory
-APPROVAL_FETCH_SECONDS = 600.0
-"""A link waits this long for a hub. A later call for an approved ask is not that link's."""
 MIN_LEARNED_LIMIT_SECONDS = 4.0
 """Clients wait for at least 5 seconds. Calls that follow faster are repeated on purpose."""
 LIMIT_TOLERANCE_SECONDS = 1.0
@@ -264,7 +262,7 @@ class WaitingCalls:
         if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
             return False
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
-        return gone or self._clock.time() - ask.settled_at > APPROVAL_FETCH_SECONDS
+        return gone or self._clock.time() - ask.settled_at > transitions.APPROVAL_FETCH_SECONDS
 
     async def rejoin(self, tx: Transaction, ask: Ask) -> Ask:
         """Return the ask as it is with a caller again."""
