@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from chatbridge.core.cards.card import Card, Line, State
-from chatbridge.core.cards.grants import lasting_words
+from chatbridge.core.cards.grants import allowed_words
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
@@ -49,7 +49,7 @@ def heading(card: Card) -> str:
         approval=card.approval,
         verdict=card.verdict,
         beyond=bool(card.subject and card.subject.beyond),
-        lasting=lasting_words(card.grant) if card.grant else None,
+        lasting=allowed_words(card.grant) if card.grant else None,
     )
 
 
