@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Row, Summary
-from chatbridge.core.cards.wider import lasting_words
+from chatbridge.core.cards.wider import allowed_words
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -219,7 +219,7 @@ def summary_of(ask: Ask) -> Summary:
         review=draft.view is View.REVIEW,
         state=state,
         verdict=verdict_of(ask),
-        lasting=lasting_words(ask.grant) if ask.grant else None,
+        lasting=allowed_words(ask.grant) if ask.grant else None,
         beyond=bool(subject and subject.beyond),
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from chatbridge.core.cards.card import Card, Line, State
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import local_time
-from chatbridge.core.cards.wider import lasting_words
+from chatbridge.core.cards.wider import allowed_words
 from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
 from chatbridge.core.text import one_line, title_of
 
@@ -49,7 +49,7 @@ def heading(card: Card) -> str:
         approval=card.approval,
         verdict=card.verdict,
         beyond=bool(card.subject and card.subject.beyond),
-        lasting=lasting_words(card.grant) if card.grant else None,
+        lasting=allowed_words(card.grant) if card.grant else None,
     )
 
 

@@ -62,9 +62,12 @@ def wider_note(card: Card) -> str:
     return STILL_ASKED if last and card.subject and card.subject.edits else ""
 
 
+def allowed_words(grant: Grant) -> str:
+    """What is left of it: once it was taken back, the one use that was asked for."""
+    return lasting_words(grant) if grant.taken_back_at is None else "once"
+
+
 def lasting_words(grant: Grant) -> str:
-    if grant.taken_back_at is not None:
-        return "once"
     return "for this session" if grant.lasting is None else f"for {format_duration(grant.lasting)}"
 
 
