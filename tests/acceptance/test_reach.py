@@ -60,6 +60,6 @@ async def test_while_telegram_cannot_be_reached_and_no_page_is_open_a_time_out_s
                 assert form["timedOut"]
                 assert form["delivery"].startswith("Nobody could be reached. ")
                 assert "Telegram: " in form["delivery"]
-                assert "web inbox: no page was open" in form["delivery"]
+                assert "Web inbox: no page was open" in form["delivery"]
                 assert api.token not in form["delivery"]
                 assert single == f"{TIMED_OUT} {form['delivery']}"

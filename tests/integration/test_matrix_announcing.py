@@ -100,7 +100,7 @@ async def test_a_notice_whose_send_was_cut_is_there_once_also_for_the_next_hub(
                 assert said == ["Once.", "The end.", "And on."]
 
 
-async def test_a_notice_waits_for_the_room_and_questions_come_first(
+async def test_a_notice_waits_for_the_room_and_comes_with_the_questions(
     tmp_path: Path, synapse: Synapse
 ) -> None:
     async with running_matrix(tmp_path, synapse) as matrix:
@@ -112,6 +112,5 @@ async def test_a_notice_waits_for_the_room_and_questions_come_first(
         await matrix.ada.invite(matrix.room, matrix.bot.user_id)
         card = await matrix.in_time(matrix.card(ask))
         told = await matrix.in_time(matrix.told("Later."))
-        order = [m.event_id for m in by_bot(matrix)]
-        assert order == [card.event_id, told.event_id]
+        assert {m.event_id for m in by_bot(matrix)} == {card.event_id, told.event_id}
         assert matrix.channel.trouble is None

@@ -76,7 +76,7 @@ async def test_while_telegram_is_down_and_no_page_is_open_nobody_is_reached_and_
         assert said
         assert said.startswith("Nobody could be reached. ")
         assert "Telegram: " in said
-        assert "web inbox: no page was open" in said
+        assert "Web inbox: no page was open" in said
         scene.api.come_back()
         await hub.in_time(hub.sees())
         assert (await hub.in_time(until_seen(hub, ask))).nobody is None
