@@ -297,3 +297,23 @@ def test_a_paste_that_nobody_announces_is_read_line_by_line_and_never_shown(
         me.press(CTRL_C)
         me.ends(130)
         assert api.token.partition(":")[2] not in me.written.decode(errors="replace")
+
+
+def test_before_the_night_a_test_question_is_offered_and_shows_that_the_phone_is_reached(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    phone = phone_of(api, "Ada")
+    phone.say("hello")
+    desk.config.parent.mkdir(parents=True, exist_ok=True)
+    desk.config.write_text(
+        f'[telegram]\ntoken = "{api.token}"\napi_base = "{api.address}"\n'
+        f"allowed_users = [{phone.person.id}]\n"
+    )
+    desk.config.chmod(0o600)
+    with desk.runs("doctor", "--tonight") as me:
+        me.expect("Send a test question to your phone now? (Y/n)")
+        me.press(ENTER)
+        answer_the_test(me, phone)
+        me.expect("Ready for tonight?", "✓ phone            Ada answered on Telegram ")
+        me.ends(1)  # nobody has said how long questions may wait
