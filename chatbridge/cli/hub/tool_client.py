@@ -139,14 +139,15 @@ class Calls:
     ) -> Json:
         until = None if within is None else time.monotonic() + within
         while wanted not in self._responses:
-            left = None if until is None else max(0.0, until - time.monotonic())
-            pause = left if unless is None else LOOK_EVERY_SECONDS
+            pause = None if until is None else max(0.0, until - time.monotonic())
+            if unless is not None:
+                pause = LOOK_EVERY_SECONDS if pause is None else min(pause, LOOK_EVERY_SECONDS)
             if select.select([self._reads], [], [], pause)[0]:
                 self._read()
-            elif unless is None:
-                raise NoAnswer("the hub did not answer in time")
-            elif unless():
+            elif unless is not None and unless():
                 raise NoAnswer("it was decided elsewhere")
+            elif until is not None and time.monotonic() >= until:
+                raise NoAnswer("the hub did not answer in time")
         response = self._responses.pop(wanted)
         result, error = response.get("result"), response.get("error")
         if isinstance(result, dict):
