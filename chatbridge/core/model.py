@@ -227,6 +227,36 @@ class Outcome:
     grant: Grant | None = None  # Of an approval
 
 
+class Priority(StrEnum):
+    LOW = "low"  # Never rings
+    NORMAL = "normal"
+    URGENT = "urgent"  # Rings in quiet hours, where the owner lets it through
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuietRule:
+    """Quiet hours as they are written: `hours` has a text such as `22:30-07:00`, or several with
+    commas between them, for each weekday from Monday on."""
+
+    hours: tuple[str, ...]
+    zone: str | None = None  # None: the local one
+    hold: bool = False  # Show cards only when quiet hours end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """How loudly an ask may come, when it comes back, and how often it has."""
+
+    priority: Priority = Priority.NORMAL
+    over_budget: int | None = None  # It was marked urgent, but so many had rung already
+    quiet: QuietRule | None = None  # The project's own quiet hours, beside the owner's
+    snoozed_until: float | None = None
+    raised: int = 0  # How often its card was posted again at the bottom of the chats
+    reminders: int = 0  # How many of these were reminders
+    escalated: bool = False  # It is shown also where only the last reminder goes
+    touched_at: float | None = None  # When a person last did something with its card
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
     """What is asked, and by whom."""
@@ -264,6 +294,7 @@ class Ask(_Content):
     discarded: bool = False
     orphaned_since: float | None = None  # Time since which no caller waits
     orphaned: bool = False  # No caller has waited for a while, and the card says so
+    attention: Attention = Attention()
 
     @property
     def open(self) -> bool:
@@ -344,6 +375,8 @@ class AskRequest(_Content):
     """A request for an ask, before it has a row, a deadline or a caller."""
 
     timeout: float | None = None  # None: the owner's default. Infinite: no deadline.
+    priority: Priority = Priority.NORMAL
+    quiet: QuietRule | None = None  # The project's own quiet hours
 
     def __post_init__(self) -> None:
         if not self.fingerprint:

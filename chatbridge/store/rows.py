@@ -62,7 +62,7 @@ RENAMED = {
 SINGLE = (str, int, float, NoneType)  # What has a column as it is. Everything else is JSON.
 STATE = (
     "status", "revision", "deadline", "settled_at", "delivered_at", "kept", "kept_until",
-    "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late",
+    "discarded", "orphaned_since", "orphaned", "draft", "outcome", "late", "attention",
 )  # fmt: skip
 """What a change of an ask can touch."""
 

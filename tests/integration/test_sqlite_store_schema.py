@@ -38,6 +38,7 @@ FROZEN = {
     "0005_summary.sql": "04bdbded5d135af4859b1e9f6be687dbdf6ad687dfc3df58698f4918cf08a097",
     "0006_dismissed.sql": "465f73c030cf3b2e6b35ddc56444567f0d1eb7ea54b5b421a2bd2abe6c1a176f",
     "0007_grants.sql": "edb8be1cec005e170b6280b117de107198e58cd8348c90d8cdd46c5993ba0bd5",
+    "0008_attention.sql": "e335e7ac6e81f16cf733881dbe482ba19c1248ef7f724cafa0bb5320ae845ff8",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 A_MIGRATION = """
