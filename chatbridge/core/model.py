@@ -252,7 +252,7 @@ class Attention:
     quiet: QuietRule | None = None  # The project's own quiet hours, beside the owner's
     snoozed_until: float | None = None
     raised: int = 0  # How often its card was posted again at the bottom of the chats
-    reminders: int = 0  # How many of these were reminders
+    reminded_at: float | None = None  # The last reminder
     escalated: bool = False  # It is shown also where only the last reminder goes
     touched_at: float | None = None  # When a person last did something with its card
 

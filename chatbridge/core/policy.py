@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from chatbridge.core.nights.nights import Nights
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -28,6 +30,7 @@ class Policy:
     undo_confirms: float = 0.0  # The same for a yes or no, and for a destructive approval
     replies: tuple[str, ...] = ()  # The owner's quick answers to questions for text
     approval_channels: frozenset[str] = frozenset({"web"})  # Nowhere that an agent could reach
+    nights: Nights = field(default_factory=Nights)
 
     extension: float = 15 * 60.0
     orphaned_after: float = 120.0  # An ask without a caller for this long says so on its card

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from chatbridge.channels.chat import approvals, keyboard, long_questions, notices
+from chatbridge.channels.chat import approvals, keyboard, long_questions
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Lengths, Seen, T
 from chatbridge.channels.chat.hints import (
     TO_EXPLAIN,
     hints,
-    more_time,
     sentences,
     side_hint,
     time_left,
@@ -30,7 +29,7 @@ from chatbridge.channels.chat.outcome import (
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import Card, Role, State
+from chatbridge.core.cards.card import GLYPHS, Card, Role, State
 from chatbridge.core.cards.card import Line as Answered
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Outcome, Status, View
@@ -38,7 +37,6 @@ from chatbridge.core.text import clipped, one_line, prose, shortened
 
 TITLE_LENGTH, LABEL_LENGTH = 28, 18
 ROOT_LENGTH = 100
-REMINDER_LENGTH = 60
 TOAST_LENGTH, TOAST_LABEL_LENGTH = 60, 40
 PLACEHOLDER_LENGTH = 64
 GOES_ON = "It goes on below."
@@ -113,7 +111,9 @@ def heading(card: Card) -> doc.Lines:
     names: list[doc.Inline] = [project(card.project), agent(card.agent)]
     if card.state is State.LATE:
         names = ["Late answer", names[0]]
-    first = (f"{card.glyph} ", doc.strong(names[0]), " · ", names[1])
+    first: doc.Line = (f"{card.glyph} ", doc.strong(names[0]), " · ", names[1])
+    if card.reminds:
+        first = (*first[:3], "still open since ", doc.Time(card.created_at))
     label = shortened(card.label or "", LABEL_LENGTH)
     # Together they leave room for the question on a lock screen.
     title = shortened(card.title or "", TITLE_LENGTH - len(label))
@@ -129,24 +129,11 @@ def heading(card: Card) -> doc.Lines:
 # ── beside it ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def reminder(card: Card, chat: Capabilities[T]) -> doc.Document:
-    ends: doc.Line = (" · ends ", doc.Time(card.deadline)) if card.deadline is not None else ()
-    first = doc.line("⏳ ", doc.strong(project(card.project)), *ends)
-    source = card.question or (card.lines[0].question if card.lines else card.title or "")
-    asked = asked_line(source, REMINDER_LENGTH)
-    if not chat.buttons:
-        what = clipped(" ".join(notices.about(card.subject).split()), REMINDER_LENGTH)
-        about = doc.line(doc.Untrusted(what))
-        return (first, doc.line(asked), about, doc.line(*more_time(card)))
-    if card.approval:
-        whole = notices.in_one_line(source, notices.about(card.subject))
-        asked = doc.Untrusted(clipped(whole, REMINDER_LENGTH))
-    return (first, doc.line(asked))
-
-
 def continued(card: Card) -> doc.Document:
-    """What is left of a card whose next step was posted further down."""
-    return doc.paragraph(f"{card.glyph} ", doc.strong(project(card.project)), " · continued below")
+    """What is left of a card that was posted again further down, or its next step."""
+    return doc.paragraph(
+        f"{GLYPHS[card.state]} ", doc.strong(project(card.project)), " · continued below"
+    )
 
 
 def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:

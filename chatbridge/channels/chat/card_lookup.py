@@ -9,7 +9,6 @@ from typing import Any
 
 from chatbridge.channels.chat.callback_data import Tap
 from chatbridge.channels.chat.card_messages import CardMessages, Part
-from chatbridge.channels.chat.planner import NO_REMINDER
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.forms.typed_input import takes_text
@@ -47,7 +46,7 @@ class CardLookup:
             return step not in drawn
         if place.prompt is not None and message == place.prompt.id:
             return place.prompt.step != step
-        if message not in (place.root.event, place.reminder):
+        if message != place.root.event:
             return step != 0  # a part of the question, or what is no longer there
         if place.root.step != step:
             return True
@@ -70,7 +69,7 @@ class CardLookup:
         place = await self._place(ask, chat)
         if place is None or not place.root.event or chat.has_posted(ask, message):
             return False
-        return message not in (place.root.event, place.reminder)
+        return message != place.root.event
 
     async def found(self, ask_id: str, message: str, chat: Chat) -> None:
         """Somebody has touched a card of this ask. If the ask has ended, and nobody lived, or got
@@ -87,7 +86,7 @@ class CardLookup:
             room=room,
             parts=(Part(event=message, step=ask.draft.step),),
             since=ask.settled_at or ask.created_at,
-            reminder=NO_REMINDER,
+            raised=ask.attention.raised,
         )
         post = Post(ask_id=ask_id, surface=chat.name, place=chat.to_text(place), revision=0)
         await self.inbox.adopt(post, over=over, handles=(chat.handle(room, message),))

@@ -57,8 +57,8 @@ class CardMessages:
     room: str
     parts: tuple[Part, ...]
     """The root of the thread first."""
-    reminder: str | None = None
-    """Its message; empty if none is to be sent."""
+    raised: int = 0
+    """How often the ask had been brought to the bottom when this card was posted."""
     pages: tuple[str, ...] = ()
     """What goes with the card and is out: pages or files."""
     topic: str | None = None
@@ -83,10 +83,15 @@ class CardMessages:
         return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
 
     @property
+    def retired_steps(self) -> tuple[Part, ...]:
+        """The steps after the root, once another card takes the place of this one."""
+        return tuple(replace(part, step=OVER) for part in self.parts[1:])
+
+    @property
     def messages(self) -> tuple[str, ...]:
         """All that go once another card takes the place of this one."""
         prompt = self.prompt.id if self.prompt else ""
-        return (*filter(None, (self.root.event, prompt, self.reminder)), *self.old)
+        return (*filter(None, (self.root.event, prompt)), *self.old)
 
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)

@@ -9,7 +9,7 @@ from chatbridge.channels.chat.callback_data import Action, QuickAnswer, Tap, Wri
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
-from chatbridge.core.cards.card import AskAction, Button, Card, Choice, Role
+from chatbridge.core.cards.card import Button, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
@@ -212,12 +212,6 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None
     return _key(card, label, button.action, style)
-
-
-def extend_row(card: Card) -> Rows:
-    """The one button of a reminder."""
-    button = card.button(Role.EXTEND)
-    return ((_key(card, button.label, AskAction.EXTEND),),) if button else ()
 
 
 def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:

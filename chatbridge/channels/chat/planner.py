@@ -12,11 +12,7 @@ from enum import Enum, auto
 from typing import Generic, TypeVar
 
 from chatbridge.channels.chat.card_messages import CardMessages, Part
-from chatbridge.core.asks.deadlines import remind_at
-from chatbridge.core.model import Ask, new_draft
 
-NO_REMINDER = ""
-"""In the place of a reminder that is not to be sent."""
 D = TypeVar("D")
 
 
@@ -34,10 +30,6 @@ class Wanted(Generic[D]):
     reactions: tuple[str, ...] = ()
     attachments: int = 0
     prompt: bool = False
-    remind: bool = False
-    """The reminder is due."""
-    untouched: bool = True
-    """Nobody has begun to answer: only then is a reminder sent."""
 
 
 # ── steps ─────────────────────────────────────────────────────────────────────────────────────────
@@ -70,10 +62,8 @@ class PlainStep(Enum):
     """Steps that carry nothing: what is sent is as wanted."""
 
     SEND_CARD = auto()
-    SEND_REMINDER = auto()
     SEND_PROMPT = auto()
     REMOVE_PROMPT = auto()
-    REMOVE_REMINDER = auto()
     REMOVE_REPLACED = auto()
     CLOSE_CONTINUED = auto()
 
@@ -82,7 +72,7 @@ Step = EditCard[D] | SendAttachment | AddReaction | RemoveReaction | PlainStep
 
 
 def sends_message(step: Step[D]) -> bool:
-    new = (PlainStep.SEND_CARD, PlainStep.SEND_REMINDER, PlainStep.SEND_PROMPT)
+    new = (PlainStep.SEND_CARD, PlainStep.SEND_PROMPT)
     return step in new or isinstance(step, SendAttachment)
 
 
@@ -109,8 +99,6 @@ def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     yield from _cleanup(wanted, posted, current)
     if wanted.prompt and prompted != wanted.step:
         yield PlainStep.SEND_PROMPT
-    if wanted.remind and wanted.untouched and posted.reminder is None:
-        yield PlainStep.SEND_REMINDER
     if not threaded:  # last: one may be refused for ever
         yield from (SendAttachment(number=number) for number in missing)
 
@@ -150,17 +138,3 @@ def _cleanup(
         yield PlainStep.REMOVE_REPLACED
     if posted.prompt and not (wanted.prompt and posted.prompt.step == wanted.step):
         yield PlainStep.REMOVE_PROMPT
-    if posted.reminder and not wanted.remind:
-        yield PlainStep.REMOVE_REMINDER
-
-
-# ── reminders ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def is_reminder_due(ask: Ask, *, now: float) -> bool:
-    due = remind_at(ask)
-    return ask.open and due is not None and due <= now
-
-
-def is_untouched(ask: Ask) -> bool:
-    return ask.draft == new_draft(ask.questions)

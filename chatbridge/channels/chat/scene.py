@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from chatbridge.channels.chat import approvals, keyboard, long_questions
+from chatbridge.channels.chat import approvals, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card_messages import CardMessages, Part
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.planner import Wanted, is_reminder_due, is_untouched
+from chatbridge.channels.chat.planner import Wanted
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms.emoji_shortcuts import reactions
@@ -53,11 +53,6 @@ class Scene(Generic[T]):
     """Attachments that have to be there before the card is."""
     attachments: Sequence[Drawing[T] | File]
 
-    def reminder(self) -> Drawing[T]:
-        text = self.can.write(cards.reminder(self.card, self.can), now=self.seen.now)
-        rows = keyboard.extend_row(self.card) if self.can.buttons else ()
-        return Drawing(text=text, rows=rows)
-
     def wanted(self, digest: Callable[[Drawing[T]], object]) -> Wanted[Drawing[T]]:
         ask, card, seen, can = self.ask, self.card, self.seen, self.can
 
@@ -78,8 +73,6 @@ class Scene(Generic[T]):
             reactions=tuple(each.emoji for each in reactions(card)) if emojis else (),
             attachments=len(self.attachments),
             prompt=seen.prompted,
-            remind=is_reminder_due(ask, now=seen.now),
-            untouched=is_untouched(ask),
         )
 
 

@@ -16,14 +16,12 @@ from chatbridge.channels.chat.card import continued, placeholder
 from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part, Prompt
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
-    NO_REMINDER,
     AddReaction,
     EditCard,
     PlainStep,
     RemoveReaction,
     SendAttachment,
     Step,
-    is_reminder_due,
     plan,
     sends_message,
 )
@@ -36,6 +34,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
+from chatbridge.core.nights.policy import Sound
 from chatbridge.core.ports import Clock, Remark, Shown
 
 TOO_QUICK_SECONDS = 1.0
@@ -212,9 +211,11 @@ class ChatSurface(ChatWriter[T]):
         replaced: tuple[Part, ...] = ()
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
-        continues = request.continues(ask)
+        raised = place is not None and place.raised < ask.attention.raised
+        continues = request.continues(ask) or raised
         if place is not None and ask.open and (request.repost or request.again or continues):
             above = place.root.event if continues else ""
+            replaced += place.retired_steps
             old, place = tuple(each for each in place.messages if each != above), None
         scene = await self._scene(ask, place, request)
         steps, sent = await self._steps(scene, place), list[str]()
@@ -247,10 +248,7 @@ class ChatSurface(ChatWriter[T]):
             handles=tuple(self.handle(room, message) for message in named if message),
             messages=len(sent),
             complete=not (left or (scene.seen.unsent and ask.open)),
-            cleanup_only=any(
-                isinstance(step, RemoveReaction) or step is PlainStep.REMOVE_REMINDER
-                for step in left[:1]
-            ),
+            cleanup_only=any(isinstance(step, RemoveReaction) for step in left[:1]),
         )
 
     def _forget(self, ask: Ask) -> None:
@@ -358,14 +356,14 @@ class ChatSurface(ChatWriter[T]):
         else:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
+        again = (f"raised {ask.attention.raised}",) if ask.attention.raised else ()
         with self.visibility.posting(ask):
             sent = await self.send(
                 outgoing(
                     what=scene.drawing,
-                    key=("card", self.name, ask.id, str(card.step), *removed),
+                    key=("card", self.name, ask.id, str(card.step), *again, *removed),
                     topic=topic,
-                    # Who asked for it, or has just answered the step before, is looking.
-                    silent=request.repost or request.continues(ask) or place is not None,
+                    silent=place is not None or self._is_silent(ask, request),
                     card=(ask.id, card.step),
                 )
             )
@@ -383,7 +381,6 @@ class ChatSurface(ChatWriter[T]):
             return place.having(part), [sent.id]
         self._fresh[ask.id] = self._clock.monotonic()  # also one whose number is not known
         self._before.pop((room, ask.id), None)
-        late = is_reminder_due(ask, now=self._clock.time())
         posted = CardMessages(
             room=room,
             parts=(part,),
@@ -391,9 +388,15 @@ class ChatSurface(ChatWriter[T]):
             topic=sent.topic,
             again=request.again,
             pages=tuple(out[len(scene.before) :]),
-            reminder=NO_REMINDER if late else None,
+            raised=ask.attention.raised,
         )
         return posted, [*out, sent.id]
+
+    def _is_silent(self, ask: Ask, request: CardRequest) -> bool:
+        """Who asked for a card, or has just answered the step before, is looking."""
+        if request.repost or request.continues(ask):
+            return True
+        return self._inbox.nights.sound(ask, now=self._clock.time()) is not Sound.LOUD
 
     async def _edit(
         self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages
@@ -451,10 +454,6 @@ class ChatSurface(ChatWriter[T]):
                 key = ("page", root, str(number))
                 sent = await self.send(new(what=scene.attachments[number], key=key))
                 place = replace(place, pages=(*place.pages, sent.id))
-            case PlainStep.SEND_REMINDER:
-                what = await off_loop(scene.reminder, weight=weight_of(ask))
-                sent = await self.send(new(what=what, key=("remind", root), silent=False))
-                place = replace(place, reminder=sent.id)
             case PlainStep.SEND_PROMPT:
                 mention = None if self.private else typing
                 what = Drawing(text=self.prompt(scene.card, mention=mention))
@@ -477,9 +476,6 @@ class ChatSurface(ChatWriter[T]):
                 assert place.prompt is not None
                 await self.remove(room, place.prompt.id)
                 return replace(place, prompt=None), []
-            case PlainStep.REMOVE_REMINDER:
-                await self.remove(room, place.reminder or NO_REMINDER)
-                return replace(place, reminder=NO_REMINDER), []
             case PlainStep.CLOSE_CONTINUED:
                 with suppress(PostGone):  # somebody has removed it
                     text = self._can.write(continued(scene.card), now=scene.seen.now)

@@ -16,6 +16,7 @@ from chatbridge.core.cards.row import Row
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
+from chatbridge.core.nights.nights import Nights
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -102,7 +103,8 @@ class AskActions:
                 if draft.view is View.CONFIRM_GRANT and draft.lasting is not None:
                     until = now + draft.lasting  # as its screen says, however late it is tapped
                 draft = replace(draft, by=person, until=until)
-                return replace(ask, draft=draft, revision=ask.revision + 1)
+                attention = replace(ask.attention, touched_at=now)
+                return replace(ask, draft=draft, attention=attention, revision=ask.revision + 1)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
                 return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
@@ -214,7 +216,8 @@ class AskActions:
 
     def latest_deadline(self, ask: Ask) -> float:
         """The latest deadline to which `extend` can move this ask."""
-        longest = ask.created_at + self._policy.max_timeout
-        subject = ask.questions[0].subject
-        latest = subject.latest if subject else None
-        return longest if latest is None else min(longest, latest)
+        return transitions.latest_deadline(ask, self._policy)
+
+    @property
+    def nights(self) -> Nights:
+        return self._policy.nights

@@ -84,16 +84,19 @@ class Broker:
         request = await bound_request(request)
         now = self._clock.time()
         timeout = self.policy.default_timeout if request.timeout is None else request.timeout
-        deadline = now + max(timeout, self.policy.min_timeout)
+        ends_at = now + max(timeout, self.policy.min_timeout)
         subject = request.questions[0].subject
         if subject and subject.latest is not None:  # an approval ends with its call
-            deadline = min(deadline, subject.latest)
+            ends_at = min(ends_at, subject.latest)
         fresh = transitions.open_ask(
             request,
             now=now,
-            deadline=None if math.isinf(deadline) else deadline,
+            deadline=None if math.isinf(ends_at) else ends_at,
             approval_channels=self.policy.approval_channels,
         )
+        latest = transitions.latest_deadline(fresh, self.policy)
+        deadline = self.policy.nights.deadline_after_quiet(fresh, latest=latest)
+        fresh = replace(fresh, deadline=deadline)
         first = Call(
             name=name,
             ask_id=fresh.id,

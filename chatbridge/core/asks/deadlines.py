@@ -15,6 +15,9 @@ class Due(StrEnum):
     SEND = "send"  # An answer that could be undone goes out
     ORPHANED = "orphaned"
     HANDOVER = "handover"
+    SHOW = "show"  # A card that was held may be shown
+    REMIND = "remind"
+    WAKE = "wake"  # A card that was snoozed comes back
     REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
 
@@ -28,6 +31,12 @@ def all_due(
             yield ask.deadline, Due.DEADLINE
         if ask.draft.send_at is not None:
             yield ask.draft.send_at, Due.SEND
+        if ask.attention.snoozed_until is not None:
+            yield ask.attention.snoozed_until, Due.WAKE
+        if held_until := policy.nights.held_until(ask, now=now):
+            yield held_until, Due.SHOW
+        if reminder := policy.nights.next_reminder(ask):
+            yield reminder[0], Due.REMIND
         for turn in redraw_times(ask):
             if turn > now:
                 yield turn, Due.REDRAW
@@ -56,6 +65,13 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
         return transitions.mark_orphaned(ask)
     if due is Due.HANDOVER and transitions.is_undelivered(ask):
         return transitions.keep(ask)
+    if due is Due.WAKE and ask.open and 0 < (ask.attention.snoozed_until or 0.0) <= now:
+        return transitions.wake(ask, now=now)
+    if due is Due.SHOW and ask.open and not policy.nights.held_until(ask, now=now):
+        return transitions.bump_revision(ask)
+    if due is Due.REMIND and (next_one := policy.nights.next_reminder(ask)):
+        at, last = next_one
+        return transitions.remind(ask, now=now, last=last) if at <= now else ask
     if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):
         return transitions.bump_revision(ask)
     return ask
@@ -64,8 +80,6 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
 SOON_SHARE = 0.2
 SOON_MAX_SECONDS = 10 * 60.0
 MORE_TIME_BEFORE = 15 * 60.0  # Seconds before the deadline when a chat's card offers more time
-REMIND_BEFORE_SECONDS = 10 * 60.0
-REMIND_MIN_TIMEOUT_SECONDS = 30 * 60.0
 
 
 def soon_at(*, created_at: float, deadline: float | None) -> float | None:
@@ -75,17 +89,10 @@ def soon_at(*, created_at: float, deadline: float | None) -> float | None:
     return deadline - min((deadline - created_at) * SOON_SHARE, SOON_MAX_SECONDS)
 
 
-def remind_at(ask: Ask) -> float | None:
-    """When to remind a person who has not begun to answer; None for a short ask."""
-    if ask.deadline is None or ask.deadline - ask.created_at < REMIND_MIN_TIMEOUT_SECONDS:
-        return None
-    return ask.deadline - REMIND_BEFORE_SECONDS
-
-
 def redraw_times(ask: Ask) -> tuple[float, ...]:
     """The times at which the card has to be drawn again."""
     if ask.deadline is None:
         return ()
     soon = soon_at(created_at=ask.created_at, deadline=ask.deadline)
-    times = (ask.deadline - MORE_TIME_BEFORE, remind_at(ask), soon)
+    times = (ask.deadline - MORE_TIME_BEFORE, soon)
     return tuple(sorted({t for t in times if t is not None and t > ask.created_at}))

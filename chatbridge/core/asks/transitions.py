@@ -19,6 +19,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     AskRequest,
+    Attention,
     Grant,
     Outcome,
     Person,
@@ -56,7 +57,16 @@ def open_ask(
         created_at=now,
         deadline=deadline,
         draft=new_draft(request.questions),
+        attention=Attention(priority=request.priority, quiet=request.quiet),
     )
+
+
+def latest_deadline(ask: Ask, policy: Policy) -> float:
+    """The latest deadline that this ask can have."""
+    longest = ask.created_at + policy.max_timeout
+    subject = ask.questions[0].subject
+    latest = subject.latest if subject else None
+    return longest if latest is None else min(longest, latest)
 
 
 def apply_event(ask: Ask, event: form.Event) -> form.Step:
@@ -187,6 +197,28 @@ def extend_to(ask: Ask, deadline: float | None) -> Ask:
     """Move the deadline to that of a new caller, if that is later."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)
     return ask if later == ask.deadline else _revised(ask, deadline=later)
+
+
+def leave_quiet_hours(ask: Ask, *, policy: Policy) -> Ask:
+    """Move a deadline that falls into quiet hours, if the owner wants that."""
+    latest = latest_deadline(ask, policy)
+    return extend_to(ask, policy.nights.deadline_after_quiet(ask, latest=latest))
+
+
+def remind(ask: Ask, *, now: float, last: bool) -> Ask:
+    """Bring its card to the bottom of the chats, because nobody has answered."""
+    escalated = ask.attention.escalated or last
+    return _raised(ask, reminded_at=now, escalated=escalated)
+
+
+def wake(ask: Ask, *, now: float) -> Ask:
+    """Bring back a card that was snoozed. That is reminder enough for what was due meanwhile."""
+    return _raised(ask, snoozed_until=None, reminded_at=now)
+
+
+def _raised(ask: Ask, **changes: Any) -> Ask:
+    attention = replace(ask.attention, raised=ask.attention.raised + 1, **changes)
+    return _revised(ask, attention=attention)
 
 
 def bump_revision(ask: Ask) -> Ask:

@@ -11,6 +11,7 @@ from chatbridge.core.asks.transitions import grant_of, is_sending, takes_late_an
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
+    REMINDER_GLYPH,
     AskAction,
     Button,
     Card,
@@ -65,7 +66,7 @@ def build_card(
         revision=ask.revision,
         step=ask.draft.step,
         state=state,
-        glyph=APPROVAL_GLYPH if ask.approval and ask.open else GLYPHS[state],
+        glyph=_glyph(ask, state),
         project=one_line(ask.project.name),
         label=one_line(ask.project.label) if ask.project.label else None,
         agent=one_line(ask.agent.name),
@@ -92,6 +93,7 @@ def build_card(
         created_at=ask.created_at,
         deadline=ask.deadline,
         soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
+        reminds=_reminds(ask),
         orphaned=ask.orphaned and ask.open,
         outcome=outcome,
         by_you=bool(outcome and outcome.by and outcome.by.channel == channel),
@@ -108,6 +110,18 @@ def build_card(
         grant=_grant(ask),
         only_on=only_on,
     )
+
+
+def _glyph(ask: Ask, state: State) -> str:
+    if ask.approval and ask.open:
+        return APPROVAL_GLYPH
+    return REMINDER_GLYPH if _reminds(ask) else GLYPHS[state]
+
+
+def _reminds(ask: Ask) -> bool:
+    """Whether the last reminder has led to nothing yet."""
+    reminded, touched = ask.attention.reminded_at, ask.attention.touched_at
+    return ask.open and reminded is not None and (touched or 0.0) < reminded
 
 
 def _entered(ask: Ask) -> str | None:

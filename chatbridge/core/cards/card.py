@@ -32,7 +32,7 @@ class State(StrEnum):
     DENIED = "denied"
 
 
-APPROVAL_GLYPH = "🔐"
+APPROVAL_GLYPH, REMINDER_GLYPH = "🔐", "⏳"
 GLYPHS = {
     **dict.fromkeys(State, "🚫"),
     **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
@@ -134,6 +134,7 @@ class Card:
     created_at: float = 0.0
     deadline: float | None = None
     soon_at: float | None = None  # When the card starts to say that time is running out
+    reminds: bool = False  # It was posted again because nobody had answered
     orphaned: bool = False
     outcome: Outcome | None = None
     by_you: bool = False  # Whether the outcome was entered on the card's own channel

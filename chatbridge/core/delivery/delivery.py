@@ -23,6 +23,8 @@ from chatbridge.core.errors import (
     TokenRejected,
 )
 from chatbridge.core.model import Ask, Draft, Notice, Post
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import Sound
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import Backoff, race
@@ -38,9 +40,10 @@ SURFACE_ERRORS = (RetryLater, ChatRefused, TokenRejected, StoreError)
 
 
 class Delivery:
-    def __init__(self, store: Store, *, clock: Clock) -> None:
+    def __init__(self, store: Store, *, clock: Clock, nights: Nights | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._nights = nights or Nights()
         self._queues: list[SurfaceQueue] = []
         self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
         self._attempt = asyncio.Event()  # Set when a surface has tried to show a notice
@@ -69,7 +72,9 @@ class Delivery:
         surface is ready, it first shows what it has missed."""
         unrecorded = self._unrecorded.setdefault(surface.name, Unrecorded())
         tried, limiter = self._notice_tried, RateLimiter(surface.pace)
-        queue = SurfaceQueue(surface, self._store, self._clock, unrecorded, tried, limiter)
+        queue = SurfaceQueue(
+            surface, self._store, self._clock, self._nights, unrecorded, tried, limiter
+        )
         self._queues.append(queue)
         try:
             await ready.wait()
@@ -93,6 +98,7 @@ class SurfaceQueue:
     _surface: Surface
     _store: Store
     _clock: Clock
+    _nights: Nights
     _unrecorded: Unrecorded
     _on_notice_tried: Callable[[], None]
     _rate_limiter: RateLimiter
@@ -118,6 +124,8 @@ class SurfaceQueue:
             self._work.set()
 
     def add_notice(self, notice: Notice) -> None:
+        if self._nights.is_for_escalation(self._surface.name):
+            return
         self._notices[notice.id] = notice
         self._work.set()
 
@@ -264,6 +272,8 @@ class SurfaceQueue:
         post = await self._store.post(ask.id, surface=name)
         if post.revision >= ask.revision if post else not ask.open:
             return False  # it is shown, or ended before it was shown
+        if post is None and self._is_hidden(ask):
+            return False  # the broker lets it be shown when that is over
         place = post.place if post else None
         try:
             shown = await self._send(ask, place)
@@ -286,6 +296,11 @@ class SurfaceQueue:
         if not shown.complete:
             self._put_back(ask, first=not shown.cleanup_only)
         return True
+
+    def _is_hidden(self, ask: Ask) -> bool:
+        if self._nights.is_kept_back(ask, surface=self._surface.name):
+            return True
+        return self._nights.sound(ask, now=self._clock.time()) is Sound.HIDDEN
 
     async def _send(self, ask: Ask, place: str | None) -> Shown:
         """Send the card. Charge the rate limiter afterwards: the service may count from then."""

@@ -196,7 +196,8 @@ async def open_hub(
             log.warning("%s", remark)
         store = await SqliteStore.open(settings.database(lock.state))
         stack.push_async_callback(store.close)
-        delivery = Delivery(store, clock=clock)
+        policy = settings.policy()
+        delivery = Delivery(store, clock=clock, nights=policy.nights)
         faults = Faults(clock=clock)
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
@@ -211,7 +212,7 @@ async def open_hub(
             keeper.changed(ask)
             watchers.changed(ask)
 
-        policy, drained = settings.policy(), supervisor.drained
+        drained = supervisor.drained
         broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)

@@ -30,7 +30,7 @@ class Stored:
     prompt: StoredPrompt | None = None
     old: tuple[int, ...] = ()
     above: int = NO_NUMBER
-    reminder: int | None = None
+    raised: int = 0
 
 
 _read = reader(Stored)
@@ -57,7 +57,7 @@ def to_text(place: CardMessages) -> str:
         prompt=StoredPrompt(id=number_of(prompt.id), step=prompt.step) if prompt else None,
         old=tuple(map(number_of, place.old)),
         above=number_of(place.above),
-        reminder=None if place.reminder is None else number_of(place.reminder),
+        raised=place.raised,
     )
     return json.dumps(asdict(stored), separators=(",", ":"))
 
@@ -77,5 +77,5 @@ def from_text(text: str) -> CardMessages | None:
         prompt=Prompt(id=message_id(prompt.id), step=prompt.step) if prompt else None,
         old=tuple(map(message_id, found.old)),
         above=message_id(found.above),
-        reminder=None if found.reminder is None else message_id(found.reminder),
+        raised=found.raised,
     )

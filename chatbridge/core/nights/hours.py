@@ -1,0 +1,177 @@
+"""Quiet hours as periods of time: which one a moment is in, and when it is over. Pure.
+
+Windows are written in the wall time of a zone. Where the clock is set back, the earlier start and
+the later end count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from chatbridge.core.model import QuietRule
+
+MINUTES_OF_A_DAY = 24 * 60
+DAYS_AROUND = 9
+"""How far to look: a period is shorter than a week."""
+_WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*")
+WRITE_WINDOW = 'write a time such as "22:30-07:00"'
+
+Window = tuple[int, int]
+"""Minutes of the day. One that does not end after its start ends on the next day."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Period:
+    start: float
+    end: float
+
+    def __contains__(self, at: float) -> bool:
+        return self.start <= at < self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Quiet hours by hand: on, or off, for this period."""
+
+    on: bool
+    period: Period
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHours:
+    """The windows that begin on each weekday from Monday on. Without a zone: local time."""
+
+    windows: tuple[tuple[Window, ...], ...]
+    zone: ZoneInfo | None = None
+
+    def around(self, at: float) -> Iterator[Period]:
+        today = datetime.fromtimestamp(at, self.zone).date()
+        for days in range(-DAYS_AROUND, DAYS_AROUND + 1):
+            day = today + timedelta(days=days)
+            for start, end in self.windows[day.weekday()]:
+                until = end if end > start else end + MINUTES_OF_A_DAY
+                yield Period(self._at(day, start, fold=0), self._at(day, until, fold=1))
+
+    def _at(self, day: date, minute: int, *, fold: int) -> float:
+        day += timedelta(days=minute // MINUTES_OF_A_DAY)
+        hour, minute = divmod(minute % MINUTES_OF_A_DAY, 60)
+        at = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone, fold=fold)
+        return at.timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """All quiet hours that count for an ask. A switch does not end those of a project."""
+
+    hours: tuple[QuietHours, ...] = ()
+    switch: Switch | None = None
+    project: QuietHours | None = None
+
+    def period_at(self, at: float) -> Period | None:
+        """The quiet period of this moment. Periods that touch are one."""
+        return next((period for period in self._periods(at) if at in period), None)
+
+    def next_start(self, at: float) -> float | None:
+        return min((each.start for each in self._periods(at) if each.start > at), default=None)
+
+    def last(self, at: float) -> Period | None:
+        """The latest period that was over by then."""
+        return max((each for each in self._periods(at) if each.end <= at), default=None)
+
+    def end_after(self, at: float) -> float | None:
+        """When the present period ends or, outside of one, the next."""
+        return min((each.end for each in self._periods(at) if each.end > at), default=None)
+
+    def _periods(self, at: float) -> tuple[Period, ...]:
+        if not self.hours and self.switch is None and self.project is None:
+            return ()
+        return _periods(self, int(at // 3600))
+
+
+@lru_cache(maxsize=256)
+def _periods(calendar: Calendar, hour: int) -> tuple[Period, ...]:
+    found = [period for hours in calendar.hours for period in hours.around(hour * 3600.0)]
+    switch = calendar.switch
+    if switch is not None and switch.on:
+        found.append(switch.period)
+    elif switch is not None:
+        found = [piece for period in found for piece in _without(period, switch.period)]
+    if calendar.project is not None:
+        found += calendar.project.around(hour * 3600.0)
+    return tuple(_joined(found))
+
+
+def _without(period: Period, gap: Period) -> Iterator[Period]:
+    for piece in (
+        Period(period.start, min(period.end, gap.start)),
+        Period(max(period.start, gap.end), period.end),
+    ):
+        if piece.start < piece.end:
+            yield piece
+
+
+def _joined(periods: Iterable[Period]) -> Iterator[Period]:
+    last: Period | None = None
+    for period in sorted(periods):
+        if last is not None and period.start <= last.end:
+            last = Period(last.start, max(last.end, period.end))
+            continue
+        if last is not None:
+            yield last
+        last = period
+    if last is not None:
+        yield last
+
+
+@lru_cache(maxsize=256)
+def parse_rule(rule: QuietRule) -> QuietHours:
+    """:raises ValueError: it says nothing, or is quiet all week long."""
+    hours = QuietHours(tuple(map(_windows, rule.hours)), _zone(rule.zone))
+    quiet = {
+        (day * MINUTES_OF_A_DAY + minute) % (7 * MINUTES_OF_A_DAY)
+        for day, windows in enumerate(hours.windows)
+        for start, end in windows
+        for minute in range(start, end if end > start else end + MINUTES_OF_A_DAY)
+    }
+    if len(quiet) == 7 * MINUTES_OF_A_DAY:
+        raise ValueError("that is quiet all week long")
+    return hours
+
+
+def _windows(text: str) -> tuple[Window, ...]:
+    return tuple(parse_window(part) for part in text.split(",") if part.strip())
+
+
+def parse_window(text: str) -> Window:
+    """:raises ValueError:"""
+    found = _WINDOW.fullmatch(text)
+    if found is None:
+        raise ValueError(WRITE_WINDOW)
+    start, end = parse_minute(found[1], found[2]), parse_minute(found[3], found[4])
+    if start in (end, MINUTES_OF_A_DAY):
+        raise ValueError(f"that is no time; {WRITE_WINDOW}")
+    return start, end
+
+
+def parse_minute(hour: str, minute: str) -> int:
+    """The minute of the day; 24:00 is its end. :raises ValueError:"""
+    found = int(hour) * 60 + int(minute)
+    if int(minute) > 59 or found > MINUTES_OF_A_DAY:
+        raise ValueError(f"there is no time {hour}:{minute}")
+    return found
+
+
+def _zone(name: str | None) -> ZoneInfo | None:
+    if name is None:
+        return None
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(
+            'that is no time zone that this computer knows; write one such as "Europe/Berlin"'
+        ) from None

@@ -1,0 +1,131 @@
+"""What the owner has set for nights, and what it means for an ask at a time. Pure functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from chatbridge.core.model import Ask, Attention, Priority, QuietRule
+from chatbridge.core.nights.hours import Calendar
+
+MINUTE = 60.0
+REMIND_BEFORE_END_SECONDS = 10 * MINUTE
+REMIND_MIN_TIMEOUT_SECONDS = 30 * MINUTE
+"""Asks with less time have no reminder before their end."""
+REMINDERS_APART_SECONDS = 10 * MINUTE
+FILLING_IN_SECONDS = 10 * MINUTE
+"""So long after a person's last tap nobody is reminded."""
+
+
+class Sound(Enum):
+    """How a card comes into a chat that does not have it yet."""
+
+    HIDDEN = auto()
+    SILENT = auto()
+    LOUD = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightPolicy:
+    """Times are in seconds."""
+
+    quiet: QuietRule | None = None
+    let_through: frozenset[str] = frozenset({"approval", "urgent"})
+    extend_deadlines: bool = True  # Out of quiet hours, as far as the time-out's limit allows
+    grace: float = 30 * MINUTE  # After quiet hours: when such a deadline is
+    max_urgent: int = 3  # For each project and night
+    reminders: tuple[float, ...] = (15 * MINUTE, 180 * MINUTE)  # After the ask was opened
+    escalate: str | None = None  # The channel or surface that gets only the last reminder
+    summary: bool = True  # One is sent when quiet hours end
+    summary_at: int | None = None  # The minute of the day at which it is sent instead
+
+
+def is_let_through(ask: Ask, policy: NightPolicy) -> bool:
+    if ask.approval:
+        return "approval" in policy.let_through
+    return ask.attention.priority is Priority.URGENT and "urgent" in policy.let_through
+
+
+def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> Sound:
+    """How a card of this ask would come now."""
+    attention = ask.attention
+    if attention.snoozed_until is not None:
+        return Sound.HIDDEN
+    if held_until(ask, now=now, calendar=calendar, policy=policy) is not None:
+        return Sound.HIDDEN
+    if attention.priority is Priority.LOW:
+        return Sound.SILENT
+    if is_let_through(ask, policy):
+        return Sound.LOUD
+    if calendar.period_at(now) is not None:
+        return Sound.SILENT
+    # The summary rings once for all that the night has brought.
+    owners = replace(calendar, project=None)
+    missed = not attention.raised and policy.summary and owners.period_at(ask.created_at)
+    return Sound.SILENT if missed else Sound.LOUD
+
+
+def held_until(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
+    """Until when the card is not shown in chats that do not have it; None: it may come now. What
+    would time out unseen is not held, and nothing that has been shown before."""
+    rules = (policy.quiet, ask.attention.quiet)
+    period = calendar.period_at(now)
+    if period is None or not any(rule.hold for rule in rules if rule is not None):
+        return None
+    ends_before = ask.deadline is not None and ask.deadline <= period.end
+    if ends_before or ask.attention.raised or is_let_through(ask, policy):
+        return None
+    return period.end
+
+
+def deadline_after_quiet(
+    ask: Ask, *, latest: float, calendar: Calendar, policy: NightPolicy
+) -> float | None:
+    """The deadline, moved out of the quiet hours that it falls into. What rings then keeps its
+    own."""
+    if ask.deadline is None or not policy.extend_deadlines or is_let_through(ask, policy):
+        return ask.deadline
+    period = calendar.period_at(ask.deadline)
+    if period is None:
+        return ask.deadline
+    return max(ask.deadline, min(period.end + policy.grace, latest))
+
+
+def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tuple[float, ...]:
+    """When to remind of an ask that nobody answers, from its beginning to its end. What falls into
+    quiet hours comes some time after them, because the summary comes first."""
+    if ask.attention.priority is Priority.LOW:
+        return ()
+    created, deadline = ask.created_at, ask.deadline
+    times = [created + after for after in policy.reminders]
+    if deadline is not None and deadline - created >= REMIND_MIN_TIMEOUT_SECONDS:
+        times.append(deadline - REMIND_BEFORE_END_SECONDS)
+    found: list[float] = []
+    for at in sorted(times):
+        period = calendar.period_at(at)
+        moved = at if period is None else period.end + policy.grace / 2
+        near = bool(found) and moved - found[-1] < REMINDERS_APART_SECONDS
+        if not near and (deadline is None or moved < deadline):
+            found.append(moved)
+    return tuple(found)
+
+
+def next_reminder(
+    ask: Ask, *, calendar: Calendar, policy: NightPolicy
+) -> tuple[float, bool] | None:
+    """When the next reminder is due, perhaps long ago, and whether it is the last one."""
+    attention: Attention = ask.attention
+    if not ask.open or attention.snoozed_until is not None:
+        return None
+    given = attention.reminded_at or ask.created_at
+    left = [at for at in reminder_times(ask, calendar=calendar, policy=policy) if at > given]
+    if not left:
+        return None
+    at = left[0]
+    if attention.touched_at is not None:
+        at = max(at, attention.touched_at + FILLING_IN_SECONDS)
+    if (period := calendar.period_at(at)) is not None:
+        at = period.end + policy.grace / 2
+    if ask.deadline is not None and at >= ask.deadline:
+        return None
+    return at, all(other <= at for other in left)
