@@ -1,4 +1,4 @@
-"""Nights: when questions may ring, when they come back, and what a person missed.
+"""What becomes of questions at night: when they may ring, and when they come back.
 
 Modules:
 
