@@ -94,7 +94,7 @@ def deadline_after_quiet(
 def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tuple[float, ...]:
     """When to remind of an ask that nobody answers, from its beginning to its end. What falls into
     quiet hours comes some time after them, because the summary comes first."""
-    if ask.attention.priority is Priority.LOW:
+    if not policy.reminders or ask.attention.priority is Priority.LOW:
         return ()
     created, deadline = ask.created_at, ask.deadline
     times = [created + after for after in policy.reminders]
