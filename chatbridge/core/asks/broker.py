@@ -364,6 +364,8 @@ class Broker:
             ask = await self._store.ask(ask_id)
             if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
                 await self.change(ask_id, change)
+            elif ask is not None and ask.open and due in (Due.SHOW, Due.REMIND):
+                self._schedule(ask)  # quiet hours have changed, or begun, meanwhile
         except (UnknownAsk, AskEnded):
             pass
         except StoreError as error:

@@ -1,12 +1,13 @@
 """Quiet hours as periods of time: which one a moment is in, and when it is over. Pure.
 
 Windows are written in the wall time of a zone. Where the clock is set back, the earlier start and
-the later end count.
+the later end count. A time that it skips is the one to which it skips.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -17,8 +18,9 @@ from chatbridge.core.model import QuietRule
 from chatbridge.core.text import did_you_mean
 
 MINUTES_OF_A_DAY = 24 * 60
+WEEK_SECONDS = 7 * 24 * 3600.0
 DAYS_AROUND = 9
-"""How far to look: a period is shorter than a week."""
+"""How far to look: a period is no longer than a week."""
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MAX_WINDOWS = 4
 """Of a day. Who writes a project's file must not make the hub count for seconds."""
@@ -59,13 +61,23 @@ class QuietHours:
             day = today + timedelta(days=days)
             for start, end in self.windows[day.weekday()]:
                 until = end if end > start else end + MINUTES_OF_A_DAY
-                yield Period(self._at(day, start, fold=0), self._at(day, until, fold=1))
+                period = Period(self._at(day, start), self._at(day, until, end=True))
+                if period.start < period.end:  # the clock may skip all of it
+                    yield period
 
-    def _at(self, day: date, minute: int, *, fold: int) -> float:
+    def _at(self, day: date, minute: int, *, end: bool = False) -> float:
         day += timedelta(days=minute // MINUTES_OF_A_DAY)
         hour, minute = divmod(minute % MINUTES_OF_A_DAY, 60)
-        at = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone, fold=fold)
-        return at.timestamp()
+        wall = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - of the zone
+        first, second = (wall.replace(tzinfo=self.zone, fold=fold).timestamp() for fold in (0, 1))
+        if first <= second:
+            return second if end else first
+        # The clock skips this time: the next one counts.
+        around = range(int(second), int(first) + 1)
+        return float(around[bisect_left(around, wall, key=self._wall_time)])
+
+    def _wall_time(self, at: float) -> datetime:
+        return datetime.fromtimestamp(at, self.zone).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +117,12 @@ def _periods(calendar: Calendar, hour: int) -> tuple[Period, ...]:
         found.append(switch.period)
     elif switch is not None:
         found = [piece for period in found for piece in _without(period, switch.period)]
-    if calendar.project is not None:
-        found += calendar.project.around(hour * 3600.0)
-    return tuple(_joined(found))
+    own = tuple(_joined(found))
+    if calendar.project is None:
+        return own
+    both = tuple(_joined((*own, *calendar.project.around(hour * 3600.0))))
+    # Each leaves some time of the week. Both together must, too: what is held must come.
+    return own if any(period.end - period.start > WEEK_SECONDS for period in both) else both
 
 
 def _without(period: Period, gap: Period) -> Iterator[Period]:
