@@ -9,6 +9,8 @@ import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, CallName
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT
@@ -29,7 +31,7 @@ def clock() -> StillClock:
 
 @pytest.fixture
 async def matrix(tmp_path: Path, synapse: Synapse, clock: StillClock) -> AsyncIterator[Matrix]:
-    policy = Policy(max_timeout=70 * MINUTE)
+    policy = Policy(max_timeout=70 * MINUTE, nights=Nights(NightPolicy(reminders=())))
     async with running_matrix(tmp_path, synapse, clock=clock, policy=policy) as matrix:
         yield matrix
 

@@ -11,6 +11,8 @@ import pytest
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
@@ -98,7 +100,7 @@ async def test_a_reminder_that_was_due_while_no_hub_was_there_comes_afterwards(
 
 
 async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> None:
-    policy = Policy(max_timeout=25 * MINUTE)
+    policy = Policy(max_timeout=25 * MINUTE, nights=Nights(NightPolicy(reminders=())))
     async with running_telegram(tmp_path, policy=policy) as telegram:
         ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
         card = await telegram.card(ask)

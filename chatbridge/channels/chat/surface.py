@@ -219,8 +219,9 @@ class ChatSurface(ChatWriter[T]):
         if raises and place is not None and place.raising != ask.attention.raised:
             noted = replace(place, raising=ask.attention.raised)
             return Shown(place=self.to_text(noted), complete=False)
-        continues = raises or request.continues(ask)
-        if place is not None and ask.open and (request.repost or request.again or continues):
+        replaces = request.repost or request.again
+        continues = not replaces and (raises or request.continues(ask))
+        if place is not None and ask.open and (replaces or continues):
             if continues and self._can.threads:
                 replaced += tuple(replace(part, step=OVER) for part in place.parts)
             elif continues:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
 from chatbridge.core.model import Ask, Status
@@ -19,9 +19,19 @@ CHANGES = {"+": "added", "-": "removed"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
+_owners_zone: tzinfo | None = None
+
+
+def use_zone(zone: tzinfo | None) -> None:
+    """Say all times in this zone from now on; None: in that of this computer. Nothing else changes:
+    commands that agents start keep the computer's."""
+    global _owners_zone  # noqa: PLW0603 - every sentence with a time would have to carry it
+    _owners_zone = zone
+
+
 def local_time(at: float) -> datetime:
-    """The time in the hub's time zone."""
-    return datetime.fromtimestamp(at, UTC).astimezone()
+    """The time in the owner's time zone, or else in that of this computer."""
+    return datetime.fromtimestamp(at, UTC).astimezone(_owners_zone)
 
 
 def clock_time(at: float) -> str:

@@ -32,8 +32,9 @@ class Nights:
     def held_until(self, ask: Ask, *, now: float) -> float | None:
         return rules.held_until(ask, now=now, calendar=self.calendar_of(ask), policy=self.policy)
 
-    def next_reminder(self, ask: Ask) -> tuple[float, bool] | None:
-        return rules.next_reminder(ask, calendar=self.calendar_of(ask), policy=self.policy)
+    def next_reminder(self, ask: Ask, *, now: float) -> tuple[float, bool] | None:
+        calendar = self.calendar_of(ask)
+        return rules.next_reminder(ask, now=now, calendar=calendar, policy=self.policy)
 
     def deadline_after_quiet(self, ask: Ask, *, latest: float) -> float | None:
         calendar = self.calendar_of(ask)

@@ -28,10 +28,12 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
@@ -190,6 +192,7 @@ async def open_hub(
         path = config or Path(runtime_paths.config_path())
         settings = load(path)
         set_level(settings.log_level)
+        use_zone(find_zone(settings.quiet.zone))
         for secret in settings.secrets():
             hide(secret)
         for remark in settings.remarks():
