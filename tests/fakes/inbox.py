@@ -29,6 +29,7 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
+from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
@@ -185,12 +186,14 @@ async def open_desk(
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
-    delivery = Delivery(store, clock=clock)
+    policy = policy or Policy(approval_channels=ANYWHERE)
+    delivery = Delivery(store, clock=clock, nights=policy.nights)
+    summaries = Summaries(store, delivery, nights=policy.nights, clock=clock)
     notices = Notices(store, delivery, clock=clock)
     broker = Broker(
         store,
         clock=clock,
-        policy=policy or Policy(approval_channels=ANYWHERE),
+        policy=policy,
         changed=delivery.changed,
         drained=_drained,
     )
@@ -198,7 +201,7 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    running = asyncio.create_task(broker.run())
+    running = [asyncio.create_task(broker.run()), asyncio.create_task(summaries.run())]
     outputs: dict[str, bytes] = {}
 
     async def output(operation_id: str) -> bytes | None:
@@ -211,8 +214,9 @@ async def open_desk(
         yield desk
     finally:
         await desk.end_deliveries()
-        running.cancel()
-        await asyncio.wait({running})
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running)
         await store.close()
 
 

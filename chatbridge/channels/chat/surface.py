@@ -26,7 +26,9 @@ from chatbridge.channels.chat.planner import (
     sends_message,
 )
 from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest, Scene, draw_scene
+from chatbridge.channels.chat.summary import SummaryWriter
 from chatbridge.channels.chat.writer import ChatWriter, Drawing, Outgoing
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -35,6 +37,7 @@ from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
 from chatbridge.core.nights.policy import Sound
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
 
 TOO_QUICK_SECONDS = 1.0
@@ -49,6 +52,7 @@ class ChatSurface(ChatWriter[T]):
 
     persistent = True
     pace = RateLimit()
+    idempotent = False
     private = True
     prompts = False
     """A message can open the person's keyboard."""
@@ -74,6 +78,10 @@ class ChatSurface(ChatWriter[T]):
         """Since when an ask's card has had its present buttons, as far as this process knows."""
         self._touched: dict[str, str] = {}
         """The cards that somebody has used lately, by their asks."""
+
+    def attach(self, inbox: AskActions) -> None:
+        super().attach(inbox)
+        self.summaries = SummaryWriter(self, self._can, inbox, self.react)
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
 
@@ -121,6 +129,11 @@ class ChatSurface(ChatWriter[T]):
         said = Drawing(text=self._can.write(notices.remark(remark.text), now=self._clock.time()))
         key = ("tell", remark.id, self.name)
         await self.send(Outgoing(room=self.current_room(), what=said, key=key))
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        seen = Seen(now=summary.at, reactions=self.reactions)
+        with self.watched():
+            return await self.summaries.write(summary, seen, place=place, again=again)
 
     # ── what is known of a card ───────────────────────────────────────────────────────────────────
 
@@ -215,6 +228,8 @@ class ChatSurface(ChatWriter[T]):
         continues = request.continues(ask) or raised
         if place is not None and ask.open and (request.repost or request.again or continues):
             above = place.root.event if continues else ""
+            if not continues:  # another message than that, also for who would take it for the same
+                removed = [*removed, place.root.event]
             replaced += place.retired_steps
             old, place = tuple(each for each in place.messages if each != above), None
         scene = await self._scene(ask, place, request)

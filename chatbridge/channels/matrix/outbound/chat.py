@@ -31,6 +31,7 @@ MAX_SURE = 1_000
 
 class Chat(ChatSurface[Words]):
     hears_removals = True
+    idempotent = True
 
     def __init__(
         self,
