@@ -24,6 +24,7 @@ from chatbridge.core.model import (
     Notice,
     OperationEnd,
     Option,
+    Priority,
     Project,
     Question,
     QuestionType,
@@ -114,6 +115,7 @@ class Desk:
         timeout: float = 300.0,
         project: Project = SHOP,
         agent: Agent = CLAUDE,
+        priority: Priority = Priority.NORMAL,
     ) -> Ask:
         request = AskRequest(
             project=project,
@@ -123,6 +125,7 @@ class Desk:
             questions=questions or (SELECT,),
             title=title,
             timeout=timeout,
+            priority=priority,
         )
         name = CallName(link="link", request=str(next(self._requests)))
         return (await self.broker.ask(request, name, shared_link=True))[0]
