@@ -30,6 +30,7 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
+from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
@@ -190,6 +191,7 @@ async def open_desk(
     store = await SqliteStore.open(folder / "chatbridge.db")
     policy = policy or Policy(approval_channels=ANYWHERE)
     delivery = Delivery(store, clock=clock, nights=policy.nights)
+    summaries = Summaries(store, delivery, nights=policy.nights, clock=clock)
     notices = Notices(store, delivery, clock=clock)
     broker = Broker(
         store,
@@ -202,7 +204,7 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    running = asyncio.create_task(broker.run())
+    running = [asyncio.create_task(broker.run()), asyncio.create_task(summaries.run())]
     outputs: dict[str, bytes] = {}
 
     async def output(operation_id: str) -> bytes | None:
@@ -215,8 +217,9 @@ async def open_desk(
         yield desk
     finally:
         await desk.end_deliveries()
-        running.cancel()
-        await asyncio.wait({running})
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running)
         await store.close()
 
 

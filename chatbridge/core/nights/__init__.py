@@ -5,4 +5,6 @@ Modules:
     hours: quiet hours as periods of time
     policy: what the owner has set, and what it means for an ask at a time
     nights: the policy in force, with quiet hours that were switched on or off by hand
+    summary: what the morning summary is about, and what it says
+    summaries: hands the summary over when it is due
 """
