@@ -177,7 +177,7 @@ class Store(Protocol):
     async def note(self, channel: str, key: str) -> ChannelState | None: ...
 
     async def tally(self, *, since: float, until: float, now: float) -> Tally:
-        """What has happened after `since`: to asks until `now`, beside them up to `until`."""
+        """What has happened from `since` on: to asks until `now`, beside them until `until`."""
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

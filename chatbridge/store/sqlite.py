@@ -121,13 +121,13 @@ NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
 """
 TALLY = """
-    SELECT (SELECT count(*) FROM asks WHERE settled_at > :since AND settled_at <= :now
+    SELECT (SELECT count(*) FROM asks WHERE settled_at >= :since AND settled_at <= :now
             AND status = 'timed_out') AS timed_out,
            (SELECT count(*) FROM calls WHERE late = 1
-            AND delivered_at > :since AND delivered_at <= :now) AS late,
-           (SELECT count(*) FROM notices WHERE at > :since AND at <= :until
+            AND delivered_at >= :since AND delivered_at <= :now) AS late,
+           (SELECT count(*) FROM notices WHERE at >= :since AND at <= :until
             AND operation IS NULL) AS notices,
-           (SELECT count(*) FROM operations WHERE ended_at > :since AND ended_at <= :until
+           (SELECT count(*) FROM operations WHERE ended_at >= :since AND ended_at <= :until
             AND NOT synchronous AND stage IN ('failed', 'timed_out', 'interrupted')) AS failed
 """
 NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"

@@ -100,6 +100,7 @@ class Desk:
         self._notices = notices
         self._requests = itertools.count(1)
         self.deliveries: list[asyncio.Task[None]] = []
+        self.summaries: Summaries | None = None
         broker.waiting_calls.link_opened("link")
 
     async def end_deliveries(self) -> None:
@@ -212,6 +213,7 @@ async def open_desk(
 
     intake = AskActions(broker, store=store, clock=clock, outputs=output)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
+    desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:
         yield desk
