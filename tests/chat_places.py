@@ -20,7 +20,7 @@ def places(draw: st.DrawFn, *, newest: int | None = None, questions: int = 3) ->
     return CardMessages(
         room="!room:example.org",
         parts=tuple(draw(_parts(step, questions)) for step in steps),
-        reminder=draw(st.sampled_from([None, "", "$reminder"])),
+        raised=draw(st.integers(0, 2)),
         pages=draw(st.sampled_from([(), ("$page-0",), ("$page-0", "$page-1")])),
     )
 

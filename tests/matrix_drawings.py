@@ -21,10 +21,6 @@ def draw_root(card: Card, seen: Seen) -> Words:
     return write(cards.thread_root(card, seen, MATRIX), now=seen.now)
 
 
-def draw_reminder(card: Card, seen: Seen) -> Words:
-    return write(cards.reminder(card, MATRIX), now=seen.now)
-
-
 def draw_past(ask: Ask, *, view: View, at: int) -> Words:
     return write(cards.finished_step(ask, view=view, at=at), now=0.0)
 

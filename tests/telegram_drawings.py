@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chatbridge.channels.chat import announcer, keyboard, long_questions
+from chatbridge.channels.chat import announcer, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import File, Message, Rows
@@ -30,11 +30,6 @@ def draw(message: Message, *, now: float) -> Drawing:
 def draw_card(card: Card, seen: Seen) -> Drawing:
     text, rows = cards.draw_card(card, seen, TELEGRAM)
     return Drawing(html=to_html(text), rows=rows)
-
-
-def draw_reminder(card: Card, seen: Seen) -> Drawing:
-    document = cards.reminder(card, TELEGRAM)
-    return draw(Message(document=document, rows=keyboard.extend_row(card)), now=seen.now)
 
 
 def overflow(ask: Ask) -> Overflow:

@@ -80,11 +80,9 @@ class Quiet(SettingsTable):
 
     @property
     def rule(self) -> QuietRule | None:
-        """None: nothing is set. Without hours it still counts for those that are switched on."""
-        hold = self.mode == "hold"
-        if self.hours is None and self.zone is None and not hold:
+        if self.hours is None and self.zone is None:
             return None
-        return QuietRule(hours=self.hours or ("",) * 7, zone=self.zone, hold=hold)
+        return QuietRule(hours=self.hours or ("",) * 7, zone=self.zone)
 
 
 class Reminders(SettingsTable):
@@ -111,6 +109,7 @@ class Summary(SettingsTable):
 def night_policy(quiet: Quiet, reminders: Reminders, summary: Summary) -> NightPolicy:
     return NightPolicy(
         quiet=quiet.rule,
+        hold=quiet.mode == "hold",
         let_through=frozenset(quiet.let_through),
         extend_deadlines=quiet.deadlines == "extend",
         grace=quiet.grace,

@@ -55,6 +55,10 @@ class BoardDriver:
         said = [note for note in self._board.notes.values() if note.by == BOT]
         return "\n".join((tap.told.result(), *(it.text for it in said if it.id not in before)))
 
+    def heard(self) -> list[tuple[str, bool]]:
+        notes = self._board.notes.values()
+        return [(note.text, not note.silent) for note in notes if note.by == BOT]
+
     async def notices(self, *, until: str) -> list[str]:
         async with asyncio.timeout(PATIENCE):
             while True:

@@ -30,7 +30,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
-from tests.fakes.telegram_desk import Telegram, running_telegram
+from tests.fakes.telegram_desk import Telegram, read, running_telegram
 from tests.fakes.web import MARK, Web, running_web
 
 NOT_QUICK = 2.0
@@ -62,6 +62,11 @@ class Driver(Protocol):
         """Somebody who is not allowed taps the same button and writes; all that they get to see."""
         ...
 
+    def heard(self) -> list[tuple[str, bool]]:
+        """What the bot says in the chat now, as plain text, the oldest first, and whether it came
+        with a sound. A page says nothing."""
+        ...
+
     async def notices(self, *, until: str) -> list[str]:
         """What agents told the person without asking, as plain text, the oldest first, once the
         last of it has this in it."""
@@ -90,6 +95,9 @@ class WebDriver:
         fields = {"do": "text", "step": "0", "text": text}
         typed = await self._post(self._web.stranger, ask, fields)
         return tapped.text + typed.text
+
+    def heard(self) -> list[tuple[str, bool]]:
+        return []
 
     async def notices(self, *, until: str) -> list[str]:
         # A page shows what is kept, and a notice is kept before its sender hears of it.
@@ -151,6 +159,10 @@ class TelegramDriver:
         said = [m.text for m in self._eve.messages if m.from_bot and m.id not in before]
         return "\n".join((toast, *said))
 
+    def heard(self) -> list[tuple[str, bool]]:
+        messages = self._telegram.phone.messages
+        return [(read(m), not m.silent) for m in messages if m.from_bot]
+
     async def notices(self, *, until: str) -> list[str]:
         await self._telegram.sees(lambda message: until in message.text)
         return self._telegram.said()
@@ -189,5 +201,6 @@ DRIVERS: dict[str, Drives] = {
     "matrix": drive_matrix,
     "board": drive_board,
 }
+CHATS = ("telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
 CHANNELS = ("web", "telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
 """Their names. The homeserver is a program of its own."""

@@ -85,6 +85,15 @@ class MatrixDriver:
         heard = [m for m in self._eve.messages(room) if m.sender == self._matrix.bot.user_id]
         return "\n".join(m.body for m in heard if m.event_id not in said)
 
+    def heard(self) -> list[tuple[str, bool]]:
+        messages = self._matrix.ada.messages(self._matrix.room)
+        bot = self._matrix.bot.user_id
+        return [
+            (plain(m.body), bool(m.mentions))
+            for m in messages
+            if m.sender == bot and not m.redacted
+        ]
+
     async def notices(self, *, until: str) -> list[str]:
         await self._matrix.told(until)
         return [plain(body) for body in self._matrix.said()]

@@ -18,6 +18,7 @@ class Note:
     text: str
     rows: Rows = ()
     reply_to: str | None = None
+    silent: bool = True
     at: float
 
 
@@ -42,13 +43,22 @@ class Board:
         self._ids = count(1)
         self._happened = asyncio.Event()
 
-    def post(self, by: str, text: str, rows: Rows = (), *, reply_to: str | None = None) -> Note:
+    def post(
+        self,
+        by: str,
+        text: str,
+        rows: Rows = (),
+        *,
+        reply_to: str | None = None,
+        silent: bool = True,
+    ) -> Note:
         note = Note(
             id=f"n{next(self._ids)}",
             by=by,
             text=text,
             rows=rows,
             reply_to=reply_to,
+            silent=silent,
             at=self._clock.time(),
         )
         self.notes[note.id] = note

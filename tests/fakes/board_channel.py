@@ -84,7 +84,8 @@ class BoardChat(ChatSurface[str]):
 
     async def send(self, new: Outgoing[str]) -> Sent:
         assert isinstance(new.what, Drawing)
-        note = self._board.post(BOT, new.what.text, new.what.rows, reply_to=new.root)
+        what, root = new.what, new.root
+        note = self._board.post(BOT, what.text, what.rows, reply_to=root, silent=new.silent)
         return Sent(id=note.id, at=note.at)
 
     async def edit(

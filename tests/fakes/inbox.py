@@ -24,6 +24,7 @@ from chatbridge.core.model import (
     Notice,
     OperationEnd,
     Option,
+    Priority,
     Project,
     Question,
     QuestionType,
@@ -113,6 +114,7 @@ class Desk:
         timeout: float = 300.0,
         project: Project = SHOP,
         agent: Agent = CLAUDE,
+        priority: Priority = Priority.NORMAL,
     ) -> Ask:
         request = AskRequest(
             project=project,
@@ -122,6 +124,7 @@ class Desk:
             questions=questions or (SELECT,),
             title=title,
             timeout=timeout,
+            priority=priority,
         )
         name = CallName(link="link", request=str(next(self._requests)))
         return (await self.broker.ask(request, name, shared_link=True))[0]
@@ -185,12 +188,13 @@ async def open_desk(
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
-    delivery = Delivery(store, clock=clock)
+    policy = policy or Policy(approval_channels=ANYWHERE)
+    delivery = Delivery(store, clock=clock, nights=policy.nights)
     notices = Notices(store, delivery, clock=clock)
     broker = Broker(
         store,
         clock=clock,
-        policy=policy or Policy(approval_channels=ANYWHERE),
+        policy=policy,
         changed=delivery.changed,
         drained=_drained,
     )

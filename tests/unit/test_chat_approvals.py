@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.approvals import pages
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.card import placeholder, toast
@@ -380,22 +379,9 @@ def test_the_last_line_says_that_silence_denies(chat: Chat) -> None:
     assert "kept" not in about(chat, replace(COMMAND, orphaned=True)), "nothing is promised"
 
 
-def test_the_root_and_the_reminder_name_the_command() -> None:
+def test_the_root_names_the_command() -> None:
     root = MATRIX.lines(draw_root(MATRIX.card(SESSION), MATRIX.private))
     assert root[-3:] == [APPLY, f"in {FOLDER}", f"Go on in the thread. {ENDS}."]
-    chats: list[Chat] = [TELEGRAM, MATRIX]
-    reminders = [
-        chat.lines(chat.write(cards.reminder(chat.card(COMMAND), chat.capabilities)))[1:]
-        for chat in chats
-    ]
-    assert reminders == [
-        ["Run this command? terraform apply -lock-timeout=60s -var-fi…"],
-        [
-            "Run this command?",
-            "terraform apply -lock-timeout=60s -var-file=prod.tfvars pla…",
-            "Reply +15 for more time.",
-        ],
-    ]
 
 
 # ── ended ─────────────────────────────────────────────────────────────────────────────────────────

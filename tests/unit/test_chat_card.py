@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.card import placeholder, toast
 from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Outcome, Status, View
+from chatbridge.core.model import Answer, Ask, Attention, Outcome, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
 from tests.matrix_drawings import draw_past, draw_root
 from tests.telegram_asks import (
@@ -20,14 +19,12 @@ from tests.telegram_asks import (
     NOW,
     ask,
     confirm,
-    labels,
     read_plainly,
     select,
     stepped,
     text,
     time_tag,
 )
-from tests.telegram_drawings import draw_reminder
 
 DATABASE = select(
     "Which database should the integration tests use?",
@@ -369,12 +366,14 @@ def test_a_card_that_was_posted_again_says_why() -> None:
 
 
 @each_chat
-def test_the_reminder_quotes_the_question_and_offers_more_time(chat: Chat) -> None:
-    card = chat.card(ask(DATABASE))
-    said = chat.lines(chat.write(cards.reminder(card, chat.capabilities)))
-    more = {TELEGRAM: [], MATRIX: ["Reply +15 for more time."]}[chat]
-    assert said == [f"⏳ shop-api · ends {AT}", QUESTION, *more]
-    assert labels(draw_reminder(card, TELEGRAM.private).rows) == [["+15 min"]]
+def test_a_reminder_is_the_card_and_says_since_when_it_is_open(chat: Chat) -> None:
+    shown = ask(DATABASE)
+    reminded = replace(shown, attention=Attention(reminded_at=NOW))
+    since = clock_time(shown.created_at)
+    before, after = chat.read(shown), chat.read(reminded)
+    assert after == [f"⏳ shop-api · still open since {since}", *before[1:]]
+    begun = replace(reminded, attention=Attention(reminded_at=NOW, touched_at=NOW))
+    assert chat.read(begun) == before, "whoever has begun needs no reminder"
 
 
 def test_the_prompt_names_project_and_in_a_group_the_person() -> None:

@@ -30,9 +30,9 @@ def test_a_place_can_be_read_again(place: CardMessages) -> None:
 @given(places())
 def test_a_place_of_another_version_is_read_as_far_as_it_can_be(place: CardMessages) -> None:
     stored = json.loads(to_text(place))
-    del stored["pages"], stored["reminder"]
+    del stored["pages"], stored["raised"]
     stored["colour"] = "blue"
-    assert from_text(json.dumps(stored)) == replace(place, pages=(), reminder=None)
+    assert from_text(json.dumps(stored)) == replace(place, pages=(), raised=0)
 
 
 @given(places(), st.sampled_from(["room", "parts"]))

@@ -17,7 +17,6 @@ from chatbridge.channels.chat.card_messages import (
     Prompt,
 )
 from chatbridge.channels.chat.planner import (
-    NO_REMINDER,
     AddReaction,
     EditCard,
     PlainStep,
@@ -74,12 +73,6 @@ class Chat:
             case SendAttachment(number=number):
                 assert number == len(there.pages)
                 self.posted = replace(there, pages=(*there.pages, "page"))
-            case PlainStep.SEND_REMINDER:
-                assert there.reminder is None
-                self.posted = replace(there, reminder="reminder")
-            case PlainStep.REMOVE_REMINDER:
-                assert there.reminder
-                self.posted = replace(there, reminder=NO_REMINDER)
             case PlainStep.SEND_PROMPT:
                 assert there.prompt is None
                 assert wanted.step is not None
@@ -100,7 +93,6 @@ def some_posted(
     *cards: Part,
     attachments: int = 0,
     prompt: int | None = None,
-    reminder: str | None = None,
     replaced: bool = False,
 ) -> CardMessages:
     return CardMessages(
@@ -108,7 +100,6 @@ def some_posted(
         parts=cards,
         pages=("page",) * attachments,
         prompt=None if prompt is None else Prompt(id="prompt", step=prompt),
-        reminder=reminder,
         old=("old",) if replaced else (),
     )
 
@@ -135,8 +126,6 @@ def wanteds(draw: st.DrawFn, *, threaded: bool, first_step: int = 0) -> Wanted[s
         reactions=draw(reactions) if threaded and step is not None else (),
         attachments=draw(st.integers(0, 3)),
         prompt=step is not None and not threaded and draw(st.booleans()),
-        remind=step is not None and draw(st.booleans()),
-        untouched=draw(st.booleans()),
     )
 
 
@@ -160,7 +149,6 @@ def posteds(draw: st.DrawFn, *, threaded: bool) -> CardMessages:
         *cards,
         attachments=draw(st.integers(0, 3)),
         prompt=draw(st.none() | st.integers(0, 5)) if not threaded else None,
-        reminder=draw(st.sampled_from([None, NO_REMINDER, "reminder"])),
         replaced=not threaded and draw(st.booleans()),
     )
 
@@ -187,9 +175,6 @@ def check_rest(chat: Chat, wanted: Wanted[str]) -> None:
     prompted = posted.prompt.step if posted.prompt else None
     assert prompted == (wanted.step if wanted.prompt else None)
     assert not posted.old
-    assert not posted.reminder or wanted.remind
-    if wanted.remind and wanted.untouched:
-        assert posted.reminder is not None
 
 
 def drawn_for(card: Part, posted: CardMessages, current: Part | None, wanted: Wanted[str]) -> str:
@@ -203,10 +188,10 @@ def drawn_for(card: Part, posted: CardMessages, current: Part | None, wanted: Wa
 
 
 def bound(posted: CardMessages | None) -> int:
-    """A card, its reactions, attachments, a prompt and a reminder; what is there changes once."""
+    """A card, its reactions, attachments and a prompt; what is there changes once."""
     cards = posted.parts if posted else ()
     there = sum(1 + len(card.emojis) for card in cards)
-    return 1 + len(EMOJIS) + 3 + 2 + 2 + 1 + there
+    return 1 + len(EMOJIS) + 3 + 2 + 1 + there
 
 
 @given(scenes())

@@ -49,7 +49,6 @@ from tests.telegram_drawings import (
     draw_card,
     draw_list,
     draw_notice,
-    draw_reminder,
     file_of,
     overflow,
 )
@@ -92,9 +91,6 @@ def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: 
 @given(asks(), seens)
 def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen) -> None:
     drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
-    reminder = draw_reminder(drawn, seen)
-    read(reminder.html)
-    check_rows(reminder.rows, shown)
     read(to_html(draw_prompt(drawn, mention=None)))
     read(to_html(draw_prompt(drawn, mention=(7, shown.project.name))))
     assert 1 <= len(placeholder(drawn).encode("utf-16-le")) // 2 <= limits.PLACEHOLDER
@@ -211,7 +207,6 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
 @given(asks(), matrix_seens, st.sampled_from(View), st.integers(0, 10))
 def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: View, at: int) -> None:
     drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
-    check(matrix.draw_reminder(drawn, seen))
     if drawn.view is not None:
         check(matrix.draw_root(drawn, seen))
     check(matrix.draw_past(shown, view=view, at=at))
@@ -310,7 +305,6 @@ def tricked() -> list[Words]:
         *(matrix.draw_card(card(each), SEEN) for each in (shown, ended, gone)),
         matrix.draw_root(card(shown), SEEN),
         matrix.draw_past(shown, view=View.QUESTION, at=0),
-        matrix.draw_reminder(card(shown), SEEN),
         matrix_notices.which_one([shown], now=NOW, reactions=True),
     ]
 

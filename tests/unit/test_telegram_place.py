@@ -20,11 +20,12 @@ PLACE = CardMessages(
     prompt=Prompt(id="10", step=2),
     old=("4", "5"),
     above="6",
-    reminder="",
+    raised=2,
+    raising=3,
 )
 STORED = (
     '{"chat":7,"card":8,"step":2,"since":9.5,"thread":3,"again":true,"files":1,'
-    '"prompt":{"id":10,"step":2},"old":[4,5],"above":6,"reminder":0}'
+    '"prompt":{"id":10,"step":2},"old":[4,5],"above":6,"raised":2,"raising":3}'
 )
 
 

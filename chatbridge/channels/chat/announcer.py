@@ -128,7 +128,7 @@ class Announcer(Generic[T]):
                     key=("notice", self._chat.name, notice.id),
                     project=notice.project,
                     topic=topic,
-                    silent=notice.level is Level.INFO,
+                    silent=self._chat.is_silent(notice),
                 )
             )
         if file is not None:

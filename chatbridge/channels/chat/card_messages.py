@@ -59,6 +59,8 @@ class CardMessages:
     """The root of the thread first."""
     raised: int = 0
     """How often the ask had been brought to the bottom when this card was posted."""
+    raising: int = 0
+    """The number for which a new card is being sent."""
     pages: tuple[str, ...] = ()
     """What goes with the card and is out: pages or files."""
     topic: str | None = None
@@ -81,11 +83,6 @@ class CardMessages:
     def newest(self) -> Part:
         """The one that is answered."""
         return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
-
-    @property
-    def retired_steps(self) -> tuple[Part, ...]:
-        """The steps after the root, once another card takes the place of this one."""
-        return tuple(replace(part, step=OVER) for part in self.parts[1:])
 
     @property
     def messages(self) -> tuple[str, ...]:

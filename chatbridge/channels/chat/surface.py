@@ -13,7 +13,7 @@ from chatbridge.channels.chat import approvals, card_messages, keyboard, long_qu
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import continued, placeholder
-from chatbridge.channels.chat.card_messages import BotReaction, CardMessages, Part, Prompt
+from chatbridge.channels.chat.card_messages import OVER, BotReaction, CardMessages, Part, Prompt
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
     AddReaction,
@@ -54,6 +54,8 @@ class ChatSurface(ChatWriter[T]):
     """A message can open the person's keyboard."""
     reactions = True
     """People can react here."""
+    idempotent = False
+    """The service takes what is sent again under the same key for the same."""
     hears_removals = False
     """The service says when somebody removes a message of the bot's."""
     visibility: Visibility
@@ -72,6 +74,8 @@ class ChatSurface(ChatWriter[T]):
         """What this process has shown, and where: the same again needs no edit."""
         self._fresh: dict[str, float] = {}
         """Since when an ask's card has had its present buttons, as far as this process knows."""
+        self._raising: dict[str, int] = {}
+        """The number for which this process is sending a new card of an ask."""
         self._touched: dict[str, str] = {}
         """The cards that somebody has used lately, by their asks."""
 
@@ -211,12 +215,18 @@ class ChatSurface(ChatWriter[T]):
         replaced: tuple[Part, ...] = ()
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
-        raised = place is not None and place.raised < ask.attention.raised
-        continues = request.continues(ask) or raised
+        place, raises = self._raises(ask, place)
+        if raises and place is not None and place.raising != ask.attention.raised:
+            noted = replace(place, raising=ask.attention.raised)
+            return Shown(place=self.to_text(noted), complete=False)
+        continues = raises or request.continues(ask)
         if place is not None and ask.open and (request.repost or request.again or continues):
-            above = place.root.event if continues else ""
-            replaced += place.retired_steps
-            old, place = tuple(each for each in place.messages if each != above), None
+            if continues and self._can.threads:
+                replaced += tuple(replace(part, step=OVER) for part in place.parts)
+            elif continues:
+                above = place.root.event
+            kept = (above, *(part.event for part in replaced))
+            old, place = tuple(each for each in place.messages if each not in kept), None
         scene = await self._scene(ask, place, request)
         steps, sent = await self._steps(scene, place), list[str]()
         while steps and not (sends_message(steps[0]) and sent):
@@ -251,7 +261,23 @@ class ChatSurface(ChatWriter[T]):
             cleanup_only=any(isinstance(step, RemoveReaction) for step in left[:1]),
         )
 
+    def _raises(self, ask: Ask, place: CardMessages | None) -> tuple[CardMessages | None, bool]:
+        """Whether a new card has to be posted at the bottom. Where a service would take it twice,
+        it is noted before: what a hub that was killed may have sent is not sent again."""
+        raised = ask.attention.raised
+        if place is None or not ask.open or place.raised >= raised:
+            return place, False
+        if self.idempotent:
+            return replace(place, raising=raised), True
+        if place.raising != raised:
+            self._raising[ask.id] = raised
+            return place, True
+        if self._raising.get(ask.id) == raised:
+            return place, True
+        return replace(place, raised=raised), False
+
     def _forget(self, ask: Ask) -> None:
+        self._raising.pop(ask.id, None)
         self._drawn.pop(ask.id, None)
         self._fresh.pop(ask.id, None)
 

@@ -17,7 +17,7 @@ from chatbridge.channels.chat.capabilities import Capabilities, T
 from chatbridge.channels.chat.document import File, Rows
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
-from chatbridge.core.model import Project
+from chatbridge.core.model import Level, Notice, Project
 from chatbridge.core.ports import Clock
 
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
@@ -107,6 +107,10 @@ class ChatWriter(ABC, Generic[T]):
     async def topic_of(self, room: str, project: Project) -> str | None:
         """Where in the chat the messages of this project go."""
         return None
+
+    def is_silent(self, notice: Notice) -> bool:
+        """Whether it comes without a sound now."""
+        return notice.level is Level.INFO or self._inbox.nights.is_quiet(self._clock.time())
 
     @contextmanager
     def watched(self) -> Iterator[None]:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
+from chatbridge.core.asks.deadlines import MOVABLE, Due, all_due, apply_due, is_redraw_due
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.bounds import bound_request
@@ -364,8 +364,8 @@ class Broker:
             ask = await self._store.ask(ask_id)
             if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
                 await self.change(ask_id, change)
-            elif ask is not None and ask.open and due in (Due.SHOW, Due.REMIND):
-                self._schedule(ask)  # quiet hours have changed, or begun, meanwhile
+            elif ask is not None and ask.open and due in MOVABLE:
+                self._schedule(ask)
         except (UnknownAsk, AskEnded):
             pass
         except StoreError as error:

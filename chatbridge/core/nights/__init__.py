@@ -1,7 +1,8 @@
 """Nights: when questions may ring, when they come back, and what a person missed.
 
-hours: quiet hours as periods of time
-policy: what the owner has set, and what it means for an ask at a time
-nights: the policy in force, with quiet hours that were switched on or off by hand
-later: more time for an ask, and snoozing it
+Modules:
+
+    hours: quiet hours as periods of time
+    policy: what the owner has set, and what it means for an ask at a time
+    nights: the policy in force, with quiet hours that were switched on or off by hand
 """

@@ -21,7 +21,7 @@ from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.matrix.render.notices import draw_notice
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
-from chatbridge.core.model import Ask, Level, Notice
+from chatbridge.core.model import Ask, Notice
 from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -30,6 +30,7 @@ MAX_SURE = 1_000
 
 
 class Chat(ChatSurface[Words]):
+    idempotent = True
     hears_removals = True
 
     def __init__(
@@ -94,7 +95,7 @@ class Chat(ChatSurface[Words]):
                     room=room,
                     what=Drawing(text=draw_notice(notice)),
                     key=("notice", self.name, notice.id),
-                    silent=notice.level is Level.INFO,
+                    silent=self.is_silent(notice),
                 )
             )
         return True

@@ -31,6 +31,7 @@ class Stored:
     old: tuple[int, ...] = ()
     above: int = NO_NUMBER
     raised: int = 0
+    raising: int = 0
 
 
 _read = reader(Stored)
@@ -58,6 +59,7 @@ def to_text(place: CardMessages) -> str:
         old=tuple(map(number_of, place.old)),
         above=number_of(place.above),
         raised=place.raised,
+        raising=place.raising,
     )
     return json.dumps(asdict(stored), separators=(",", ":"))
 
@@ -78,4 +80,5 @@ def from_text(text: str) -> CardMessages | None:
         old=tuple(map(message_id, found.old)),
         above=message_id(found.above),
         raised=found.raised,
+        raising=found.raising,
     )
