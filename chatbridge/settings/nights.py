@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
 from chatbridge.core.model import QuietRule
-from chatbridge.core.nights.hours import find_zone, parse_minute, read_hours
+from chatbridge.core.nights.hours import NO_HOURS, find_zone, parse_minute, read_hours
 from chatbridge.core.nights.policy import MINUTE, NightPolicy
 from chatbridge.setting_rules import listed
 from chatbridge.settings.tools import Seconds, SettingsTable
@@ -82,7 +82,7 @@ class Quiet(SettingsTable):
     def rule(self) -> QuietRule | None:
         if self.hours is None and self.zone is None:
             return None
-        return QuietRule(hours=self.hours or ("",) * 7, zone=self.zone)
+        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone)
 
 
 class Reminders(SettingsTable):
