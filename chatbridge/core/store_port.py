@@ -45,6 +45,10 @@ class Transaction(Protocol):
     async def count_open_asks(self, *, party: str | None = None) -> int:
         """Number of open asks, of all or of one party (`Project.party`)."""
 
+    async def count_urgent_asks(self, *, party: str, since: float) -> int:
+        """Number of urgent asks of one party (`Project.party`) that were opened at that time or
+        later, open or ended."""
+
     async def open_asks_of(self, link: str) -> Sequence[Ask]:
         """The open asks that this link has called for, oldest first."""
 
