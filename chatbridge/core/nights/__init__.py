@@ -1,4 +1,4 @@
-"""Nights: when questions may ring, when they come back, and what a person missed.
+"""When questions may ring, when they come back, and what a person missed in the night.
 
 Modules:
 
