@@ -82,6 +82,29 @@ def _period(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
+def _since(text: str) -> float:
+    """Seconds since the epoch."""
+    import re
+    import time
+
+    from chatbridge import durations
+    from chatbridge.core.nights.hours import parse_minute
+    from chatbridge.core.nights.summary import last_time
+
+    now = time.time()
+    try:
+        if found := re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII):
+            return last_time(parse_minute(found[1], found[2]), now=now)
+        ago = durations.parse(text) if text.strip()[-1:].isalpha() else 0.0
+    except ValueError:
+        ago = 0.0
+    if not 0 < ago <= durations.LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"
+        )
+    return now - ago
+
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -157,6 +180,20 @@ stats = Command(
     ),
     flag("--json", help="print it as JSON"),
     work="chatbridge.cli.questions.stats:stats",
+)
+
+summary = Command(
+    "summary",
+    "Says what has happened while you were away, and what is waiting now.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_since,
+        help="the time of day, as in 22:30, or how long ago, as in 8h (default: since the last\n"
+        "quiet hours began, or 12h)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.lists:summary",
 )
 
 answer = Command(

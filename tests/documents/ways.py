@@ -170,6 +170,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
     (r"if \[ .*chatbridge ask --confirm .* \./deploy; fi", run("deployed", answer="yes")),
     (r"make 2>&1 \| tail -5 \| chatbridge notify - --title Build", run("")),
+    (r"chatbridge summary --since 22:30", run("waiting", before=("echo {ask}",))),
     (r"chatbridge pending", run("Which colour?", before=("echo {ask}",))),
     (
         r"chatbridge pending --watch",

@@ -16,7 +16,7 @@ from typing import Any
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.serialize import ask_object, iso
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
@@ -34,6 +34,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summaries import summarize
+from chatbridge.core.nights.summary import Summary, usual_period
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
 from chatbridge.core.statistics import statistics_object
@@ -91,6 +94,7 @@ class TerminalAsks:
             "cancel": self._cancel,
             "history": self._history,
             "stats": self._stats,
+            "summary": self._summary,
             "limits": self._limits,
         }
 
@@ -138,6 +142,16 @@ class TerminalAsks:
             raise ChatbridgeError(f"seconds: a number up to {LONGEST:.0f} is needed")
         found = await self.inbox.statistics(seconds=seconds)
         return {"stats": await asyncio.to_thread(statistics_object, found)}
+
+    async def _summary(self, request: Request) -> Json:
+        """Of the time since a moment, or of the last quiet hours."""
+        now, since = self.clock.time(), request.given.get("since")
+        nights = self.inbox.nights
+        period = usual_period(now=now, calendar=nights.calendar)
+        if isinstance(since, int | float) and not isinstance(since, bool):
+            period = Period(min(max(since, 0.0), now), now)
+        found = await summarize(self.inbox, period, now=now)
+        return {"summary": summary_object(found, brief=request.given.get("brief") is True)}
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
@@ -263,6 +277,20 @@ def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
         return found
     summary = summary_of(ask)
     return {**_cut(found), "headline": summary.question, "said": summary.said}
+
+
+def summary_object(summary: Summary, *, brief: bool) -> Json:
+    """For `chatbridge summary`."""
+    short, tally = short_ids(summary.waiting), summary.tally
+    return {
+        "since": iso(summary.period.start),
+        "until": iso(summary.period.end),
+        "waiting": [in_list(ask, short[ask.id], brief=brief) for ask in summary.waiting],
+        "timedOut": tally.timed_out,
+        "lateAnswers": tally.late,
+        "notices": tally.notices,
+        "failedCommands": tally.failed,
+    }
 
 
 def _cut(value: Any) -> Any:
