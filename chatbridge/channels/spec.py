@@ -114,6 +114,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     """The address of the service."""
     is_elsewhere: Callable[[Table], bool] = lambda table: True
     """Whether people can answer there away from this computer."""
+    page: Callable[[Table, str], str | None] = lambda table, address: None
+    """Where people elsewhere can open its page, which listens at this address."""
     lock: Callable[[Table], AccountLock] | None = None
     people: str | None = None
     """The setting that lists who may answer."""

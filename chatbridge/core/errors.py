@@ -198,8 +198,10 @@ class ToolInputError(ChatbridgeError):
 class RetryLater(ChatbridgeError):
     """A chat service asks for a pause or cannot be reached."""
 
-    def __init__(self, message: str, *, after: float | None = None) -> None:
+    def __init__(self, message: str, *, after: float | None = None, unsent: bool = False) -> None:
+        """`unsent`: the service has not got the request. Otherwise it may have done it."""
         self.after = after
+        self.unsent = unsent or after is not None
         super().__init__(message)
 
 

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Ask, Notice
+from chatbridge.core.nights.summary import Summary
 
 if TYPE_CHECKING:
     from chatbridge.core.asks.ask_actions import AskActions
@@ -46,6 +47,7 @@ class Surface(Protocol):
     name: str  # Unique among the surfaces of all channels. Posts are stored under it.
     persistent: bool  # Whether it keeps messages (a chat) or shows the current state
     pace: RateLimit
+    idempotent: bool  # Whether the service takes what is sent again for the same message
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """Post the ask's card, or update the one at `place`. :raises RetryLater: not done; try
@@ -54,6 +56,11 @@ class Surface(Protocol):
     async def announce(self, notice: Notice) -> bool:
         """Show a notice, which is never edited. Return whether somebody can see it now.
         :raises RetryLater: not done; try again after its pause."""
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        """Post a summary, or bring the one at `place` up to date. `again`: it may have been posted
+        before. :raises RetryLater: not done; try again after its pause. :raises PostGone: there is
+        none at `place` any more."""
 
 
 @dataclass(slots=True, kw_only=True)

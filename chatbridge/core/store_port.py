@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
+from chatbridge.core.nights.summary import Tally
 from chatbridge.core.operation import OperationStore
 
 T = TypeVar("T")
@@ -178,6 +179,9 @@ class Store(Protocol):
         """The post that this handle belongs or belonged to."""
 
     async def note(self, channel: str, key: str) -> ChannelState | None: ...
+
+    async def tally(self, *, since: float, until: float, now: float) -> Tally:
+        """What has happened from `since` on: to asks until `now`, beside them until `until`."""
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

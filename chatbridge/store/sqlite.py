@@ -19,6 +19,7 @@ from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, ChannelState, Notice, Post
+from chatbridge.core.nights.summary import Tally
 from chatbridge.core.store_port import StandingGrant
 from chatbridge.store import migrate
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
@@ -118,6 +119,16 @@ NOTICES_BEHIND = """
 """
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
+"""
+TALLY = """
+    SELECT (SELECT count(*) FROM asks WHERE settled_at >= :since AND settled_at <= :now
+            AND status = 'timed_out') AS timed_out,
+           (SELECT count(*) FROM calls WHERE late = 1
+            AND delivered_at >= :since AND delivered_at <= :now) AS late,
+           (SELECT count(*) FROM notices WHERE at >= :since AND at <= :until
+            AND operation IS NULL) AS notices,
+           (SELECT count(*) FROM operations WHERE ended_at >= :since AND ended_at <= :until
+            AND NOT synchronous AND stage IN ('failed', 'timed_out', 'interrupted')) AS failed
 """
 NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"
 
@@ -266,6 +277,11 @@ class SqliteStore:
     async def note(self, channel: str, key: str) -> ChannelState | None:
         rows = await self._reading.rows(NOTE, (channel, key))
         return note_of(rows[0]) if rows else None
+
+    async def tally(self, *, since: float, until: float, now: float) -> Tally:
+        of = {"since": since, "until": until, "now": now}
+        (row,) = await self._reading.rows(TALLY, of)
+        return Tally(**dict(row))
 
     async def sweep(self, *, before: float) -> int:
         limits, removed = (before, SWEPT_AT_ONCE), 0

@@ -15,6 +15,7 @@ from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from tests.fakes.board import Board, Note
 from tests.fakes.board_channel import BOT, BoardChannel
@@ -58,6 +59,12 @@ class BoardDriver:
     def heard(self) -> list[tuple[str, bool]]:
         notes = self._board.notes.values()
         return [(note.text, not note.silent) for note in notes if note.by == BOT]
+
+    async def pick(self, number: int, *, stranger: bool = False) -> str:
+        notes = [note for note in self._board.notes.values() if note.text.startswith(GLYPH)]
+        keys = {key.text: key.data for row in notes[-1].rows for key in row}
+        person = "Eve" if stranger else "Ada"
+        return await self._board.tap(person, notes[-1], keys[str(number)]).told
 
     async def notices(self, *, until: str) -> list[str]:
         async with asyncio.timeout(PATIENCE):

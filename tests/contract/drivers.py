@@ -22,6 +22,7 @@ from chatbridge.channels.web.request_parsing import event_fields
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
 from tests.contract.board_driver import drive_board
@@ -67,6 +68,10 @@ class Driver(Protocol):
         with a sound. A page says nothing."""
         ...
 
+    async def pick(self, number: int, *, stranger: bool = False) -> str:
+        """Somebody picks a number of the newest summary; what they are told, if anything."""
+        ...
+
     async def notices(self, *, until: str) -> list[str]:
         """What agents told the person without asking, as plain text, the oldest first, once the
         last of it has this in it."""
@@ -98,6 +103,9 @@ class WebDriver:
 
     def heard(self) -> list[tuple[str, bool]]:
         return []
+
+    async def pick(self, number: int, *, stranger: bool = False) -> str:
+        raise NotImplementedError
 
     async def notices(self, *, until: str) -> list[str]:
         # A page shows what is kept, and a notice is kept before its sender hears of it.
@@ -162,6 +170,11 @@ class TelegramDriver:
     def heard(self) -> list[tuple[str, bool]]:
         messages = self._telegram.phone.messages
         return [(read(m), not m.silent) for m in messages if m.from_bot]
+
+    async def pick(self, number: int, *, stranger: bool = False) -> str:
+        summary = await self._telegram.sees(lambda message: message.text.startswith(GLYPH))
+        phone = self._eve if stranger else self._telegram.phone
+        return await self._telegram.tap(summary, str(number), phone=phone)
 
     async def notices(self, *, until: str) -> list[str]:
         await self._telegram.sees(lambda message: until in message.text)

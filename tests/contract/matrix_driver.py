@@ -26,6 +26,7 @@ from chatbridge.core.forms.emoji_shortcuts import (
 )
 from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import DENY, Ask, QuestionType
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
@@ -93,6 +94,17 @@ class MatrixDriver:
             for m in messages
             if m.sender == bot and not m.redacted
         ]
+
+    async def pick(self, number: int, *, stranger: bool = False) -> str:
+        matrix, room = self._matrix, self._matrix.room
+        summary = [m for m in matrix.ada.messages(room) if m.body.startswith(GLYPH)][-1]
+        person = self._eve if stranger else matrix.ada
+        if number % 2:
+            await person.react(room, summary.event_id, NUMBERS[number - 1])
+        else:
+            await person.reply(room, str(number), to=summary.event_id)
+        await matrix.dealt_with()
+        return ""
 
     async def notices(self, *, until: str) -> list[str]:
         await self._matrix.told(until)

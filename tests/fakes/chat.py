@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import PostGone
+from chatbridge.core.errors import PostGone, RetryLater
 from chatbridge.core.model import Ask, Notice
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Remark, Shown, Surface
 
 
@@ -17,6 +18,7 @@ class Chat:
 
     name = "chat"
     persistent = True
+    idempotent = False
     trouble = None
 
     def __init__(self, *, pace: float = 0.0) -> None:
@@ -30,6 +32,12 @@ class Chat:
         self.shown: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
         self.notices: list[Notice] = []
         self.somebody_looks = True
+        self.summaries: list[Summary] = []
+        """As they were sent, and then edited."""
+        self.summaries_sent = 0
+        self.again: list[bool] = []
+        self.killed: BaseException | None = None
+        """Raised after the next summary was sent."""
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         ready()
@@ -66,3 +74,17 @@ class Chat:
             raise self.faults.pop(0)
         self.notices.append(notice)
         return self.somebody_looks
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        if self.faults:
+            raise self.faults.pop(0)
+        self.summaries_sent += place is None
+        self.summaries.append(summary)
+        self.again.append(again)
+        if self.killed is not None:
+            killed, self.killed = self.killed, None
+            raise killed
+        if self.lose_response:
+            self.lose_response = False
+            raise RetryLater("no answer came")
+        return Shown(place=f"summary-{len(self.summaries)}", messages=int(place is None))

@@ -36,6 +36,12 @@ class StillClock:
             wakes.set_result(None)
         return sleeper
 
+    @property
+    def sleepers(self) -> int:
+        """How many sleep now. Who was cancelled sleeps no more."""
+        asleep = (getcoroutinestate(sleeper) != CORO_CLOSED for _, _, sleeper in self._sleepers)
+        return sum(asleep)
+
     async def until_asleep(self, seconds: float) -> None:
         """Until somebody sleeps for so long from now on. Who was cancelled sleeps no more."""
         while not any(

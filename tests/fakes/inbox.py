@@ -30,6 +30,7 @@ from chatbridge.core.model import (
     QuestionType,
     Subject,
 )
+from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
@@ -99,6 +100,7 @@ class Desk:
         self._notices = notices
         self._requests = itertools.count(1)
         self.deliveries: list[asyncio.Task[None]] = []
+        self.summaries: Summaries | None = None
         broker.waiting_calls.link_opened("link")
 
     async def end_deliveries(self) -> None:
@@ -190,6 +192,7 @@ async def open_desk(
     store = await SqliteStore.open(folder / "chatbridge.db")
     policy = policy or Policy(approval_channels=ANYWHERE)
     delivery = Delivery(store, clock=clock, nights=policy.nights)
+    summaries = Summaries(store, delivery, nights=policy.nights, clock=clock)
     notices = Notices(store, delivery, clock=clock)
     broker = Broker(
         store,
@@ -202,7 +205,7 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    running = asyncio.create_task(broker.run())
+    running = [asyncio.create_task(broker.run()), asyncio.create_task(summaries.run())]
     outputs: dict[str, bytes] = {}
 
     async def output(operation_id: str) -> bytes | None:
@@ -210,13 +213,15 @@ async def open_desk(
 
     intake = AskActions(broker, store=store, clock=clock, outputs=output)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
+    desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:
         yield desk
     finally:
         await desk.end_deliveries()
-        running.cancel()
-        await asyncio.wait({running})
+        for task in running:
+            task.cancel()
+        await asyncio.wait(running)
         await store.close()
 
 

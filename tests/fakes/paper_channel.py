@@ -20,6 +20,7 @@ from chatbridge.channels.spec import AccountLock, ChannelContext, ChannelSpec, S
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Ask, Notice
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Remark, Shown, Surface
 from chatbridge.setting_rules import is_within, listed
 
@@ -36,6 +37,7 @@ class PaperChannel:
     name = "paper"
     persistent = True
     pace = RateLimit()
+    idempotent = False
     trouble = None
     remarks = ()
 
@@ -59,6 +61,11 @@ class PaperChannel:
     async def announce(self, notice: Notice) -> bool:
         self._write(notice.message)
         return True
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        if place is None:
+            self._write(summary.heading)
+        return Shown(place=summary.heading)
 
     async def tell(self, remark: Remark) -> None:
         self._write(remark.text)

@@ -39,6 +39,7 @@ FROZEN = {
     "0006_dismissed.sql": "465f73c030cf3b2e6b35ddc56444567f0d1eb7ea54b5b421a2bd2abe6c1a176f",
     "0007_grants.sql": "edb8be1cec005e170b6280b117de107198e58cd8348c90d8cdd46c5993ba0bd5",
     "0008_attention.sql": "e335e7ac6e81f16cf733881dbe482ba19c1248ef7f724cafa0bb5320ae845ff8",
+    "0009_late_calls.sql": "33a7630ce7ae6195d5bfd7ff820b85e9dda8b44b85bccf451480321163cab395",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 A_MIGRATION = """
@@ -160,8 +161,9 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         if sql and "WHERE" in sql
     }
     steps = plan(path, STATEMENTS[statement])
-    # A list that is handed in as JSON is no table.
-    scans = [step for step in steps if step.startswith("SCAN") and "json_each" not in step]
+    # A list that is handed in as JSON is no table, and neither is a row of other queries' results.
+    no_table = ("json_each", "CONSTANT ROW")
+    scans = [s for s in steps if s.startswith("SCAN") and not any(each in s for each in no_table)]
     walked = {re.sub(r"SCAN \w+ USING (COVERING )?INDEX ", "", line) for line in scans}
     # An index of the few rows that are wanted may be walked through; nothing else.
     assert walked <= partial
@@ -197,6 +199,10 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("ANSWERS_IN", "asks_answered (project=? AND settled_at>?)"),
         ("NOTICES", "notices_at (at>? AND at<?)"),
         ("NOTICES_BEHIND", "notices_at (at>?)"),
+        ("TALLY", "asks_ended (settled_at>? AND settled_at<?)"),
+        ("TALLY", "calls_late (delivered_at>? AND delivered_at<?)"),
+        ("TALLY", "notices_at (at>? AND at<?)"),
+        ("TALLY", "operations_ended (ended_at>? AND ended_at<?)"),
     ],
 )
 async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index: str) -> None:

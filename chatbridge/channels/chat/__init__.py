@@ -21,6 +21,7 @@ planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service
 runs: a document as flat text with tags, and where it is cut
 scene: an ask as it is to be shown in a chat now
+summary: the morning summary, and which ask each of its numbers stands for
 surface: one chat as a surface
 writer: writing into one chat, and what is wrong with it
 """

@@ -125,8 +125,10 @@ class Key:
     """A button."""
 
     text: str
-    data: str
+    data: str = ""
     style: str | None = None
+    url: str | None = None
+    """It opens this address, and carries no data."""
 
 
 Rows = tuple[tuple[Key, ...], ...]

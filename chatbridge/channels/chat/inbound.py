@@ -356,6 +356,16 @@ class ChatInput:
             return f"{result.why} {ONCE_MORE}"
         return reply_to(result)
 
+    async def show_listed(self, number: int, message: str, by: Origin) -> str | None:
+        """Bring the card down that the summary in this message has under a number, from 1. Return
+        what the person is told; None if there is no such number."""
+        asks = await by.chat.summaries.listed_in(message)
+        ask = await self.find(asks[number - 1]) if 1 <= number <= len(asks) else None
+        if ask is None:
+            return None
+        repost = CardRequest(repost=True)
+        return await self._request(ask, repost, by.chat) if ask.open else self._ended(ask)
+
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
     async def command(self, name: str, by: Origin) -> Said | None:

@@ -26,7 +26,9 @@ from chatbridge.channels.chat.planner import (
     sends_message,
 )
 from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest, Scene, draw_scene
+from chatbridge.channels.chat.summary import SummaryWriter
 from chatbridge.channels.chat.writer import ChatWriter, Drawing, Outgoing
+from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -35,6 +37,7 @@ from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
 from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
 from chatbridge.core.nights.policy import Sound
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
 
 TOO_QUICK_SECONDS = 1.0
@@ -78,6 +81,10 @@ class ChatSurface(ChatWriter[T]):
         """The number for which this process is sending a new card of an ask."""
         self._touched: dict[str, str] = {}
         """The cards that somebody has used lately, by their asks."""
+
+    def attach(self, inbox: AskActions) -> None:
+        super().attach(inbox)
+        self.summaries = SummaryWriter(self, self._can, inbox, self.react)
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
 
@@ -125,6 +132,11 @@ class ChatSurface(ChatWriter[T]):
         said = Drawing(text=self._can.write(notices.remark(remark.text), now=self._clock.time()))
         key = ("tell", remark.id, self.name)
         await self.send(Outgoing(room=self.current_room(), what=said, key=key))
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        seen = Seen(now=summary.at, reactions=self.reactions)
+        with self.watched():
+            return await self.summaries.write(summary, seen, place=place, again=again)
 
     # ── what is known of a card ───────────────────────────────────────────────────────────────────
 
@@ -219,9 +231,12 @@ class ChatSurface(ChatWriter[T]):
         if raises and place is not None and place.raising != ask.attention.raised:
             noted = replace(place, raising=ask.attention.raised)
             return Shown(place=self.to_text(noted), complete=False)
-        continues = raises or request.continues(ask)
-        if place is not None and ask.open and (request.repost or request.again or continues):
-            if continues and self._can.threads:
+        replaces = request.repost or request.again
+        continues = not replaces and (raises or request.continues(ask))
+        if place is not None and ask.open and (replaces or continues):
+            if replaces:  # another message, also for a service that knows the one before
+                removed = [*removed, place.root.event]
+            if self._can.threads:
                 replaced += tuple(replace(part, step=OVER) for part in place.parts)
             elif continues:
                 above = place.root.event

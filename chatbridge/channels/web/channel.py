@@ -42,6 +42,7 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Notice
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.policy import DAY
 from chatbridge.core.ports import Clock, Health, Remark, Shown, Surface
 from chatbridge.core.text import one_line, shortened
@@ -66,6 +67,7 @@ class WebChannel:
     name = SURFACE
     persistent = False
     pace = RateLimit()
+    idempotent = True
     trouble = None
     remarks = ()
 
@@ -132,6 +134,10 @@ class WebChannel:
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self.events.publish(ask)
         return Shown(place=ask.id, seen=self.events.watched)
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        """A page of its own has it."""
+        return Shown(place="")
 
     async def announce(self, notice: Notice) -> bool:
         self.events.publish(notice)

@@ -61,6 +61,7 @@ class AskActions:
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
         self.post, self.post_at, self.note = store.post, store.post_at, store.note
+        self.tally = store.tally
         self.show_again = broker.show_again
 
     async def ask(self, ask_id: str) -> Ask:

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import PurePosixPath
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.asks.deadlines import MOVABLE, Due, all_due, apply_due, is_redraw_due
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.bounds import bound_request
@@ -52,8 +52,10 @@ class Broker:
         policy: Policy,
         changed: Callable[[Ask], None],
         drained: Callable[[], Awaitable[None]],
+        switched: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called after every change. `drained` returns once each reachable channel
+        """`changed` is called after every change, `switched` after quiet hours were switched by
+        hand. `drained` returns once each reachable channel
         has processed the backlog of its service."""
         self.policy = policy
         self.waiting_calls = WaitingCalls(store, clock, policy, self._notify)
@@ -61,6 +63,7 @@ class Broker:
         self._clock = clock
         self._drained = drained
         self._changed = changed
+        self._switched = switched
         self._scheduler = Scheduler(clock)
         self._waiting: dict[str, set[asyncio.Future[Ask]]] = {}
 
@@ -330,6 +333,7 @@ class Broker:
 
         def then(_: None) -> None:
             self.policy.nights.switch = switch
+            self._switched()
 
         await self._store.write(work, then=then)
         for ask in await self._store.open_asks():
@@ -413,8 +417,8 @@ class Broker:
             ask = await self._store.ask(ask_id)
             if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
                 await self.change(ask_id, change)
-            elif ask is not None and ask.open and due in MOVABLE:
-                self._schedule(ask)
+            elif ask is not None and ask.open and due in (Due.SHOW, Due.REMIND):
+                self._schedule(ask)  # quiet hours have changed, or begun, meanwhile
         except (UnknownAsk, AskEnded):
             pass
         except StoreError as error:

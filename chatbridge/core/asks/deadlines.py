@@ -21,10 +21,6 @@ class Due(StrEnum):
     REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
 
-MOVABLE = (Due.SHOW, Due.REMIND)
-"""What quiet hours put off."""
-
-
 def all_due(
     ask: Ask, *, now: float, policy: Policy, extra_seconds: float = 0.0
 ) -> Iterator[tuple[float, Due]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER, AskQueue, RateLimiter, Urgency
+from chatbridge.core.delivery.summaries import SummaryPost
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,
@@ -23,8 +24,10 @@ from chatbridge.core.errors import (
     TokenRejected,
 )
 from chatbridge.core.model import Ask, Draft, Notice, Post
+from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import Sound
+from chatbridge.core.nights.summary import BuildSummary
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import Backoff, race
@@ -47,6 +50,7 @@ class Delivery:
         self._queues: list[SurfaceQueue] = []
         self._unrecorded: dict[str, Unrecorded] = {}  # By surface: outlives a channel's restart
         self._attempt = asyncio.Event()  # Set when a surface has tried to show a notice
+        self._summary: tuple[Period, BuildSummary] | None = None  # The latest
 
     def changed(self, ask: Ask) -> None:
         """Queue the new revision of an ask. Returns at once."""
@@ -57,6 +61,12 @@ class Delivery:
         """Queue a new notice. Returns at once."""
         for queue in self._queues:
             queue.add_notice(notice)
+
+    def summarize(self, period: Period, build: BuildSummary) -> None:
+        """Let each chat have the summary of this period, once. Returns at once."""
+        self._summary = period, build
+        for queue in self._queues:
+            queue.add_summary(period, build)
 
     async def tried(self, notice_id: str) -> None:
         """Return once no working surface has this notice in its queue."""
@@ -76,6 +86,8 @@ class Delivery:
             surface, self._store, self._clock, self._nights, unrecorded, tried, limiter
         )
         self._queues.append(queue)
+        if self._summary is not None:
+            queue.add_summary(*self._summary)
         try:
             await ready.wait()
             await queue.run()
@@ -113,6 +125,10 @@ class SurfaceQueue:
     _refused: bool = False
     _backoff: Backoff = field(default_factory=Backoff)
     _ask_backoffs: dict[str, Backoff] = field(default_factory=dict)  # Of single asks that fail
+    _summary: SummaryPost = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._summary = SummaryPost(self._surface, self._store, self._clock)
 
     def add(self, ask: Ask) -> None:
         """Queue an ask. Several changes while the surface is busy become one."""
@@ -121,6 +137,7 @@ class SurfaceQueue:
             self._pending.put(ask, self._urgency(ask), first=ask.id in self._shown_drafts or None)
             if ask.id in self._ask_backoffs:
                 self._ask_backoffs[ask.id].until = 0.0  # the new revision may work
+            self._summary.asks_changed()
             self._work.set()
 
     def add_notice(self, notice: Notice) -> None:
@@ -128,6 +145,12 @@ class SurfaceQueue:
             return
         self._notices[notice.id] = notice
         self._work.set()
+
+    def add_summary(self, period: Period, build: BuildSummary) -> None:
+        name = self._surface.name
+        if self._surface.persistent and not self._nights.is_for_escalation(name):
+            self._summary.want(period, build)
+            self._work.set()
 
     def about_to_show(self, notice_id: str) -> bool:
         return notice_id in self._notices and not self._backoff.failures
@@ -147,6 +170,8 @@ class SurfaceQueue:
             elif self._notices:
                 pause = await self._try_notice(next(iter(self._notices.values())))
                 self._on_notice_tried()
+            elif self._summary.due:  # last, so that it is below the cards
+                pause = await self._try_summary()
             elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
                 due_in = min(waiting_until) - self._clock.monotonic()
                 await race(self._work.wait(), self._clock.sleep(due_in))
@@ -228,6 +253,21 @@ class SurfaceQueue:
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
         self._backoff = Backoff()
+        return 0.0
+
+    async def _try_summary(self) -> float:
+        """Bring the summary up to date. Return the pause if the whole surface failed."""
+        try:
+            shown = await self._summary.update()
+        except SURFACE_ERRORS as error:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
+            return self._pause("the summary is not shown yet", error)
+        except Exception:
+            log.exception("%s: the summary cannot be shown", self._surface.name)
+            return 0.0
+        if shown is not None:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=not shown.messages)
+            self._backoff = Backoff()
         return 0.0
 
     async def _announce(self, notice: Notice) -> bool:

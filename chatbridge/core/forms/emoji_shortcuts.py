@@ -73,4 +73,10 @@ def is_shortcut(emoji: str) -> bool:
     return normal(emoji) in _ALL
 
 
+def number_of(emoji: str) -> int | None:
+    """The number that this emoji shows, if it is one."""
+    said = normal(emoji)
+    return next((i for i, each in enumerate(NUMBERS, 1) if normal(each) == said), None)
+
+
 _ALL = frozenset(map(normal, (*NUMBERS, *YES_NO, *(emoji for emoji, _ in _ROLES))))

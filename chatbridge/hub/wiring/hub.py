@@ -34,6 +34,7 @@ from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import find_zone
+from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
@@ -215,8 +216,21 @@ async def open_hub(
             keeper.changed(ask)
             watchers.changed(ask)
 
+            summaries.look()
+
         drained = supervisor.drained
-        broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        inbox: str | None = None
+        summaries = Summaries(
+            store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
+        )
+        broker = Broker(
+            store,
+            clock=clock,
+            policy=policy,
+            changed=changed,
+            drained=drained,
+            switched=summaries.look,
+        )
         await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
@@ -296,13 +310,19 @@ async def open_hub(
             if spec.extra is not None:
                 extras.need(spec.extra)
             table = settings.table(spec)
+
+            def announce(address: str) -> None:
+                nonlocal inbox
+                inbox = spec.page(table, address)
+                lock.note(web=address)
+
             context = ChannelContext(
                 clock=clock,
                 state=lock.state,
                 health=health,
                 pairing=pairing,
                 codes=codes,
-                announce=lambda address: lock.note(web=address),
+                announce=announce,
                 hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
                 place_of=partial(place_of, path, spec.name),
             )
@@ -324,6 +344,7 @@ async def open_hub(
             return {"code": codes.new(by_token=False)}
 
         background.keep("deadlines", broker.run)
+        background.keep("summaries", summaries.run)
         background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))

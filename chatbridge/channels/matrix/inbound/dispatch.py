@@ -32,7 +32,7 @@ from chatbridge.channels.matrix.render import notices
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
-from chatbridge.core.forms.emoji_shortcuts import is_shortcut
+from chatbridge.core.forms.emoji_shortcuts import is_shortcut, number_of
 from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
@@ -105,6 +105,8 @@ class Receiver:
                     stale = self._is_stale(found)
                     result = await self._input.text(found.ask, _text_of(event), by, stale=stale)
                     self._reply(result, to=event, root=found.root)
+                elif number := _number_in(event):
+                    await self._number(*number, event, by)
                 elif _is_plain(event) and chat.viewer is not None:
                     await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
@@ -203,8 +205,14 @@ class Receiver:
             picked = partial(chat.picks.with_one, found.ask, about.event, event.id)
             told = await self._input.react(emoji, found.ask, by, step=found.step, picked=picked)
             self._replies.say(told, to=event, root=found.root)
+        elif (number := number_of(emoji)) and await chat.summaries.listed_in(about.event):
+            await self._number(number, about.event, event, by)
         elif asked := await self._cards.our_event(about.event, chat):
             await self._use(event, emoji, asked, by)
+
+    async def _number(self, number: int, message: str, event: RoomEvent, by: Origin) -> None:
+        """A number of a list that the bot has sent."""
+        self._replies.say(await self._input.show_listed(number, message, by), to=event)
 
     async def _use(self, tap: RoomEvent, emoji: str, asked: RoomEvent, by: Origin) -> None:
         """A tap on the bot's question which ask a message is for."""
@@ -263,6 +271,15 @@ def _is_plain(message: RoomEvent) -> bool:
     """A text that is neither a reply nor in a thread."""
     about = relation(message.content)
     return about.kind is None and about.reply_to is None and _text_of(message) is not None
+
+
+def _number_in(message: RoomEvent) -> tuple[int, str] | None:
+    """The number that a reply consists of, and the message that it replies to."""
+    about, text = relation(message.content), (_text_of(message) or "").strip()
+    to = about.reply_to or about.event
+    if to is None or not text.isascii() or not text.isdecimal() or len(text) > 2:
+        return None
+    return int(text), to
 
 
 def _text_of(event: RoomEvent) -> str | None:

@@ -282,7 +282,10 @@ def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:
         return None
     return InlineKeyboardMarkup(
         [
-            [InlineKeyboardButton(k.text, callback_data=k.data, style=k.style) for k in row]
+            [
+                InlineKeyboardButton(k.text, callback_data=k.data or None, url=k.url, style=k.style)
+                for k in row
+            ]
             for row in rows
         ]
     )

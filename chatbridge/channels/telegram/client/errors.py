@@ -108,7 +108,7 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
         case BadRequest(message=said):
             return Rejected(said)
         case TimedOut():
-            return RetryLater("telegram did not answer in time")
+            return RetryLater("telegram did not answer in time", unsent=_is_unsent(error))
         case SaidOk():
             return RetryLater(f"telegram said ok, but {UNREADABLE}")
         case ArithmeticError() | AttributeError() | LookupError() | TypeError() | ValueError():
@@ -118,9 +118,15 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
         case TelegramError(message=said):
             # What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway".
             kind = said.partition(":")[0].partition("(")[0].strip()[:60]
-            return RetryLater(_untrusted(error) or f"telegram cannot be reached ({kind})")
+            why = _untrusted(error) or f"telegram cannot be reached ({kind})"
+            return RetryLater(why, unsent=_is_unsent(error))
         case _:
             return error
+
+
+def _is_unsent(error: Exception) -> bool:
+    """Whether there was no connection over which it could have gone out."""
+    return type(error.__cause__).__name__ in ("ConnectError", "ConnectTimeout", "PoolTimeout")
 
 
 def _untrusted(error: BaseException | None) -> str | None:

@@ -32,6 +32,7 @@ from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import Ask, ChannelState, Notice, Project
+from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
 from chatbridge.core.stored_json import number
 from chatbridge.core.text import one_line, shortened
@@ -102,6 +103,10 @@ class Chat(ChatSurface[Text]):
 
     async def announce(self, notice: Notice) -> bool:
         return await self._following(partial(super().announce, notice))
+
+    async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
+        write = partial(super().summarize, summary, place=place, again=again)
+        return await self._following(write)
 
     async def tell(self, remark: Remark) -> None:
         await self._following(partial(super().tell, remark))
