@@ -9,6 +9,7 @@ from chatbridge.cli.ui.running import Command, argument, flag
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
 LIMIT = 20
+STATS_SECONDS = 30 * 86400.0
 ASK_EPILOG = """\
 The answer alone goes to standard output, everything else to standard error.
 Beside options you can always answer in your own words. A --confirm prints yes or
@@ -72,6 +73,15 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _period(text: str) -> float:
+    from chatbridge.durations import parse_period
+
+    try:
+        return parse_period(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -131,6 +141,22 @@ history = Command(
         flag("--yaml", help="print them as YAML, the newest first"),
     ],
     work="chatbridge.cli.questions.lists:history",
+)
+
+stats = Command(
+    "stats",
+    "Says what your silence costs: for each project and agent how many questions there were and "
+    "how they ended, how long you took to answer, and how long agents waited, by the hour of the "
+    "day.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_period,
+        default=STATS_SECONDS,
+        help="how far back, as in 12h, 7d or 30d (30d)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.stats:stats",
 )
 
 answer = Command(

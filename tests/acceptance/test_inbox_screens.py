@@ -147,6 +147,9 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
         yield name
     await visit.open("/history")
     yield "history"
+    await visit.open("/stats")
+    await page.get_by_text("As a table").click()
+    yield "statistics"
     await visit.context.set_offline(True)
     await expect(page.locator("#banner")).to_be_visible()
     yield "offline"

@@ -21,6 +21,7 @@ from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.switching import read_switch
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import Clock
+from chatbridge.core.statistics import Statistics, statistics_of
 from chatbridge.core.store_port import Store, Transaction
 
 REPAIR_SECONDS = 2 * DAY  # Cards of asks that ended since are updated after a start
@@ -70,6 +71,13 @@ class AskActions:
         if ask is None:
             raise UnknownAsk(ask_id)
         return ask
+
+    async def statistics(self, *, seconds: float) -> Statistics:
+        """Of the asks of the last so many seconds."""
+        until = self._clock.time()
+        since = until - seconds
+        found = await self._store.ask_times(since=since, until=until)
+        return await asyncio.to_thread(statistics_of, found, since=since, until=until)
 
     async def put(
         self,

@@ -1,4 +1,4 @@
-"""What becomes of questions at night: when they may ring, and when they come back.
+"""When questions may ring at night, when they come back, and what a person missed.
 
 Modules:
 

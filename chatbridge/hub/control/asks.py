@@ -36,7 +36,9 @@ from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
+from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import encodable, one_line, shortened, title_of
+from chatbridge.durations import LONGEST
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
@@ -88,6 +90,7 @@ class TerminalAsks:
             "answer": self._answer,
             "cancel": self._cancel,
             "history": self._history,
+            "stats": self._stats,
             "limits": self._limits,
         }
 
@@ -128,6 +131,13 @@ class TerminalAsks:
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
         return await _listed(request, [ask for ask in found if may_see(ask, request.uid)][:most])
+
+    async def _stats(self, request: Request) -> Json:
+        seconds: Any = request.given.get("seconds")
+        if type(seconds) not in (int, float) or not 0 < seconds <= LONGEST:
+            raise ChatbridgeError(f"seconds: a number up to {LONGEST:.0f} is needed")
+        found = await self.inbox.statistics(seconds=seconds)
+        return {"stats": await asyncio.to_thread(statistics_object, found)}
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
