@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Attention, Level, Priority
+from chatbridge.core.model import Answer, Ask, Attention, Level, Priority, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
@@ -26,6 +26,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MINUTE, HOUR = 60.0, 3600.0
 BELOW = "continued below"
+HOLD = QuietRule(hours=("",) * 7, hold=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
@@ -125,7 +126,7 @@ async def test_low_priority_never_rings(driver: Driver) -> None:
 async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_does(
     driver: Driver, summary: bool
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, summary=summary)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, summary=summary)
     ends = quiet_for(driver, HOUR)
     held = await driver.desk.ask(CONFIRM, timeout=3 * HOUR)
     through = await driver.desk.ask(SELECT, timeout=3 * HOUR, priority=Priority.URGENT)
@@ -144,7 +145,7 @@ async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_d
 async def test_what_would_time_out_while_it_is_held_is_shown_without_a_sound(
     driver: Driver,
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, extend_deadlines=False)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, extend_deadlines=False)
     quiet_for(driver, HOUR)
     await driver.shown(await driver.desk.ask(CONFIRM, timeout=30 * MINUTE))
     assert not last_heard(driver, CONFIRM.text)[1]
