@@ -39,6 +39,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summary import Tally, format_counts, latest_period, usual_period
+from chatbridge.core.policy import DAY
 from chatbridge.core.text import title_of
 
 if TYPE_CHECKING:
@@ -67,6 +70,7 @@ class Pages:
             Route("/notices", self._notices),
             Route("/notices/{notice_id}/dismiss", self._dismiss, methods=["POST"]),
             Route("/history", self._history),
+            Route("/summary", self._summary),
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
             Route("/asks/{ask_id}/form", self._form, methods=["POST"]),
@@ -83,7 +87,14 @@ class Pages:
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
         told = await self.site.recent_notices()
-        return await self._page("list.html", notices=told, listed=listed, skip=skip, current=None)
+        return await self._page(
+            "list.html",
+            notices=told,
+            listed=listed,
+            skip=skip,
+            current=None,
+            away=self._away() is not None,
+        )
 
     async def _rows(self, request: Request) -> Response:
         skip = whole_number(request.query_params.get("from")) or 0
@@ -149,6 +160,25 @@ class Pages:
             here=_address("/history", q=search, before=before),
             more=more and _address("/history", q=search, before=more),
         )
+
+    async def _summary(self, _request: Request) -> Response:
+        inbox, now = self.site.inbox, self.site.clock.time()
+        period = self._away() or usual_period(now=now, calendar=inbox.nights.calendar)
+        tally = await inbox.tally(since=period.start, until=period.end, now=now)
+        return await self._page(
+            "summary.html",
+            period=period,
+            happened=format_counts(0, tally) if tally != Tally() else (),
+            listed=await self._listed(),
+            skip=0,
+            current=None,
+        )
+
+    def _away(self) -> Period | None:
+        """What the last summary was about, if that is not long ago."""
+        nights, now = self.site.inbox.nights, self.site.clock.time()
+        last = latest_period(now=now, calendar=nights.calendar, policy=nights.policy)
+        return last if last is not None and now - last.end < DAY else None
 
     async def _address(self, request: Request) -> Response:
         """For browsers without the script, which opens a sheet instead."""

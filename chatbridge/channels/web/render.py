@@ -47,6 +47,7 @@ from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.text import one_line, prose
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -184,6 +185,7 @@ class Templates:
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
+            "GLYPH": GLYPH,
             "MAX_TEXT": MAX_TEXT,
             "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
