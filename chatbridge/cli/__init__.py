@@ -7,7 +7,7 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history`, `summary`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history`, `summary`, `stats`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -38,6 +38,7 @@ COMMANDS = {
     "cancel": "cancel an open question",
     "history": "what was asked before; what you missed",
     "summary": "what happened while you were away",
+    "stats": "how long agents waited for you",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
     "version": "the installed version",
@@ -60,7 +61,7 @@ ROWS = (
         "ask, notify",
         "pending",
         "answer, cancel",
-        "history, summary",
+        "history, summary, stats",
         "inbox",
         "status, stop, restart",
     ),

@@ -9,6 +9,7 @@ from chatbridge.cli.ui.running import Command, argument, flag
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
 LIMIT = 20
+STATS_SECONDS = 30 * 86400.0
 ASK_EPILOG = """\
 The answer alone goes to standard output, everything else to standard error.
 Beside options you can always answer in your own words. A --confirm prints yes or
@@ -70,6 +71,15 @@ def _count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
     return int(text)
+
+
+def _period(text: str) -> float:
+    from chatbridge.durations import parse_period
+
+    try:
+        return parse_period(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
 def _since(text: str) -> float:
@@ -154,6 +164,22 @@ history = Command(
         flag("--yaml", help="print them as YAML, the newest first"),
     ],
     work="chatbridge.cli.questions.lists:history",
+)
+
+stats = Command(
+    "stats",
+    "Says what your silence costs: for each project and agent how many questions there were and "
+    "how they ended, how long you took to answer, and how long agents waited, by the hour of the "
+    "day.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_period,
+        default=STATS_SECONDS,
+        help="how far back, as in 12h, 7d or 30d (30d)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.stats:stats",
 )
 
 summary = Command(

@@ -4,6 +4,7 @@ Variables count over credentials, these over the secrets beside `config.toml`, a
 file itself. The exception are settings that decide who may allow what: see `authority`.
 
     tools: the tables of tools, commands and agents over HTTP
+    nights: the tables of quiet hours, reminders and the summary
     secrets: the folder of secrets beside the configuration file
     authority: settings that variables must not widen
     mistakes: what is wrong with settings, where, and what was probably meant
@@ -37,10 +38,12 @@ from chatbridge import bounded_read, runtime_paths
 from chatbridge.channels.registry import channel_specs, plugin_problems
 from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.core.errors import SettingsError
+from chatbridge.core.nights.nights import Nights
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, mistakes, secrets
+from chatbridge.settings.nights import Quiet, Reminders, Summary, night_policy
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
 from chatbridge.tool_names import TOOLS
 
@@ -124,6 +127,9 @@ class Settings(BaseSettings):
     auq_max_questions: int = Field(default=5, ge=1, le=10)
     auq_max_options: int = Field(default=5, ge=2, le=10)
     approvals: Approvals = Approvals()
+    quiet: Quiet = Quiet()
+    reminders: Reminders = Reminders()
+    summary: Summary = Summary()
     journal: Journal = Journal()
     commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
@@ -173,6 +179,7 @@ class Settings(BaseSettings):
             undo_confirms=self.undo_confirms or 0.0,
             replies=self.replies,
             approval_channels=self.approval_channels(),
+            nights=Nights(policy=night_policy(self.quiet, self.reminders, self.summary)),
         )
 
     def approval_channels(self) -> frozenset[str]:
@@ -196,6 +203,30 @@ class Settings(BaseSettings):
         """The one that `chatbridge pair` works with: the first that is set up, else the first."""
         candidates = (*self.active_channels(), *channel_specs())
         return next(spec for spec in candidates if spec.pairs_by_code)
+
+    def escalation_problem(self) -> str | None:
+        """Why the last reminder cannot go where it should. That channel gets nothing else, so it
+        cannot be the only one for approvals."""
+        escalate = self.reminders.escalate
+        if not escalate:
+            return None
+        channel, _, place = escalate.partition(":")
+        chats = {spec.name: spec for spec in self.active_channels() if spec.is_chat}
+        if channel not in chats:
+            near = did_you_mean(channel, chats, before="; ")
+            there = f"there is {' and '.join(sorted(chats))}" if chats else "there is none"
+            return f"name a chat channel that is set up; {there}{near}"
+        spec = chats[channel]
+        table = self.table(spec)
+        places = [*map(str, spec.chats_in(table) or spec.people_in(table))]
+        if place and place not in places:
+            return f'name {channel}, or one chat of its settings as "{channel}:" and its id'
+        elsewhere = self.approval_channels() & {each.name for each in self.active_channels()}
+        if places == [place] or not place:
+            elsewhere -= {channel}
+        if not elsewhere:
+            return "approvals can be given only there; name another channel in approvals.channels"
+        return None
 
     def compared(self) -> dict[str, str]:
         """The values of `compared_settings`; empty: not set."""
@@ -289,6 +320,8 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
             f"({settings.default_timeout:g} s) and max_timeout ({settings.max_timeout:g} s) must "
             f"rise in this order. Check {path}"
         )
+    if problem := settings.escalation_problem():
+        raise SettingsError(f"reminders.escalate: {problem}. Check {path}")
     return settings
 
 

@@ -69,7 +69,7 @@ Folder = Annotated[Path, BeforeValidator(_expanded), AfterValidator(_whole)]
 Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 
-class _Table(BaseModel):
+class SettingsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
 
@@ -102,7 +102,7 @@ def _last_moment(value: object) -> object:
     raise ValueError("accepted: a day or a time, such as 2026-12-31 or 2026-12-31T18:00:00")
 
 
-class AllowRule(_Table):
+class AllowRule(SettingsTable):
     """What the owner lets agents do without asking."""
 
     tool: Annotated[
@@ -136,7 +136,7 @@ class AllowRule(_Table):
         )
 
 
-class Approvals(_Table):
+class Approvals(SettingsTable):
     channels: Annotated[
         tuple[Annotated[str, BeforeValidator(_approval_channel)], ...] | None,
         NoDecode,
@@ -153,19 +153,19 @@ class Approvals(_Table):
         return tuple(each.rule for each in self.allow)
 
 
-class Journal(_Table):
+class Journal(SettingsTable):
     folder: Annotated[str, AfterValidator(_inside)] = ".chatbridge/questions"
     other_tools: bool = True
     """Whether question_summary also has what was answered to the other tools."""
 
 
-class ClientLimits(_Table):
+class ClientLimits(SettingsTable):
     limit: Seconds | None = None
     idle: Seconds | None = None
     cancels: bool = True
 
 
-class Commands(_Table):
+class Commands(SettingsTable):
     enabled: bool = True
     dirs: Folders = Field(
         default_factory=lambda: (Path(runtime_paths.config_path()).parent / "tools",)
@@ -210,7 +210,7 @@ def _names(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-class Http(_Table):
+class Http(SettingsTable):
     address: Annotated[str | None, AfterValidator(_address)] = None
     """None: no MCP over HTTP."""
     hosts: Annotated[

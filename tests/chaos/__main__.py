@@ -166,6 +166,7 @@ class Run:
             "texts that the bot asked back about": deeds.asked_which,
             "texts beside the cards that it took at once": deeds.taken_at_once,
             "taps on cards that had ended": deeds.stale_taps,
+            "summaries": len(seen.summaries),
         }
         found = report.summary(
             night,
@@ -253,6 +254,7 @@ class Run:
             inbox=tuple(ask["questions"][0]["question"][:6] for ask in person.desk.asks.values()),
             notices=notices,
             seen=tuple(final.seen_notices(person.phone, person.room)),
+            summaries=tuple(final.summaries(person.phone, person.room)),
             listed=await self._listed(person),
         )
 

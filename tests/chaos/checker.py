@@ -197,6 +197,13 @@ def _shows(text: str, values: Values) -> bool:
     return all(value in text.casefold() for each in values for value in each)
 
 
+def no_summary_twice(night: Night) -> Iterator[Violation]:
+    for (chat, heading), count in Counter(night.final.summaries).items():
+        if count > 1:
+            what = f"{chat} has {count} of them: {heading}"
+            yield Violation(rule="one summary for a night", about="", what=what)
+
+
 def nothing_is_left(night: Night) -> Iterator[Violation]:
     for process in night.final.leftovers:
         yield Violation(rule="nothing is left running", about="", what=process)
@@ -221,6 +228,7 @@ RULES = (
     nobody_is_asked_twice,
     all_asks_ended,
     all_cards_final,
+    no_summary_twice,
     nothing_is_left,
     *NOTICE_RULES,
 )

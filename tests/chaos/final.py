@@ -22,6 +22,7 @@ from tests.chaos.riddles import KEY
 Json = dict[str, Any]
 
 RETIRED_WITHIN = 15.0
+SUMMARY, BELOW = "☀️", "continued below"
 
 
 def stored(database: Path) -> tuple[StoredAsk, ...]:
@@ -114,7 +115,10 @@ def telegram_cards(phone: Phone) -> Iterator[LastCard]:
 
 
 def _is_card(message: Message) -> bool:
-    """Not a question which card is meant, a list, or a word about something written."""
+    """Not a question which card is meant, a list, a summary, a card that has gone on below, or a
+    word about something written."""
+    if message.text.startswith(SUMMARY) or message.text.endswith(BELOW):
+        return False
     return message.reply_to is None and not any(b.code in BESIDE for b in message.buttons)
 
 
@@ -127,7 +131,8 @@ def matrix_cards(room: Room) -> Iterator[LastCard]:
         found = KEY.search(message.original.get("body", ""))
         if found:
             seeds = tuple(emoji for emoji, who in message.reactions.items() if bot in who)
-            if message.thread is None or seeds:
+            retired = message.thread is not None or message.body.endswith(BELOW)
+            if seeds or not retired:
                 yield LastCard(
                     channel="matrix",
                     riddle=found[0],
@@ -150,6 +155,15 @@ def seen_notices(phone: Phone, room: Room) -> Iterator[SeenNotice]:
     for channel, where, text in shown:
         for notice in NOTICE.findall(text):
             yield SeenNotice(channel=channel, notice=notice, where=where, text=text)
+
+
+def summaries(phone: Phone, room: Room) -> Iterator[tuple[str, str]]:
+    bot = room.place.bot
+    said = [("telegram", it.text) for it in phone.bots_own()]
+    said += [("matrix", it.body) for it in room.timeline.messages() if it.sender == bot]
+    for channel, text in said:
+        if text.startswith(SUMMARY):
+            yield channel, text.splitlines()[0]
 
 
 # ── what was written ──────────────────────────────────────────────────────────────────────────────

@@ -84,6 +84,8 @@ class Final:
     seen: tuple[SeenNotice, ...] = ()
     listed: tuple[str, ...] = ()
     """Notices that the web inbox lists."""
+    summaries: tuple[tuple[str, str], ...] = ()
+    """Each summary of a night: the chat, and its first line, which names the time."""
     leftovers: tuple[str, ...] = ()
     """Processes that ran on."""
     leaks: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,8 @@ from tests.fakes.synapse import Synapse
 PATIENCE = 60.0
 LOOK_EVERY = 0.05
 NO_DISK = "a small disk cannot be mounted here (it needs root)"
+QUIET_FROM = 75.0
+"""Seconds. Hours have no seconds: they begin up to a minute before."""
 MOVE_CLOCK, FILL_DISK = "move the clock", "fill the disk"
 
 MOVED = """
@@ -133,6 +136,8 @@ class ChaosWorld:
                 "allowed_users": [room.person.user_id],
                 "room_id": [room.id],
             },
+            "quiet": {"hours": _quiet_hours(), "zone": "UTC", "mode": "hold"},
+            "reminders": {"after": ["20s"]},
         }
         lines = ['default_timeout = "24h"', 'max_timeout = "48h"', "max_open_asks = 200"]
         for name, table in tables.items():
@@ -341,3 +346,10 @@ def _signal(pid: int, number: signal.Signals) -> None:
 def _sockets(folder: str, names: list[str]) -> list[str]:
     """What cannot be copied, or says nothing."""
     return [name for name in names if name == "ballast" or (Path(folder) / name).is_socket()]
+
+
+def _quiet_hours() -> str:
+    """One minute that begins and ends while the night is young."""
+    start = datetime.fromtimestamp(time.time() + QUIET_FROM, UTC)
+    end = start + timedelta(minutes=1)
+    return f"{start:%H:%M}-{end:%H:%M}"

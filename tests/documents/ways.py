@@ -182,6 +182,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge answer 3f9a2c --json", run("Kept.", fills=OPEN, stdin=ANSWERS)),
     (r"chatbridge answer", run("Kept.", fills={"answer": "answer {ask} 1"})),
     (r"chatbridge history", run("Which colour?", before=("chatbridge answer {ask} 1",))),
+    (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
+    (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),

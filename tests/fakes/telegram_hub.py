@@ -33,6 +33,8 @@ from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask, Status
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
@@ -232,7 +234,11 @@ async def _running(
     broker = Broker(
         store,
         clock=clock,
-        policy=Policy(max_open_asks=1000, approval_channels=ANYWHERE),
+        policy=Policy(
+            max_open_asks=1000,
+            approval_channels=ANYWHERE,
+            nights=Nights(NightPolicy(reminders=())),
+        ),
         changed=delivery.changed,
         drained=line_up.drained,
     )

@@ -9,9 +9,11 @@ import pytest
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Ask, CallName
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse
@@ -29,7 +31,7 @@ def clock() -> StillClock:
 
 @pytest.fixture
 async def matrix(tmp_path: Path, synapse: Synapse, clock: StillClock) -> AsyncIterator[Matrix]:
-    policy = Policy(max_timeout=70 * MINUTE)
+    policy = Policy(max_timeout=70 * MINUTE, nights=Nights(NightPolicy(reminders=())))
     async with running_matrix(tmp_path, synapse, clock=clock, policy=policy) as matrix:
         yield matrix
 
@@ -50,31 +52,6 @@ async def becomes(matrix: Matrix, ask: Ask, text: str) -> Message:
     """The root, as soon as it says this."""
     root = (await matrix.place(ask)).root.event
     return await matrix.ada.until(matrix.room, root, lambda message: text in message.body)
-
-
-async def test_who_has_not_begun_is_reminded_and_the_reminder_goes_at_the_end(
-    matrix: Matrix, clock: StillClock
-) -> None:
-    ask = await matrix.desk.ask(SELECT, timeout=HOUR)
-    begun = await matrix.desk.ask(MULTI, timeout=HOUR)
-    root = await matrix.card(ask)
-    await matrix.tap(begun, "1️⃣")
-    await pass_until(matrix, clock, ask, left=10 * MINUTE)
-    reminder = await matrix.told("⏳")
-    assert plain(reminder.body) == (
-        f"⏳ shop-api · ends {ends(ask)}\n{SELECT.text}\nReply +15 for more time."
-    )
-    assert (reminder.msgtype, reminder.mentions) == ("m.text", (matrix.ada.user_id,))
-    assert (reminder.thread, reminder.in_reply_to) == (root.event_id, root.event_id)
-    await becomes(matrix, begun, "soon.")
-    await becomes(matrix, ask, "soon.")
-    for each in (ask, begun):
-        await matrix.desk.inbox.redraw(each.id)
-        await matrix.root(each)
-    assert len(matrix.said()) == 3
-    await matrix.ada.reply(matrix.room, "sqlite", to=reminder.event_id)
-    await matrix.ada.until(matrix.room, reminder.event_id, lambda message: message.redacted)
-    assert await matrix.answers(ask) == (Answer(values=("SQLite",)),)
 
 
 async def test_a_card_says_whether_the_agent_waits_and_for_how_long(

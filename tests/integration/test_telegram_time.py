@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.chat.keyboard import OFF
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram, waiting
@@ -67,72 +68,13 @@ async def test_more_time_is_offered_from_15_minutes_before_the_end(telegram: Tel
     await telegram.until(card, lambda card: card.rows[-1] == ("+15 min", "Ask back…", "Cancel…"))
 
 
-async def test_an_untouched_ask_is_reminded_of_loudly_and_once(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(SELECT, timeout=HOUR)
-    card = await telegram.card(ask)
-    await pass_until(telegram, ask, left=10 * MINUTE)
-    reminder = await telegram.sees("⏳")
-    assert not reminder.silent
-    assert reminder.reply_to == card.id
-    assert reminder.rows == (("+15 min",),)
-    assert read(reminder) == (
-        f"⏳ shop-api · ends {ends(ask)}\n\nWhich database should the integration tests use?"
-    )
-    await pass_until(telegram, ask, left=MINUTE)
-    await telegram.desk.inbox.redraw(ask.id)
-    await telegram.current(ask)
-    assert [it.id for it in reminders(telegram)] == [reminder.id]
-
-
-async def test_the_reminder_goes_when_the_ask_ends(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
-    await telegram.card(ask)
-    await pass_until(telegram, ask, left=10 * MINUTE)
-    reminder = await telegram.sees("⏳")
-    await telegram.step(ask, "Yes")
-    await telegram.gone(reminder)
-
-
-async def test_the_reminder_goes_when_there_is_more_time_and_does_not_come_again(
-    telegram: Telegram,
-) -> None:
-    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
-    await telegram.card(ask)
-    await pass_until(telegram, ask, left=10 * MINUTE)
-    reminder = await telegram.sees("⏳")
-    later = clock_time((ask.deadline or 0) + 15 * MINUTE)
-    assert await telegram.tap(reminder, "+15 min") == f"Ends {later} now."
-    await telegram.gone(reminder)
-    await pass_until(telegram, ask, left=MINUTE)
-    await telegram.desk.inbox.redraw(ask.id)
-    card = await telegram.current(ask)
-    assert "soon." in card.text
-    assert reminders(telegram) == []
-
-
-async def test_a_person_who_has_begun_is_not_reminded(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(MULTI, timeout=HOUR)
-    card = await telegram.step(ask, f"{OFF} Load test")
-    await pass_until(telegram, ask, left=10 * MINUTE)
-    await telegram.until(card, lambda card: "soon." in card.text)
-    await telegram.desk.inbox.redraw(ask.id)
-    await telegram.current(ask)
-    assert reminders(telegram) == []
-
-
-async def test_a_short_ask_is_not_reminded_of(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(CONFIRM, timeout=20 * MINUTE)
-    card = await telegram.card(ask)
-    await pass_until(telegram, ask, left=3 * MINUTE)
-    await telegram.until(card, lambda card: "soon." in card.text)
-    assert reminders(telegram) == []
-
-
 async def test_a_reply_to_the_reminder_answers(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT, timeout=HOUR)
     await telegram.card(ask)
-    await pass_until(telegram, ask, left=10 * MINUTE)
-    await telegram.say("sqlite", reply_to=await telegram.sees("⏳"))
+    telegram.clock.advance(15 * MINUTE)
+    reminder = await telegram.sees("⏳")
+    telegram.clock.advance(5)
+    await telegram.say("sqlite", reply_to=reminder)
     assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
 
 
@@ -148,7 +90,7 @@ async def test_a_reminder_that_was_due_while_no_hub_was_there_comes_afterwards(
         async with running_telegram(
             tmp_path, api=api, clock=clock, chat=telegram.chat, phone=telegram.phone
         ) as again:
-            await again.sees("⏳")
+            assert not (await again.sees("⏳")).silent
             await again.desk.inbox.redraw(ask.id)
             await again.current(ask)
             assert len(reminders(again)) == 1
@@ -158,7 +100,7 @@ async def test_a_reminder_that_was_due_while_no_hub_was_there_comes_afterwards(
 
 
 async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> None:
-    policy = Policy(max_timeout=25 * MINUTE)
+    policy = Policy(max_timeout=25 * MINUTE, nights=Nights(NightPolicy(reminders=())))
     async with running_telegram(tmp_path, policy=policy) as telegram:
         ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
         card = await telegram.card(ask)

@@ -141,7 +141,11 @@ def test_two_agents_with_the_same_words_get_an_answer_each() -> None:
 # ── one violation for each rule ───────────────────────────────────────────────────────────────────
 
 A_SECRET = Final(asks=(stored(),), cards=(card(),), leaks=("the bot's token is in hub.log",))
+TWO_SUMMARIES = Final(
+    asks=(stored(),), cards=(card(),), summaries=(("matrix", "☀️ 22:30-07:00"),) * 2
+)
 VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
+    "a summary that comes twice": ("one summary for a night", CLEAN, TWO_SUMMARIES),
     "a call that never ends": ("every call ends once", (asked(1), gave(2)), FINAL),
     "a call that ends twice": ("every call ends once", (*CLEAN, back(4)), FINAL),
     "an accepted answer that nobody gets": (

@@ -258,11 +258,11 @@ def test_in_a_thread_attachments_come_before_the_card_that_they_are_for() -> Non
 def test_where_cards_are_edited_attachments_come_last_and_messages_after_what_goes() -> None:
     card = Part(event="a", step=0, shows="card 0")
     posted = some_posted(card, prompt=0, replaced=True)
-    wanted = some_wanted(step=1, threaded=False, attachments=1, prompt=True, remind=True)
+    wanted = some_wanted(step=1, threaded=False, attachments=1, prompt=True)
     expected = ["EditCard", "REMOVE_REPLACED", "REMOVE_PROMPT"]
-    expected += ["SEND_PROMPT", "SEND_REMINDER", "SendAttachment"]
+    expected += ["SEND_PROMPT", "SendAttachment"]
     assert kinds(wanted, posted) == expected
-    assert [sends_message(step) for step in plan(wanted, posted)] == [False] * 3 + [True] * 3
+    assert [sends_message(step) for step in plan(wanted, posted)] == [False] * 3 + [True] * 2
 
 
 def test_a_toggle_sends_nothing_and_leaves_all_buttons() -> None:

@@ -117,6 +117,17 @@ VARIABLES = {
     "auq_max_options": ("4", 4),
     "approvals.channels": ("telegram,web", ("telegram", "web")),
     "approvals.timeout": ("1h", 3600.0),
+    "quiet.hours": ("22:30-07:00", ("22:30-07:00",) * 7),
+    "quiet.zone": ("Europe/Berlin", "Europe/Berlin"),
+    "quiet.mode": ("hold", "hold"),
+    "quiet.let_through": ("urgent", ("urgent",)),
+    "quiet.deadlines": ("run", "run"),
+    "quiet.grace": ("1h", 3600.0),
+    "quiet.max_urgent": ("0", 0),
+    "reminders.after": ("5min,1h", (300.0, 3600.0)),
+    "reminders.escalate": ("telegram", "telegram"),
+    "summary.enabled": ("no", False),
+    "summary.at": ("8:05", 485),
     "commands.enabled": ("off", False),
     "commands.dirs": ("/srv/tools,/srv/more", (Path("/srv/tools"), Path("/srv/more"))),
     "commands.concurrency": ("2", 2),
@@ -152,6 +163,12 @@ VARIABLES = {
 }
 
 
+NEEDS = {
+    "reminders.escalate": {"telegram.token": BOT, "approvals.channels": "web"},
+}
+"""Variables that have to be there as well."""
+
+
 def test_there_is_a_variable_for_every_setting() -> None:
     assert set(VARIABLES) == keys(settings_type()) - {".".join(key) for key in FILE_ONLY}
 
@@ -159,7 +176,8 @@ def test_there_is_a_variable_for_every_setting() -> None:
 @pytest.mark.parametrize("key", VARIABLES)
 def test_a_variable_sets_its_key(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     text, expected = VARIABLES[key]
-    monkeypatch.setenv(variable(key), text)
+    for name, value in {key: text, **NEEDS.get(key, {})}.items():
+        monkeypatch.setenv(variable(name), value)
     found: Any = load()
     for part in key.split("."):
         found = getattr(found, part)

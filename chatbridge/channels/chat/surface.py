@@ -231,9 +231,10 @@ class ChatSurface(ChatWriter[T]):
         if raises and place is not None and place.raising != ask.attention.raised:
             noted = replace(place, raising=ask.attention.raised)
             return Shown(place=self.to_text(noted), complete=False)
-        continues = raises or request.continues(ask)
-        if place is not None and ask.open and (request.repost or request.again or continues):
-            if not continues:  # another message, also for a service that knows the one before
+        replaces = request.repost or request.again
+        continues = not replaces and (raises or request.continues(ask))
+        if place is not None and ask.open and (replaces or continues):
+            if replaces:  # another message, also for a service that knows the one before
                 removed = [*removed, place.root.event]
             if self._can.threads:
                 replaced += tuple(replace(part, step=OVER) for part in place.parts)

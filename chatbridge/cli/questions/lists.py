@@ -83,7 +83,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
             ask["short"],
             cell(ask["agent"]["project"]),
             cell(ask["agent"]["name"]),
-            cell(headline(ask)),
+            cell(("urgent: " if ask.get("priority") == "urgent" else "") + headline(ask)),
             left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now),
         )
         for ask in asks

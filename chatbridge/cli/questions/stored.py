@@ -1,4 +1,4 @@
-"""`pending`, `history` and `summary` from the database, while no hub runs."""
+"""`pending`, `history`, `summary` and `stats` from the database, while no hub runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import Calendar, Period
 from chatbridge.core.nights.summary import Summary, Tally, by_urgency, usual_period
+from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
 from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
 from chatbridge.store import migrate
+from chatbridge.store.ask_times import ASK_TIMES, times_of
+from chatbridge.store.connection import text_or_bytes
 from chatbridge.store.sqlite import HISTORY, OPEN_ASKS, TALLY
 
 Json = dict[str, Any]
@@ -33,6 +36,21 @@ def pending(*, brief: bool) -> list[Json] | None:
 def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None:
     words = search.casefold() if search and search.strip() else None
     return _listed(HISTORY, {"limit": limit, "search": words}, brief=brief)
+
+
+def stats(*, seconds: float) -> Json | None:
+    until, (path, _) = time.time(), _settled()
+    since = until - seconds
+
+    def read() -> list[AskTimes]:
+        with database_file.opened(path) as file:
+            file.text_factory = text_or_bytes
+            return times_of(file.execute(ASK_TIMES, {"since": since, "until": until}))
+
+    times = _read(path, read, nothing=list[AskTimes]())
+    if times is None:
+        return None
+    return statistics_object(statistics_of(times, since=since, until=until))
 
 
 def summary(*, since: float | None, brief: bool) -> Json | None:

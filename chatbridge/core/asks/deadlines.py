@@ -21,10 +21,6 @@ class Due(StrEnum):
     REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
 
-MOVABLE = (Due.SHOW, Due.REMIND)
-"""What quiet hours put off."""
-
-
 def all_due(
     ask: Ask, *, now: float, policy: Policy, extra_seconds: float = 0.0
 ) -> Iterator[tuple[float, Due]]:
@@ -39,7 +35,7 @@ def all_due(
             yield ask.attention.snoozed_until, Due.WAKE
         if held_until := policy.nights.held_until(ask, now=now):
             yield held_until, Due.SHOW
-        if reminder := policy.nights.next_reminder(ask):
+        if reminder := policy.nights.next_reminder(ask, now=now):
             yield reminder[0], Due.REMIND
         for turn in redraw_times(ask):
             if turn > now:
@@ -73,7 +69,7 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
         return transitions.wake(ask, now=now)
     if due is Due.SHOW and ask.open and not policy.nights.held_until(ask, now=now):
         return transitions.bump_revision(ask)
-    if due is Due.REMIND and (next_one := policy.nights.next_reminder(ask)):
+    if due is Due.REMIND and (next_one := policy.nights.next_reminder(ask, now=now)):
         at, last = next_one
         return transitions.remind(ask, now=now, last=last) if at <= now else ask
     if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):

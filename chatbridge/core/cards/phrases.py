@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
-from chatbridge.core.model import Ask, Status
+from chatbridge.core.model import Ask, Attention, Priority, Status
 from chatbridge.core.text import title_of
 
 TIME_ONLY_SECONDS = 20 * 3600.0
@@ -19,9 +19,19 @@ CHANGES = {"+": "added", "-": "removed"}
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
+_owners_zone: tzinfo | None = None
+
+
+def use_zone(zone: tzinfo | None) -> None:
+    """Say all times in this zone from now on; None: in that of this computer. Nothing else changes:
+    commands that agents start keep the computer's."""
+    global _owners_zone  # noqa: PLW0603 - every sentence with a time would have to carry it
+    _owners_zone = zone
+
+
 def local_time(at: float) -> datetime:
-    """The time in the hub's time zone."""
-    return datetime.fromtimestamp(at, UTC).astimezone()
+    """The time in the owner's time zone, or else in that of this computer."""
+    return datetime.fromtimestamp(at, UTC).astimezone(_owners_zone)
 
 
 def clock_time(at: float) -> str:
@@ -58,6 +68,21 @@ def format_change(code: str) -> str:
     counts = [(n, word) for word, n in found.items() if n]
     nouns = ["line " if counts and counts[0][0] == 1 else "lines ", ""]
     return ", ".join(f"{n} {noun}{word}" for (n, word), noun in zip(counts, nouns, strict=False))
+
+
+def format_urgency(attention: Attention) -> str | None:
+    """What a card says of an urgent question."""
+    if (rang := attention.over_budget) is not None:
+        return f"marked urgent, but {format_rang(rang)}"
+    return "urgent" if attention.priority is Priority.URGENT else None
+
+
+def format_rang(rang: int) -> str:
+    """Why another urgent question does not ring: so many have."""
+    if not rang:
+        return "none may ring in quiet hours"
+    questions = "question" if rang == 1 else "questions"
+    return f"{rang} urgent {questions} rang tonight already"
 
 
 def format_end(ask: Ask, *, now: float) -> str:

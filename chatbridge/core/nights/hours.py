@@ -1,24 +1,31 @@
 """Quiet hours as periods of time: which one a moment is in, and when it is over. Pure.
 
 Windows are written in the wall time of a zone. Where the clock is set back, the earlier start and
-the later end count.
+the later end count. A time that it skips is the one to which it skips.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from chatbridge.core.model import QuietRule
+from chatbridge.core.text import did_you_mean
 
 MINUTES_OF_A_DAY = 24 * 60
+WEEK_SECONDS = 7 * 24 * 3600.0
 DAYS_AROUND = 9
-"""How far to look: a period is shorter than a week."""
-_WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*")
+"""How far to look: a period is no longer than a week."""
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+NO_HOURS = ("",) * len(WEEKDAYS)
+MAX_WINDOWS = 4
+"""Of a day. Who writes a project's file must not make the hub count for seconds."""
+_WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
 WRITE_WINDOW = 'write a time such as "22:30-07:00"'
 
 Window = tuple[int, int]
@@ -55,13 +62,30 @@ class QuietHours:
             day = today + timedelta(days=days)
             for start, end in self.windows[day.weekday()]:
                 until = end if end > start else end + MINUTES_OF_A_DAY
-                yield Period(self._at(day, start, fold=0), self._at(day, until, fold=1))
+                period = Period(self._at(day, start), self._at(day, until, end=True))
+                if period.start < period.end:  # the clock may skip all of it
+                    yield period
 
-    def _at(self, day: date, minute: int, *, fold: int) -> float:
+    def _at(self, day: date, minute: int, *, end: bool = False) -> float:
         day += timedelta(days=minute // MINUTES_OF_A_DAY)
         hour, minute = divmod(minute % MINUTES_OF_A_DAY, 60)
-        at = datetime(day.year, day.month, day.day, hour, minute, tzinfo=self.zone, fold=fold)
-        return at.timestamp()
+        wall = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - of the zone
+        first, second = (wall.replace(tzinfo=self.zone, fold=fold).timestamp() for fold in (0, 1))
+        if first <= second:
+            return second if end else first
+        # The clock skips this time: the next one counts.
+        around = range(int(second), int(first) + 1)
+        return float(around[bisect_left(around, wall, key=self.wall_time)])
+
+    def next_time(self, minute: int, *, after: float) -> float:
+        """When it is this minute of the day in this zone for the next time."""
+        today = datetime.fromtimestamp(after, self.zone).date()
+        days = (today + timedelta(days=days) for days in range(3))
+        return next(at for day in days if (at := self._at(day, minute)) > after)
+
+    def wall_time(self, at: float) -> datetime:
+        """What the clocks of the zone show then."""
+        return datetime.fromtimestamp(at, self.zone).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +125,12 @@ def _periods(calendar: Calendar, hour: int) -> tuple[Period, ...]:
         found.append(switch.period)
     elif switch is not None:
         found = [piece for period in found for piece in _without(period, switch.period)]
-    if calendar.project is not None:
-        found += calendar.project.around(hour * 3600.0)
-    return tuple(_joined(found))
+    own = tuple(_joined(found))
+    if calendar.project is None:
+        return own
+    both = tuple(_joined((*own, *calendar.project.around(hour * 3600.0))))
+    # Each leaves some time of the week. Both together must, too: what is held must come.
+    return own if any(period.end - period.start > WEEK_SECONDS for period in both) else both
 
 
 def _without(period: Period, gap: Period) -> Iterator[Period]:
@@ -131,7 +158,7 @@ def _joined(periods: Iterable[Period]) -> Iterator[Period]:
 @lru_cache(maxsize=256)
 def parse_rule(rule: QuietRule) -> QuietHours:
     """:raises ValueError: it says nothing, or is quiet all week long."""
-    hours = QuietHours(tuple(map(_windows, rule.hours)), _zone(rule.zone))
+    hours = QuietHours(tuple(map(_windows, rule.hours)), find_zone(rule.zone))
     quiet = {
         (day * MINUTES_OF_A_DAY + minute) % (7 * MINUTES_OF_A_DAY)
         for day, windows in enumerate(hours.windows)
@@ -143,8 +170,48 @@ def parse_rule(rule: QuietRule) -> QuietHours:
     return hours
 
 
+def read_hours(value: object) -> tuple[str, ...] | None:
+    """The hours of `QuietRule`, from a text for every day or a table by weekday; None: none.
+    :raises ValueError:"""
+    if isinstance(value, Mapping):
+        hours = _by_weekday(value)
+    elif value is None or isinstance(value, str):
+        hours = (value or "",) * len(WEEKDAYS)
+    else:
+        raise ValueError(f"{WRITE_WINDOW}, or a table by weekday")
+    parse_rule(QuietRule(hours=hours))
+    return hours if any(map(str.strip, hours)) else None
+
+
+def _by_weekday(table: Mapping[object, object]) -> tuple[str, ...]:
+    hours: dict[str, str] = {}
+    for key, text in table.items():
+        if not isinstance(text, str):
+            raise ValueError(WRITE_WINDOW)
+        for day in _days(str(key)):
+            if day in hours:
+                raise ValueError(f"{day} is there twice")
+            hours[day] = text
+    return tuple(hours.get(day, "") for day in WEEKDAYS)
+
+
+def _days(key: str) -> tuple[str, ...]:
+    """`mon`, or from one day to another: `mon-fri`, `sat-mon`."""
+    first, dash, last = (part.strip().lower() for part in key.partition("-"))
+    if first not in WEEKDAYS or (last if dash else first) not in WEEKDAYS:
+        raise ValueError(
+            f"the days are {', '.join(WEEKDAYS)}, or from one to another such as mon-fri"
+        )
+    start = WEEKDAYS.index(first)
+    days = (WEEKDAYS.index(last) - start) % len(WEEKDAYS) if dash else 0
+    return tuple(WEEKDAYS[(start + n) % len(WEEKDAYS)] for n in range(days + 1))
+
+
 def _windows(text: str) -> tuple[Window, ...]:
-    return tuple(parse_window(part) for part in text.split(",") if part.strip())
+    parts = [part for part in text.split(",") if part.strip()]
+    if len(parts) > MAX_WINDOWS:
+        raise ValueError(f"accepted: at most {MAX_WINDOWS} times a day")
+    return tuple(map(parse_window, parts))
 
 
 def parse_window(text: str) -> Window:
@@ -166,12 +233,15 @@ def parse_minute(hour: str, minute: str) -> int:
     return found
 
 
-def _zone(name: str | None) -> ZoneInfo | None:
+def find_zone(name: str | None) -> ZoneInfo | None:
+    """:raises ValueError:"""
     if name is None:
         return None
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError(
-            'that is no time zone that this computer knows; write one such as "Europe/Berlin"'
-        ) from None
+        known = available_timezones()
+    if not known:
+        raise ValueError("this computer knows no time zones; install its package tzdata")
+    near = did_you_mean(name, known, before="; ")
+    raise ValueError(f'write a time zone such as "Europe/Berlin"{near}')

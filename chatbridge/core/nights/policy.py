@@ -15,6 +15,10 @@ REMIND_MIN_TIMEOUT_SECONDS = 30 * MINUTE
 REMINDERS_APART_SECONDS = 10 * MINUTE
 FILLING_IN_SECONDS = 10 * MINUTE
 """So long after a person's last tap nobody is reminded."""
+SEEN_SECONDS = 10 * MINUTE
+"""What has less time after quiet hours is not held."""
+MAX_MOVES = 20
+"""Out of one quiet period into the next: then the end of one has to do."""
 
 
 class Sound(Enum):
@@ -75,7 +79,8 @@ def held_until(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy)
     period = calendar.period_at(now)
     if period is None:
         return None
-    ends_before = ask.deadline is not None and ask.deadline <= period.end
+    time_to_see_it = min(policy.grace, SEEN_SECONDS)
+    ends_before = ask.deadline is not None and ask.deadline < period.end + time_to_see_it
     if ends_before or ask.attention.raised or is_let_through(ask, policy):
         return None
     return period.end
@@ -88,16 +93,23 @@ def deadline_after_quiet(
     own."""
     if ask.deadline is None or not policy.extend_deadlines or is_let_through(ask, policy):
         return ask.deadline
-    period = calendar.period_at(ask.deadline)
-    if period is None:
-        return ask.deadline
-    return max(ask.deadline, min(period.end + policy.grace, latest))
+    moved = _after_quiet(ask.deadline, policy.grace, calendar)
+    return max(ask.deadline, min(moved, latest))
+
+
+def _after_quiet(at: float, pause: float, calendar: Calendar) -> float:
+    """The same time or, if it is in quiet hours, so long after them and in no others."""
+    for _ in range(MAX_MOVES):
+        if (period := calendar.period_at(at)) is None:
+            return at
+        at = period.end + pause
+    return at if (period := calendar.period_at(at)) is None else period.end
 
 
 def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tuple[float, ...]:
     """When to remind of an ask that nobody answers, from its beginning to its end. What falls into
     quiet hours comes some time after them, because the summary comes first."""
-    if ask.attention.priority is Priority.LOW:
+    if not policy.reminders or ask.attention.priority is Priority.LOW:
         return ()
     created, deadline = ask.created_at, ask.deadline
     times = [created + after for after in policy.reminders]
@@ -105,8 +117,7 @@ def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tupl
         times.append(deadline - REMIND_BEFORE_END_SECONDS)
     found: list[float] = []
     for at in sorted(times):
-        period = calendar.period_at(at)
-        moved = at if period is None else period.end + policy.grace / 2
+        moved = _after_quiet(at, policy.grace / 2, calendar)
         near = bool(found) and moved - found[-1] < REMINDERS_APART_SECONDS
         if not near and (deadline is None or moved < deadline):
             found.append(moved)
@@ -114,9 +125,9 @@ def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tupl
 
 
 def next_reminder(
-    ask: Ask, *, calendar: Calendar, policy: NightPolicy
+    ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy
 ) -> tuple[float, bool] | None:
-    """When the next reminder is due, perhaps long ago, and whether it is the last one."""
+    """When the next reminder comes, at once if it is overdue, and whether it is the last one."""
     attention: Attention = ask.attention
     if not ask.open or attention.snoozed_until is not None:
         return None
@@ -124,11 +135,11 @@ def next_reminder(
     left = [at for at in reminder_times(ask, calendar=calendar, policy=policy) if at > given]
     if not left:
         return None
-    at = left[0]
+    # After a clock step or a restart it may be long overdue, and quiet by now.
+    at = max(left[0], now, given + REMINDERS_APART_SECONDS if attention.reminded_at else 0.0)
     if attention.touched_at is not None:
         at = max(at, attention.touched_at + FILLING_IN_SECONDS)
-    if (period := calendar.period_at(at)) is not None:
-        at = period.end + policy.grace / 2
+    at = _after_quiet(at, policy.grace / 2, calendar)
     if ask.deadline is not None and at >= ask.deadline:
         return None
     return at, all(other <= at for other in left)

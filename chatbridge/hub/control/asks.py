@@ -39,7 +39,9 @@ from chatbridge.core.nights.summaries import summarize
 from chatbridge.core.nights.summary import Summary, usual_period
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
+from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import encodable, one_line, shortened, title_of
+from chatbridge.durations import LONGEST
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
@@ -91,6 +93,7 @@ class TerminalAsks:
             "answer": self._answer,
             "cancel": self._cancel,
             "history": self._history,
+            "stats": self._stats,
             "summary": self._summary,
             "limits": self._limits,
         }
@@ -132,6 +135,13 @@ class TerminalAsks:
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
         return await _listed(request, [ask for ask in found if may_see(ask, request.uid)][:most])
+
+    async def _stats(self, request: Request) -> Json:
+        seconds: Any = request.given.get("seconds")
+        if type(seconds) not in (int, float) or not 0 < seconds <= LONGEST:
+            raise ChatbridgeError(f"seconds: a number up to {LONGEST:.0f} is needed")
+        found = await self.inbox.statistics(seconds=seconds)
+        return {"stats": await asyncio.to_thread(statistics_object, found)}
 
     async def _summary(self, request: Request) -> Json:
         """Of the time since a moment, or of the last quiet hours."""

@@ -28,10 +28,12 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
@@ -191,6 +193,7 @@ async def open_hub(
         path = config or Path(runtime_paths.config_path())
         settings = load(path)
         set_level(settings.log_level)
+        use_zone(find_zone(settings.quiet.zone))
         for secret in settings.secrets():
             hide(secret)
         for remark in settings.remarks():
@@ -212,7 +215,6 @@ async def open_hub(
             delivery.changed(ask)
             keeper.changed(ask)
             watchers.changed(ask)
-
             summaries.look()
 
         drained = supervisor.drained
@@ -221,6 +223,7 @@ async def open_hub(
             store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
         )
         broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)

@@ -1,0 +1,266 @@
+"""What nights mean for an ask, whatever the hours, the settings and the ask."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chatbridge.core.model import Ask, Attention, Priority, QuestionType, QuietRule
+from chatbridge.core.nights.hours import Period, Switch
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import (
+    FILLING_IN_SECONDS,
+    REMINDERS_APART_SECONDS,
+    NightPolicy,
+    Sound,
+    is_let_through,
+    reminder_times,
+)
+from tests.contract.asks import an_ask, answered
+
+ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo"]
+HOURS = [
+    ("22:30-07:00",) * 7,
+    ("22:30-07:00, 07:15-08:00, 12:00-13:00",) * 7,
+    ("02:00-03:00",) * 7,
+    ("00:00-23:00",) * 7,
+    ("",) * 5 + ("00:00-24:00",) * 2,
+    ("00:00-24:00",) * 6 + ("00:00-23:59",),
+    ("",) * 7,
+]
+BEGINNING = datetime(2026, 3, 27, tzinfo=ZoneInfo("UTC"))  # two days before Berlin's clocks change
+HOUR = 3600.0
+
+rules = st.builds(
+    QuietRule, hours=st.sampled_from(HOURS), zone=st.sampled_from(ZONES), hold=st.booleans()
+)
+moments = st.builds(
+    lambda minutes: (BEGINNING + timedelta(minutes=minutes)).timestamp(),
+    st.integers(0, 6 * 24 * 60),
+)
+spans = st.floats(1, 40 * HOUR)
+policies = st.builds(
+    NightPolicy,
+    quiet=st.none() | rules,
+    hold=st.booleans(),
+    let_through=st.sets(st.sampled_from(["approval", "urgent"])).map(frozenset),
+    extend_deadlines=st.booleans(),
+    grace=st.sampled_from([60.0, 1800.0, 5 * HOUR, 20 * HOUR]),
+    reminders=st.lists(st.floats(1, 30 * HOUR), max_size=5, unique=True).map(sorted).map(tuple),
+    summary=st.booleans(),
+)
+
+
+@st.composite
+def nights(draw: st.DrawFn) -> Nights:
+    start = draw(moments)
+    switch = draw(
+        st.none() | st.builds(Switch, st.booleans(), spans.map(lambda n: Period(start, start + n)))
+    )
+    return Nights(policy=draw(policies), switch=switch)
+
+
+@st.composite
+def asks(draw: st.DrawFn) -> Ask:
+    created, ask = draw(moments), an_ask()
+    if draw(st.integers(0, 3)) == 0:
+        question = replace(ask.questions[0], type=QuestionType.APPROVAL)
+        ask = replace(ask, questions=(question,))
+    attention = Attention(priority=draw(st.sampled_from(Priority)), quiet=draw(st.none() | rules))
+    deadline = draw(st.none() | spans.map(lambda n: created + n))
+    return replace(ask, created_at=created, deadline=deadline, attention=attention)
+
+
+@given(asks(), nights(), spans)
+def test_a_deadline_is_never_earlier_nor_past_the_latest_nor_in_quiet_hours_unless_it_has_to(
+    ask: Ask, nights: Nights, longest: float
+) -> None:
+    calendar, latest = nights.calendar_of(ask), ask.created_at + longest
+    moved = nights.deadline_after_quiet(ask, latest=latest)
+    if ask.deadline is None:
+        assert moved is None
+        return
+    assert moved is not None
+    assert moved >= ask.deadline
+    assert moved <= max(ask.deadline, latest)
+    fixed = not nights.policy.extend_deadlines or is_let_through(ask, nights.policy)
+    if fixed or calendar.period_at(ask.deadline) is None:
+        assert moved == ask.deadline
+    elif moved < latest and ask.deadline < latest:
+        assert calendar.period_at(moved) is None
+
+
+@given(asks(), nights(), spans)
+def test_moving_a_deadline_again_moves_it_no_further(
+    ask: Ask, nights: Nights, longest: float
+) -> None:
+    latest = ask.created_at + longest
+    once = replace(ask, deadline=nights.deadline_after_quiet(ask, latest=latest))
+    assert nights.deadline_after_quiet(once, latest=latest) == once.deadline
+
+
+@given(asks(), nights(), spans)
+def test_nothing_is_held_past_its_deadline_nor_for_ever(
+    ask: Ask, nights: Nights, later: float
+) -> None:
+    now = ask.created_at + later
+    until = nights.held_until(ask, now=now)
+    if until is None:
+        return
+    assert now < until
+    assert ask.deadline is None or until < ask.deadline
+    assert not is_let_through(ask, nights.policy)
+    assert nights.held_until(ask, now=until) is None
+
+
+@given(asks(), nights(), spans)
+def test_only_what_is_let_through_rings_in_quiet_hours_and_what_is_low_never_does(
+    ask: Ask, nights: Nights, later: float
+) -> None:
+    now = ask.created_at + later
+    found = nights.sound(ask, now=now)
+    if found is Sound.LOUD:
+        assert ask.attention.priority is not Priority.LOW or ask.approval
+        quiet = nights.calendar_of(ask).period_at(now) is not None
+        assert not quiet or is_let_through(ask, nights.policy)
+    if is_let_through(ask, nights.policy) and ask.attention.priority is not Priority.LOW:
+        assert found is Sound.LOUD
+    assert (found is Sound.HIDDEN) == (nights.held_until(ask, now=now) is not None)
+    snoozed = replace(ask, attention=replace(ask.attention, snoozed_until=now + 1))
+    assert nights.sound(snoozed, now=now) is Sound.HIDDEN
+
+
+@given(asks(), nights())
+def test_reminders_rise_well_apart_before_the_end_and_never_in_quiet_hours(
+    ask: Ask, nights: Nights
+) -> None:
+    calendar = nights.calendar_of(ask)
+    times = reminder_times(ask, calendar=calendar, policy=nights.policy)
+    if ask.attention.priority is Priority.LOW or not nights.policy.reminders:
+        assert not times
+    for at in times:
+        assert at > ask.created_at
+        assert ask.deadline is None or at < ask.deadline
+        assert calendar.period_at(at) is None
+    for earlier, later in pairwise(times):
+        assert later - earlier >= REMINDERS_APART_SECONDS
+
+
+@given(asks(), nights(), st.lists(spans, min_size=12, max_size=12), st.floats(0, 2 * HOUR))
+def test_reminders_end_whenever_the_hub_comes_to_give_them(
+    ask: Ask, nights: Nights, late: list[float], touched: float
+) -> None:
+    """`late`: how long after its time each is given, by a machine that slept."""
+    calendar = nights.calendar_of(ask)
+    ask = replace(ask, attention=replace(ask.attention, touched_at=ask.created_at + touched))
+    now, given_at = ask.created_at, list[float]()
+    for delay in late:
+        found = nights.next_reminder(ask, now=now)
+        if found is None:
+            break
+        at, last = found
+        assert at >= now
+        assert calendar.period_at(at) is None
+        assert ask.deadline is None or at < ask.deadline
+        assert at >= ask.created_at + touched + FILLING_IN_SECONDS
+        if given_at:
+            assert at - given_at[-1] >= REMINDERS_APART_SECONDS
+        # What has become due meanwhile waits while it is quiet.
+        now = at + delay
+        again = nights.next_reminder(ask, now=now)
+        if again is None or again[0] > now:
+            continue
+        assert calendar.period_at(now) is None
+        given_at.append(now)
+        ask = replace(ask, attention=replace(ask.attention, reminded_at=now))
+        if last:
+            assert nights.next_reminder(ask, now=now) is None
+    else:
+        raise AssertionError("too many reminders")
+    assert len(given_at) <= len(nights.policy.reminders) + 1
+
+
+@given(asks(), nights(), spans)
+def test_nobody_is_reminded_of_what_has_ended_or_is_snoozed(
+    ask: Ask, nights: Nights, later: float
+) -> None:
+    now = ask.created_at + later
+    assert nights.next_reminder(answered(ask), now=now) is None
+    snoozed = replace(ask, attention=replace(ask.attention, snoozed_until=now + 1))
+    assert nights.next_reminder(snoozed, now=now) is None
+
+
+@given(asks(), nights(), spans)
+def test_a_project_makes_things_quieter_and_never_louder(
+    ask: Ask, nights: Nights, later: float
+) -> None:
+    now, alone = ask.created_at + later, replace(ask, attention=replace(ask.attention, quiet=None))
+    order = [Sound.HIDDEN, Sound.SILENT, Sound.LOUD]
+    theirs, own = nights.sound(ask, now=now), nights.sound(alone, now=now)
+    assert order.index(theirs) <= order.index(own)
+
+
+# ── one night in Berlin, by the clock ─────────────────────────────────────────────────────────────
+
+BERLIN = ZoneInfo("Europe/Berlin")
+NIGHT = QuietRule(hours=("22:30-07:00, 07:15-07:45",) * 7, zone="Europe/Berlin")
+HOLD = Nights(policy=NightPolicy(quiet=NIGHT, hold=True, reminders=(15 * 60.0, 3 * HOUR)))
+
+
+def at(text: str) -> float:
+    """In the night from Thursday to Friday; times before noon are Friday's."""
+    day = 20 if text < "12:00" else 19
+    return datetime.fromisoformat(f"2026-11-{day} {text}").replace(tzinfo=BERLIN).timestamp()
+
+
+def asked(text: str, *, ends: str | None = None, priority: Priority = Priority.NORMAL) -> Ask:
+    deadline = at(ends) if ends else None
+    attention = Attention(priority=priority)
+    return replace(an_ask(), created_at=at(text), deadline=deadline, attention=attention)
+
+
+@pytest.mark.parametrize(
+    ("ends", "held"),
+    [(None, True), ("11:00", True), ("07:10", True), ("07:09", False), ("03:00", False)],
+)
+def test_a_card_is_held_unless_it_would_end_before_anybody_sees_it(
+    ends: str | None, held: bool
+) -> None:
+    ask = asked("23:00", ends=ends)
+    assert HOLD.held_until(ask, now=at("23:00")) == (at("07:00") if held else None)
+    assert HOLD.sound(ask, now=at("23:00")) is (Sound.HIDDEN if held else Sound.SILENT)
+
+
+def test_the_night_is_silent_its_end_too_and_the_day_rings() -> None:
+    assert HOLD.sound(asked("22:00"), now=at("22:00")) is Sound.LOUD
+    assert HOLD.sound(asked("23:00"), now=at("07:00")) is Sound.SILENT  # the summary rings
+    assert HOLD.sound(asked("08:00"), now=at("08:00")) is Sound.LOUD
+    without = Nights(policy=replace(HOLD.policy, summary=False))
+    assert without.sound(asked("23:00"), now=at("07:00")) is Sound.LOUD
+
+
+def test_a_deadline_of_the_night_is_moved_past_all_quiet_hours_of_the_morning() -> None:
+    moved = HOLD.deadline_after_quiet(asked("23:00", ends="05:00"), latest=at("11:00"))
+    assert moved == at("08:15")  # half an hour after 07:00 it is quiet again
+    assert HOLD.deadline_after_quiet(asked("23:00", ends="05:00"), latest=at("06:00")) == at(
+        "06:00"
+    )
+    urgent = asked("23:00", ends="05:00", priority=Priority.URGENT)
+    assert HOLD.deadline_after_quiet(urgent, latest=at("11:00")) == at("05:00")
+
+
+def test_a_reminder_of_the_night_comes_after_it() -> None:
+    ask = asked("21:00")
+    assert HOLD.next_reminder(ask, now=at("21:00")) == (at("21:15"), False)
+    reminded = replace(ask, attention=Attention(reminded_at=at("21:15")))
+    assert HOLD.next_reminder(reminded, now=at("21:15")) == (at("08:00"), True)
+
+
+def test_a_reminder_that_was_slept_over_does_not_come_in_the_night() -> None:
+    assert HOLD.next_reminder(asked("22:00"), now=at("22:45")) == (at("08:00"), True)
