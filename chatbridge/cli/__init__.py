@@ -7,7 +7,8 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel` and `history`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend` and
+    `history`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -36,6 +37,8 @@ COMMANDS = {
     "pending": "the open questions; live with --watch",
     "answer": "answer one here, or cancel it",
     "cancel": "cancel an open question",
+    "snooze": "put one off, or give it more time",
+    "extend": "give a question more time",
     "history": "what was asked before, and how it ended",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
@@ -55,7 +58,10 @@ APART = {
 
 ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
-    ("ask, notify", "pending", "answer, cancel", "history", "inbox", "status, stop, restart"),
+    (
+        *("ask, notify", "pending", "answer, cancel", "snooze, extend", "history", "inbox"),
+        "status, stop, restart",
+    ),
     ("demo, version, completion", "mcp, hub, hook"),
 )
 """The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""
