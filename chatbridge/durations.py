@@ -17,6 +17,14 @@ def parse(text: str) -> float:
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
+def parse_period(text: str) -> float:
+    """Seconds, as `parse` reads them. :raises ValueError: also if it is nothing, or too long."""
+    found = parse(text)
+    if not 0 < found <= LONGEST:
+        raise ValueError(f"give more than nothing, and at most {LONGEST / _UNITS['d']:.0f}d")
+    return found
+
+
 def seconds(value: object) -> object:
     """A text as `parse` reads it, and anything else as it is; for a validator."""
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
 """The project of a folder, and the settings in its `.chatbridge.toml`.
 
-A repository may come from anybody, so that file can set a label, switch chatbridge off and change a
-time-out, but never grant anything.
+A repository may come from anybody, so that file can set a label, switch chatbridge off, change a
+time-out and add quiet hours, but never grant anything.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import os
 import pwd
 import tomllib
 import unicodedata
+from functools import reduce
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from chatbridge import bounded_read
-from chatbridge.core.model import Project
+from chatbridge.core.model import Project, QuietRule
+from chatbridge.core.nights.hours import NO_HOURS, find_zone, read_hours
 from chatbridge.core.text import one_line, shortened
 from chatbridge.durations import LONGEST, seconds
 from chatbridge.link.root import MAX_FILE_BYTES, PROJECT_FILE, find_root
@@ -34,6 +36,29 @@ _reported: dict[str, ProjectSettings] = {}
 """Project settings that links have reported, for folders that the hub cannot read."""
 
 
+def _known_zone(name: str | None) -> str | None:
+    find_zone(name)
+    return name
+
+
+class ProjectQuiet(BaseModel):
+    """Quiet hours beside the owner's. Only what makes things quieter can be set."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    hours: Annotated[tuple[str, ...] | None, BeforeValidator(read_hours)] = None
+    zone: Annotated[str | None, AfterValidator(_known_zone)] = None
+    """None: the owner's."""
+    mode: Literal["silent", "hold"] = "silent"
+
+    @property
+    def rule(self) -> QuietRule | None:
+        hold = self.mode == "hold"
+        if self.hours is None and not hold:
+            return None
+        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone, hold=hold)
+
+
 class ProjectSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -42,6 +67,7 @@ class ProjectSettings(BaseModel):
     default_timeout: Annotated[float, BeforeValidator(seconds)] | None = Field(
         default=None, ge=MIN_TIMEOUT_SECONDS, le=LONGEST
     )
+    quiet: ProjectQuiet = ProjectQuiet()
 
 
 def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:
@@ -129,6 +155,8 @@ def _parse(text: str, where: object) -> ProjectSettings:
         except ValidationError as error:
             # Do not log values: one may be a token.
             for problem in error.errors(include_input=False, include_url=False):
-                name = str(problem["loc"][0])
-                log.warning("%s: %s is ignored: %s", where, one_line(name), problem["msg"])
-                found.pop(name, None)
+                *tables, key = map(str, problem["loc"])
+                table = reduce(lambda found, name: found[name], tables, found)
+                name = one_line(".".join((*tables, key)))
+                log.warning("%s: %s is ignored: %s", where, name, problem["msg"])
+                table.pop(key, None)

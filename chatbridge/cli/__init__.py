@@ -7,8 +7,8 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend` and
-    `history`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend`, `history`,
+    `summary`, `stats`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -39,7 +39,9 @@ COMMANDS = {
     "cancel": "cancel an open question",
     "snooze": "put one off, or give it more time",
     "extend": "give a question more time",
-    "history": "what was asked before, and how it ended",
+    "history": "what was asked before; what you missed",
+    "summary": "what happened while you were away",
+    "stats": "how long agents waited for you",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
     "version": "the installed version",
@@ -59,7 +61,12 @@ APART = {
 ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
     (
-        *("ask, notify", "pending", "answer, cancel", "snooze, extend", "history", "inbox"),
+        "ask, notify",
+        "pending",
+        "answer, cancel",
+        "snooze, extend",
+        "history, summary, stats",
+        "inbox",
         "status, stop, restart",
     ),
     ("demo, version, completion", "mcp, hub, hook"),

@@ -9,6 +9,7 @@ from chatbridge.cli.ui.running import Command, argument, flag
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
 LIMIT = 20
+STATS_SECONDS = 30 * 86400.0
 ASK_EPILOG = """\
 The answer alone goes to standard output, everything else to standard error.
 Beside options you can always answer in your own words. A --confirm prints yes or
@@ -72,6 +73,38 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _period(text: str) -> float:
+    from chatbridge.durations import parse_period
+
+    try:
+        return parse_period(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+
+
+def _since(text: str) -> float:
+    """Seconds since the epoch."""
+    import re
+    import time
+
+    from chatbridge import durations
+    from chatbridge.core.nights.hours import parse_minute
+    from chatbridge.core.nights.summary import last_time
+
+    now = time.time()
+    try:
+        if found := re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII):
+            return last_time(parse_minute(found[1], found[2]), now=now)
+        ago = durations.parse(text) if text.strip()[-1:].isalpha() else 0.0
+    except ValueError:
+        ago = 0.0
+    if not 0 < ago <= durations.LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"
+        )
+    return now - ago
+
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -131,6 +164,36 @@ history = Command(
         flag("--yaml", help="print them as YAML, the newest first"),
     ],
     work="chatbridge.cli.questions.lists:history",
+)
+
+stats = Command(
+    "stats",
+    "Says what your silence costs: for each project and agent how many questions there were and "
+    "how they ended, how long you took to answer, and how long agents waited, by the hour of the "
+    "day.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_period,
+        default=STATS_SECONDS,
+        help="how far back, as in 12h, 7d or 30d (30d)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.stats:stats",
+)
+
+summary = Command(
+    "summary",
+    "Says what has happened while you were away, and what is waiting now.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_since,
+        help="the time of day, as in 22:30, or how long ago, as in 8h (default: since the last\n"
+        "quiet hours began, or 12h)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.lists:summary",
 )
 
 answer = Command(

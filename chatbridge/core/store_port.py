@@ -12,6 +12,7 @@ from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.core.nights.summary import Tally
 from chatbridge.core.operation import OperationStore
+from chatbridge.core.statistics import AskTimes
 
 T = TypeVar("T")
 
@@ -43,6 +44,10 @@ class Transaction(Protocol):
 
     async def count_open_asks(self, *, party: str | None = None) -> int:
         """Number of open asks, of all or of one party (`Project.party`)."""
+
+    async def count_urgent_asks(self, *, party: str, since: float) -> int:
+        """Number of urgent asks of one party (`Project.party`) that were opened at that time or
+        later, open or ended."""
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:
         """The open asks that this link has called for, oldest first."""
@@ -133,6 +138,10 @@ class Store(Protocol):
 
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         """Asks of this project that a person answered, in time or late, newest first."""
+
+    async def ask_times(self, *, since: float, until: float) -> Sequence[AskTimes]:
+        """How long the asks took that were asked from `since` to `until`, which is now: those of
+        each agent, by how they ended."""
 
     async def standing_grants(
         self, *, project: str, link: str, now: float

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
 from chatbridge.core.model import QuietRule
-from chatbridge.core.nights.hours import find_zone, parse_minute, read_hours
+from chatbridge.core.nights.hours import NO_HOURS, find_zone, parse_minute, read_hours
 from chatbridge.core.nights.policy import MINUTE, NightPolicy
 from chatbridge.setting_rules import listed
 from chatbridge.settings.tools import Seconds, SettingsTable
@@ -80,11 +80,9 @@ class Quiet(SettingsTable):
 
     @property
     def rule(self) -> QuietRule | None:
-        """None: nothing is set. Without hours it still counts for those that are switched on."""
-        hold = self.mode == "hold"
-        if self.hours is None and self.zone is None and not hold:
+        if self.hours is None and self.zone is None:
             return None
-        return QuietRule(hours=self.hours or ("",) * 7, zone=self.zone, hold=hold)
+        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone)
 
 
 class Reminders(SettingsTable):
@@ -111,6 +109,7 @@ class Summary(SettingsTable):
 def night_policy(quiet: Quiet, reminders: Reminders, summary: Summary) -> NightPolicy:
     return NightPolicy(
         quiet=quiet.rule,
+        hold=quiet.mode == "hold",
         let_through=frozenset(quiet.let_through),
         extend_deadlines=quiet.deadlines == "extend",
         grace=quiet.grace,

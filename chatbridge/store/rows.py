@@ -31,6 +31,7 @@ from chatbridge.core.model import (
     ChannelState,
     Notice,
     Post,
+    Priority,
     Project,
     Status,
     View,
@@ -149,8 +150,13 @@ def make(kind: type[T], row: sqlite3.Row, **given: Any) -> T:
 
 def ask_row(ask: Ask, *names: str) -> dict[str, Any]:
     """All of its columns, or those of these fields, and what is looked up of it."""
-    summary = adapter(Summary).dump_json(summary_of(ask), exclude_defaults=True).decode()
-    return {**columns(ask, *names), "words": _words(ask), "summary": summary}
+    summary = summary_of(ask)
+    return {
+        **columns(ask, *names),
+        "words": _words(ask),
+        "summary": adapter(Summary).dump_json(summary, exclude_defaults=True).decode(),
+        "approval": summary.approval,
+    }
 
 
 def ask_of(row: sqlite3.Row) -> Ask:
@@ -212,6 +218,7 @@ def summary_of(ask: Ask) -> Summary:
         language=subject.language if subject else None,
         file=bool(subject and subject.file),
         approval=ask.approval,
+        urgent=ask.attention.priority is Priority.URGENT,
         channels=ask.approval_channels,
         count=len(ask.questions),
         at=draft.at,

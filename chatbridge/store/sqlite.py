@@ -6,6 +6,7 @@ is not yet committed.
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import sqlite3
@@ -20,8 +21,10 @@ from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, ChannelState, Notice, Post
 from chatbridge.core.nights.summary import Tally
+from chatbridge.core.statistics import AskTimes
 from chatbridge.core.store_port import StandingGrant
 from chatbridge.store import migrate
+from chatbridge.store.ask_times import ASK_TIMES, times_of
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
@@ -225,6 +228,10 @@ class SqliteStore:
 
     async def answers_in(self, *, project: str, limit: int) -> Sequence[Ask]:
         return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
+
+    async def ask_times(self, *, since: float, until: float) -> Sequence[AskTimes]:
+        rows = await self._reading.rows(ASK_TIMES, {"since": since, "until": until})
+        return await asyncio.to_thread(times_of, rows)
 
     async def standing_grants(
         self, *, project: str, link: str, now: float

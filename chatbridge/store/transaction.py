@@ -70,8 +70,13 @@ READABLE = "(:aside = '[]' OR seq NOT IN (SELECT value FROM json_each(:aside)))"
 """Not an open ask that is known to be set aside: nobody could end it."""
 COUNT_OPEN_ASKS = f"SELECT count(*) FROM asks WHERE status = 'open' AND {READABLE}"  # noqa: S608
 COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
-_BEGINS_SO = "AND substr(project || ':', 1, length(:party)) = :party"
-COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} {_BEGINS_SO}"
+_BEGINS_SO = "substr(project || ':', 1, length(:party)) = :party"
+COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} AND {_BEGINS_SO}"
+COUNT_URGENT_ASKS = """
+    SELECT count(*) FROM asks WHERE (status = 'open' OR settled_at >= :since)
+    AND created_at >= :since AND json_extract(attention, '$.priority') = 'urgent' AND
+"""
+"""Of what is in two indexes: open asks, and what has ended since then."""
 OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open'
     AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
@@ -224,6 +229,12 @@ class SqliteTransaction:
             several = party.endswith(":")
             sql = COUNT_OPEN_ASKS_OF_PARTY if several else COUNT_OPEN_ASKS_OF_PROJECT
         ((count,),) = await self.rows(sql, {"party": party, "aside": self.unreadable.open_asks})
+        return int(count)
+
+    async def count_urgent_asks(self, *, party: str, since: float) -> int:
+        of_party = _BEGINS_SO if party.endswith(":") else "project = :party"
+        sql = f"{COUNT_URGENT_ASKS} {of_party}"
+        ((count,),) = await self.rows(sql, {"party": party, "since": since})
         return int(count)
 
     async def open_asks_of(self, link: str) -> Sequence[Ask]:

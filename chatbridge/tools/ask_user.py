@@ -11,6 +11,7 @@ from mcp_types import CallToolResult, Tool
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from chatbridge.core.asks.reach import Reach
+from chatbridge.core.cards.phrases import format_rang
 from chatbridge.core.errors import ToolInputError
 from chatbridge.core.model import (
     Answer,
@@ -18,6 +19,7 @@ from chatbridge.core.model import (
     AskRequest,
     Call,
     Option,
+    Priority,
     Project,
     Question,
     QuestionType,
@@ -79,6 +81,7 @@ wait_for_answer with the askId."""
             title=given.title,
             questions=given.questions,
             timeout=given.timeout,
+            priority=given.priority,
         )
         wait = await self.waiting.ask(request, call)
         if self.elicitation is None or not given.wait:
@@ -103,6 +106,10 @@ NO_CONSENT = (
     "nothing that needed this answer."
 )
 """Follows the contract's sentence, which alone reads like a permission."""
+NOT_URGENT = (
+    "You marked this urgent, but {why}. It came like any other question. Keep urgent for what "
+    "cannot wait until the morning."
+)
 CANCELLED = "User cancelled the question."
 WITHDRAWN = "the agent stopped waiting and the question was withdrawn"
 
@@ -113,13 +120,19 @@ def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
         return _ticket(ask, reach)
     if ask.dialect == QUESTION:
         return _sentence(ask, reach)
-    return json_result(_outcome(ask, call, reach))
+    return json_result(_outcome(ask, call, reach), *_notes(ask))
+
+
+def _notes(ask: Ask) -> tuple[str, ...]:
+    """What follows a result that its contract does not foresee."""
+    rang = ask.attention.over_budget
+    return () if rang is None else (NOT_URGENT.format(why=format_rang(rang)),)
 
 
 def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
     if ask.dialect == QUESTION:
         go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
-        return text_result(f"{go_on} {reach.nobody}" if reach.nobody else go_on)
+        return text_result(f"{go_on} {reach.nobody}" if reach.nobody else go_on, *_notes(ask))
     ticket = present(
         answered=False,
         cancelled=False,
@@ -131,7 +144,7 @@ def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
         "the result is no longer pending.",
         delivery=reach.nobody,
     )
-    return json_result(ticket)
+    return json_result(ticket, *_notes(ask))
 
 
 def _answers(ask: Ask) -> tuple[Answer, ...]:
@@ -171,14 +184,14 @@ def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
 
 
 def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
-    answers = _answers(ask)
+    answers, notes = _answers(ask), _notes(ask)
     if answers:
-        return text_result(_answered(ask.questions[0].type, answers[0]))
+        return text_result(_answered(ask.questions[0].type, answers[0]), *notes)
     if ask.status is Status.TIMED_OUT:
         said = f"{TIMED_OUT} {reach.nobody}" if reach.nobody else TIMED_OUT
-        return text_result(said, NO_CONSENT, is_error=True)
+        return text_result(said, NO_CONSENT, *notes, is_error=True)
     why = _reason(ask)
-    return text_result(f"{CANCELLED} {why}" if why else CANCELLED, is_error=True)
+    return text_result(f"{CANCELLED} {why}" if why else CANCELLED, *notes, is_error=True)
 
 
 def _answered(kind: QuestionType, answer: Answer) -> str:
@@ -227,6 +240,7 @@ class AskUserInput:
     questions: tuple[Question, ...]
     timeout: float
     wait: bool
+    priority: Priority
 
 
 def _labelled(value: object) -> object:
@@ -272,6 +286,7 @@ class _Arguments(Shape):
     title: str | None = Field(default=None, max_length=MAX_TITLE)
     timeout: Annotated[int | None, BeforeValidator(_whole)] = None
     wait: bool | None = None
+    priority: Literal["low", "normal", "urgent"] | None = None
 
 
 _FIELDS = {name for shape in (_Arguments, _Question, _Option) for name in shape.model_fields}
@@ -292,6 +307,7 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
         questions=questions,
         timeout=_timeout(given.timeout, limits),
         wait=given.wait is not False,
+        priority=Priority(given.priority or Priority.NORMAL),
     )
 
 
@@ -453,5 +469,11 @@ def input_schema(limits: Limits) -> dict[str, Any]:
         wait=flag_field(
             "false: return a ticket at once and fetch the answer later with wait_for_answer",
             default=True,
+        ),
+        priority=text_field(
+            "low never rings; urgent rings at night, too, a few times at most: only for what "
+            "cannot wait until the morning",
+            enum=[str(each) for each in Priority],
+            default=str(Priority.NORMAL),
         ),
     )

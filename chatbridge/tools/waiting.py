@@ -18,6 +18,7 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.projects import settings_of
 from chatbridge.tools.call import ToolCall, ToolHandler
 from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import (
@@ -52,6 +53,7 @@ class Waiting:
     async def ask(self, request: AskRequest, call: ToolCall) -> Wait:
         """Wait for what the broker finds or makes for it. :raises ToolInputError:
         :raises TooManyOpenAsks:"""
+        request = replace(request, quiet=settings_of(call.project.key).quiet.rule)
         if not is_approval(request.questions):
             await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
         ask, caller = await self.broker.ask(

@@ -65,6 +65,7 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "pending": (commands.pending, []),
     "history": (commands.history, []),
+    "stats": (commands.stats, []),
     "status": (commands.status, []),
     "people": (commands.people, []),
     "tools list": (commands.tools, ["list"]),

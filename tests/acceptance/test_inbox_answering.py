@@ -6,6 +6,7 @@ from playwright.async_api import Page, expect
 
 from chatbridge.core.model import Answer, Status
 from tests.acceptance.browser import (
+    AT_EACH_SIZE,
     IN_BROWSER,
     Visit,
     confirm,
@@ -13,11 +14,11 @@ from tests.acceptance.browser import (
     outcome_of,
     select,
     text,
-    visit_at_each_size,
+    visit_on_a_phone,
 )
 
 pytestmark = IN_BROWSER
-visit = visit_at_each_size
+visit = visit_on_a_phone
 
 DATABASE = select(
     "Which database?", "PostgreSQL (recommended) | In Docker", "SQLite", "Testcontainers"
@@ -42,6 +43,7 @@ async def tap(page: Page, name: str) -> None:
     await page.get_by_role("button", name=name, exact=name == "Back").click()
 
 
+@AT_EACH_SIZE
 async def test_a_tap_on_an_option_answers_and_the_page_says_when_the_agent_has_it(
     visit: Visit,
 ) -> None:
@@ -67,6 +69,7 @@ async def test_other_of_a_select_takes_a_text_of_ones_own(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(custom_text="MariaDB"),)
 
 
+@AT_EACH_SIZE
 async def test_a_multi_select_sends_what_is_ticked_and_the_text_of_other(visit: Visit) -> None:
     ask = await visit.inbox.ask(CHECKS)
     page = await visit.open(ask)
@@ -116,6 +119,7 @@ async def test_a_confirm_is_answered_with_one_tap(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(values=("no",)),)
 
 
+@AT_EACH_SIZE
 async def test_a_form_goes_back_and_forth_and_sends_only_after_its_review(visit: Visit) -> None:
     ask = await visit.inbox.ask(BRANCH, CHECKS, NOTES, title="Release 2.4")
     page = await visit.open(ask)
@@ -159,6 +163,7 @@ async def test_other_that_was_taken_back_is_not_sent(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers[0] == Answer(values=("Unit tests",))
 
 
+@AT_EACH_SIZE
 async def test_cancelling_asks_first_and_takes_a_reason(visit: Visit) -> None:
     ask = await visit.inbox.ask(DATABASE)
     page = await visit.open(ask)
@@ -183,6 +188,7 @@ async def test_a_double_tap_sends_one_answer(visit: Visit) -> None:
     assert [entry.picked for entry in (await visit.inbox.now(ask)).draft.entries] == [(0,), ()]
 
 
+@AT_EACH_SIZE
 async def test_a_question_that_has_just_appeared_under_the_thumb_takes_no_tap(
     visit: Visit,
 ) -> None:

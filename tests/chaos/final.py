@@ -128,12 +128,11 @@ def matrix_cards(room: Room) -> Iterator[LastCard]:
     for message in room.timeline.messages():
         if message.sender != bot or CARD not in message.original or message.redacted:
             continue
-        if message.body.endswith(BELOW) and bot not in sum(message.reactions.values(), []):
-            continue
         found = KEY.search(message.original.get("body", ""))
         if found:
             seeds = tuple(emoji for emoji, who in message.reactions.items() if bot in who)
-            if message.thread is None or seeds:
+            retired = message.thread is not None or message.body.endswith(BELOW)
+            if seeds or not retired:
                 yield LastCard(
                     channel="matrix",
                     riddle=found[0],

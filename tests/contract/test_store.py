@@ -13,7 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.row import Past, Row
 from chatbridge.core.errors import UnknownAsk
-from chatbridge.core.model import Ask, Call, CallName, ChannelState, Outcome, Post, Project, Status
+from chatbridge.core.model import (
+    Ask,
+    Attention,
+    Call,
+    CallName,
+    ChannelState,
+    Outcome,
+    Post,
+    Priority,
+    Project,
+    Status,
+)
 from chatbridge.core.store_port import Store
 from tests.contract.asks import (
     a_call,
@@ -211,6 +222,26 @@ async def test_open_asks_are_counted_by_party(store: Store, party: str, keys: li
     assert {ask.project.party for ask in made[: len(keys)]} == {party}
     assert await store.write(lambda tx: tx.count_open_asks(party=party)) == len(keys)
     assert await store.write(lambda tx: tx.count_open_asks()) == len(made)
+
+
+@pytest.mark.parametrize(
+    ("party", "count"), [("/src/shop", 3), ("uid:7:", 1), ("link:", 0), ("/src/docs", 1)]
+)
+async def test_urgent_asks_are_counted_by_party_since_a_time_open_or_ended(
+    store: Store, party: str, count: int
+) -> None:
+    def urgent(key: str = "/src/shop", *, at: float = 1000.0) -> Ask:
+        attention = Attention(priority=Priority.URGENT)
+        project = Project(key=key, name="x")
+        return an_ask(project=project, created_at=at, attention=attention)
+
+    ended = answered(urgent())
+    over = an_ask(attention=Attention(over_budget=3))
+    earlier = [urgent(at=999.0), answered(urgent(at=999.0))]
+    await keep(store, urgent(), urgent(at=5000.0), ended, over, *earlier, an_ask())
+    await keep(store, urgent("uid:7:/a"), urgent("uid:70:/a"), urgent("/src/docs"))
+    found = await store.write(lambda tx: tx.count_urgent_asks(party=party, since=1000.0))
+    assert found == count
 
 
 async def test_the_newest_call_of_a_link_is_found_though_it_has_ended(store: Store) -> None:

@@ -170,6 +170,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
     (r"if \[ .*chatbridge ask --confirm .* \./deploy; fi", run("deployed", answer="yes")),
     (r"make 2>&1 \| tail -5 \| chatbridge notify - --title Build", run("")),
+    (r"chatbridge summary --since 22:30", run("waiting", before=("echo {ask}",))),
     (r"chatbridge pending", run("Which colour?", before=("echo {ask}",))),
     (
         r"chatbridge pending --watch",
@@ -186,6 +187,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"chatbridge answer", run("Kept.", fills={"answer": "answer {ask} 1"})),
     (r"chatbridge history", run("Which colour?", before=("chatbridge answer {ask} 1",))),
+    (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
+    (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),

@@ -23,10 +23,13 @@ from chatbridge.core.model import (
     CallName,
     Option,
     Person,
+    Priority,
     Project,
     Question,
     QuestionType,
 )
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
@@ -44,7 +47,10 @@ COLOUR = Question(
 
 
 def request(
-    *questions: Question, project: str = "/src/shop", timeout: float | None = 300.0
+    *questions: Question,
+    project: str = "/src/shop",
+    timeout: float | None = 300.0,
+    priority: Priority = Priority.NORMAL,
 ) -> AskRequest:
     return AskRequest(
         project=Project(key=project, name=project.rsplit("/", 1)[-1]),
@@ -53,6 +59,7 @@ def request(
         dialect="questions",
         questions=questions or (COLOUR,),
         timeout=timeout,
+        priority=priority,
     )
 
 
@@ -100,6 +107,7 @@ async def world(
     clock: StillClock | None = None,
     *,
     drained: Callable[[World], Awaitable[None]] | None = None,
+    nights: NightPolicy | None = None,
     **policy: float | bool,
 ) -> AsyncIterator[World]:
     clock = clock or StillClock()
@@ -114,10 +122,14 @@ async def world(
     broker = Broker(
         store,
         clock=clock,
-        policy=Policy(**{"approval_channels": ANYWHERE, **policy}),  # type: ignore[arg-type]
+        policy=Policy(
+            nights=Nights(policy=nights or NightPolicy()),
+            **{"approval_channels": ANYWHERE, **policy},  # type: ignore[arg-type]
+        ),
         changed=changes.put_nowait,
         drained=drain,
     )
+    await broker.recall_switch()
     inbox = AskActions(broker, store=store, clock=clock)
     here.append(World(store, broker, inbox, clock, changes))
     running = asyncio.ensure_future(broker.run())

@@ -219,6 +219,13 @@ def help_words(
         (["notify", "x", "--level", "warnin"], "did you mean warning?"),
         (["history", "--jsn"], "there is no argument --jsn, did you mean --json?"),
         (["history", "--limit", "0"], "'0' is not a number from 1 to 1000"),
+        (
+            ["stats", "--since", "3 weeks"],
+            "--since: '3 weeks': give seconds, or a number with a unit",
+        ),
+        (["stats", "--since", "0d"], "give more than nothing, and at most 3650d"),
+        (["stats", "--since", "4000d"], "give more than nothing, and at most 3650d"),
+        (["stats", "--since", "-1d"], "--since: expected one argument"),
         (["ask"], "required: question"),
         (["ask", "x", "--timeout", "1"], "10 s is the shortest"),
         (["answer"], "required: ID\n"),

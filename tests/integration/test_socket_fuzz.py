@@ -52,7 +52,11 @@ answers = st.lists(
     max_size=3,
 )
 requests = st.fixed_dictionaries(
-    {"do": st.sampled_from(["pending", "ask", "answer", "cancel", "history", "limits", "fly"])},
+    {
+        "do": st.sampled_from(
+            ["pending", "ask", "answer", "cancel", "history", "stats", "limits", "fly"]
+        )
+    },
     optional={
         "id": st.just("ID") | anything,
         "limit": anything,

@@ -16,6 +16,7 @@ import pytest
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Post
 from chatbridge.store import migrate, sqlite, transaction
+from chatbridge.store.ask_times import ASK_TIMES
 from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import a_call, an_ask
@@ -40,6 +41,7 @@ FROZEN = {
     "0007_grants.sql": "edb8be1cec005e170b6280b117de107198e58cd8348c90d8cdd46c5993ba0bd5",
     "0008_attention.sql": "e335e7ac6e81f16cf733881dbe482ba19c1248ef7f724cafa0bb5320ae845ff8",
     "0009_late_calls.sql": "33a7630ce7ae6195d5bfd7ff820b85e9dda8b44b85bccf451480321163cab395",
+    "0010_stats.sql": "ad73e0aa286d022ae35fe61c132ff8421b739da11388de20059046f9d70c29b7",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 A_MIGRATION = """
@@ -74,6 +76,41 @@ async def test_the_scripts_are_numbered_without_a_gap() -> None:
 def test_no_migration_is_changed_once_it_is_there() -> None:
     digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
     assert digests == FROZEN
+
+
+@pytest.mark.parametrize("gap", ["", " "])
+async def test_approvals_of_an_older_version_are_counted_as_such(path: Path, gap: str) -> None:
+    question = '[{"id": "q", "text": "\\"type\\": \\"approval\\"?", "type":%s"%s"}]'
+    columns = "id, project, client, fingerprint, status, revision, created_at, settled_at, kept, "
+    columns += "discarded, alone, project_name, agent_name, tool, dialect, words, draft, questions"
+    values = "?, 'p', 'c', 'f', 'answered', 1, 1000.0, 1060.0, 0, 0, 0, 'p', ?, 't', 'd', '', '{}'"
+    with closing(sqlite3.connect(path)) as old:
+        for script in SCRIPTS[:8]:
+            old.executescript(script.read_text())
+        for kind in ("approval", "text"):
+            row = (kind, kind, question % (gap, kind))
+            old.execute(f"INSERT INTO asks ({columns}) VALUES ({values}, ?)", row)  # noqa: S608
+        old.execute("PRAGMA user_version = 8")
+        old.commit()
+    store = await SqliteStore.open(path)
+    try:
+        found = await store.ask_times(since=0.0, until=2000.0)
+    finally:
+        await store.close()
+    assert {(times.agent, times.approval) for times in found} == {
+        ("approval", True),
+        ("text", False),
+    }
+
+
+async def test_statistics_read_nothing_but_their_index_of_asks_that_have_ended(path: Path) -> None:
+    await (await SqliteStore.open(path)).close()
+    steps = [step for step in plan(path, ASK_TIMES) if " asks" in step]
+    (of_open,) = [step for step in steps if "USING COVERING INDEX asks_counted" not in step]
+    assert of_open.startswith("SEARCH asks USING INDEX asks_open")
+    assert len(steps) == 7
+    (whole,) = {step for step in steps if "created_at>" in step}
+    assert "project_name=? AND agent_name=? AND approval=? AND status=?" in whole
 
 
 async def test_notices_of_an_older_version_are_there_and_can_be_searched(path: Path) -> None:

@@ -1,4 +1,5 @@
-"""`pending` and `history` without a hub: what the database has, and nothing is made or started."""
+"""`pending`, `history`, `summary` and `stats` without a hub: what the database has. Nothing is made
+or started."""
 
 from __future__ import annotations
 
@@ -13,9 +14,23 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli import commands
-from chatbridge.core.model import Answer, Ask, Option, Outcome, Question, QuestionType, Status
+from chatbridge.cli.questions.stats import stats_screen
+from chatbridge.cli.ui import tables
+from chatbridge.cli.ui.wording import seconds_of
+from chatbridge.core.cards.phrases import local_time
+from chatbridge.core.model import (
+    Agent,
+    Answer,
+    Ask,
+    Option,
+    Outcome,
+    Question,
+    QuestionType,
+    Status,
+)
+from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
 from chatbridge.store.sqlite import SqliteStore
-from tests.contract.asks import an_ask, keep
+from tests.contract.asks import an_ask, answered, keep, timed_out
 
 MARKDOWN = "Use **Valkey** or `redis`?\n\nBoth work."
 QUESTION = Question(
@@ -96,6 +111,64 @@ def test_history_has_the_labels_that_people_saw(
     assert capsys.readouterr().out == "Nothing was found.\n"
 
 
+def test_a_summary_says_what_happened_and_lists_what_waits(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask, now = an_open(QUESTION), time.time()
+    path = stored(state, ask, *(timed_out(an_ask(), at=now - at) for at in (60.0, 120.0, 7300.0)))
+    before = path.read_bytes()
+    assert commands.summary(["--since", "2h"]) == 0
+    heading, counts, empty, _, row = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"While you were away, \d\d:\d\d–\d\d:\d\d", heading)
+    assert counts == "1 question is waiting · 2 timed out"
+    assert empty == ""
+    assert row.startswith(ask.id[:6])
+    assert commands.summary(["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in found.pop("waiting")] == [ask.id]
+    assert seconds_of(found["until"]) - seconds_of(found["since"]) == pytest.approx(
+        12 * 3600, abs=5
+    )
+    numbers = {"timedOut": 3, "lateAnswers": 0, "notices": 0, "failedCommands": 0}
+    assert {name: found[name] for name in numbers} == numbers
+    assert path.read_bytes() == before
+    assert {it.name for it in state.iterdir()} <= {"chatbridge.db", "hub.lock"}
+
+
+def test_a_summary_without_a_database_or_usable_settings_says_so(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.summary([]) == 0
+    assert capsys.readouterr().out.endswith("\nNothing is waiting.\n")
+    stored(state, an_open(CONFIRM))
+    state.with_name("config.toml").write_text("max_open_ask = 1")
+    assert commands.summary([]) == 0
+    said = capsys.readouterr()
+    assert "Deploy?" in said.out
+    assert "did you mean max_open_asks?" in said.err
+
+
+@pytest.mark.parametrize(
+    "since", ["25:00", "7:60", "morning", "", "0", "-2h", "1e9", "99999d", "22.30", "２２:３０"]
+)
+def test_a_time_that_is_none_is_refused_with_what_to_write(
+    state: Path, capsys: pytest.CaptureFixture[str], since: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.summary([f"--since={since}"])
+    assert ended.value.code == 2
+    assert "give the time of day, as in 22:30, or how long ago, as in 8h" in capsys.readouterr().err
+
+
+def test_a_time_of_day_is_the_last_one(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for since in ("00:00", "23:59", " 7:05 ", "24:00"):
+        assert commands.summary(["--json", "--since", since]) == 0
+        found = json.loads(capsys.readouterr().out)
+        at, now = seconds_of(found["since"]), time.time()
+        assert now - 25 * 3600 < at <= now
+        assert f"{local_time(at):%H:%M}" == since.strip().rjust(5, "0").replace("24:", "00:")
+
+
 def test_settings_that_cannot_be_used_are_said_and_hide_no_question(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,3 +193,84 @@ def test_a_database_that_cannot_be_read_is_said_and_left_as_it_is(
     newer.close()
     assert commands.history([]) == 1
     assert str(path) in capsys.readouterr().err
+
+
+def of_a_day(*asks: Ask) -> list[Ask]:
+    """As if asked within the last day, one after another."""
+    begin = time.time() - 80_000.0
+    moved = []
+    for number, ask in enumerate(asks):
+        at = begin + number * 3_600.0
+        later = at - ask.created_at
+        settled = None if ask.settled_at is None else ask.settled_at + later
+        moved.append(replace(ask, created_at=at, settled_at=settled))
+    return moved
+
+
+def test_statistics_are_counted_without_a_hub(
+    state: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quick, slow = answered(an_ask(), at=1020.0), answered(an_ask(), at=1600.0)
+    path = stored(state, *of_a_day(quick, timed_out(an_ask(), at=29_800.0), slow))
+    before = path.read_bytes()
+    assert commands.stats([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == [
+        "The last 30 d",
+        "  3 questions: 2 answered, 1 timed out",
+        "  Median answer after 20 s, worst after 10 min · Waited 8 h 10 min",
+    ]
+    assert [re.split(r" {3,}", line) for line in lines[4:6]] == [
+        ["PROJECT", "AGENT", "ASKED", "ANSWERED", "TIMED OUT", "CANCELLED", "MEDIAN", "WORST",
+         "APPROVALS", "WAITED"],
+        ["shop", "Claude", "3", "2", "1", "0", "20 s", "10 min", "0", "8 h 10 min"],
+    ]  # fmt: skip
+    (longest,) = [line for line in lines if line.endswith("█" * 24)]
+    assert re.search(r":00 +1 +0 +1 +8 h", longest)
+    assert sum("█" in line for line in lines) == 3
+    assert commands.stats(["--json", "--since", "90d"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["total"]["questions"]["timedOut"] == 1
+    assert found["agents"][0]["worstSeconds"] == 600
+    assert path.read_bytes() == before
+    assert {it.name for it in state.iterdir()} <= {"chatbridge.db", "hub.lock"}
+
+
+@pytest.mark.parametrize("room", [30, 50, 80, 110, 200])
+def test_statistics_fit_the_terminal(room: int) -> None:
+    hostile = Agent(client="x", name="\x1b[31mred\u202e\n" + "wide " * 40)
+    asks = [answered(an_ask(agent=hostile), at=93_000.0), answered(an_ask(), at=1600.0)]
+    times = [
+        AskTimes(
+            project=ask.project.name,
+            agent=ask.agent.name,
+            approval=False,
+            status=ask.status,
+            taken=([1], [int((ask.settled_at or 0.0) - ask.created_at)]),
+        )
+        for ask in asks
+    ]
+    found = statistics_object(statistics_of(times, since=0.0, until=9e6))
+    lines = [
+        line
+        for parts in stats_screen(found, over="30 d", room=room)
+        for line in tables.lines(parts, room)
+    ]
+    assert max(map(tables.width, lines)) <= room
+    whole = "\n".join(lines)
+    assert not set("\x1b\u202e").intersection(whole)
+    assert "⟨U+001B⟩[31mred" in whole or room in (110, 200)
+    assert ("PROJECT" in whole) == (room >= 110)
+    assert "1 question: 1 answered" in whole or "PROJECT" in whole
+
+
+def test_statistics_of_nothing_are_a_kind_sentence(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.stats(["--since", "12h"]) == 0
+    assert capsys.readouterr().out == (
+        "No agent has asked anything in the last 12 h.\nNext: chatbridge setup\n"
+    )
+    stored(state)
+    assert commands.stats([]) == 0
+    assert capsys.readouterr().out == "No agent has asked anything in the last 30 d.\n"

@@ -13,7 +13,7 @@ import pytest
 
 from chatbridge.core.asks import transitions as asks
 from chatbridge.core.cards.outcome_text import in_place
-from chatbridge.core.errors import NoOpenAsk, SeveralAsks
+from chatbridge.core.errors import ChatbridgeError, NoOpenAsk, SeveralAsks
 from chatbridge.core.model import Ask, Question
 from chatbridge.core.policy import Policy
 from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
@@ -56,6 +56,32 @@ async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
         (found,) = await mine.pending()
         assert found["approval"]
         assert found["questions"][0]["subject"]["code"] == "ls -l"
+
+
+async def test_a_summary_has_what_waits_and_what_timed_out_since_then(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        clock = mine.world.clock
+        over = await mine.world.ask(COLOUR, timeout=60.0)
+        clock.advance(60.0)
+        await mine.world.ended(over)
+        ask = await mine.world.ask(NAME, number=2)
+        (found,) = (await mine.action("summary")).values()
+        assert [each["id"] for each in found["waiting"]] == [ask.id]
+        assert found["timedOut"] == 1
+        clock.advance(1.0)
+        since = await mine.action("summary", since=clock.time() - 0.5)
+        assert since["summary"]["timedOut"] == 0
+        json.dumps(since)
+
+
+@pytest.mark.parametrize("since", ["22:30", None, True, [], -1e300, 1e300, float("inf")])
+async def test_a_summary_since_no_time_at_all_is_one_all_the_same(
+    tmp_path: Path, since: object
+) -> None:
+    async with desk(tmp_path) as mine:
+        found = (await mine.action("summary", since=since))["summary"]
+        assert found["since"] <= found["until"]
+        assert found["waiting"] == []
 
 
 def test_a_short_id_grows_until_no_other_begins_like_it() -> None:
@@ -166,6 +192,30 @@ async def test_history_has_the_newest_first_and_finds_words(tmp_path: Path) -> N
         assert await texts(search="name") == ["Which name again?", "Which name?"]
         for odd in ({"limit": -1}, {"limit": "x"}, {"search": 1}, {"search": " "}):
             assert len(await texts(**odd)) == 3
+
+
+async def test_statistics_are_those_of_the_period_that_is_asked_for(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        for number, waits in enumerate((30.0, 90.0)):
+            ask = await mine.world.ask(NAME, number=number)
+            mine.world.clock.advance(waits)
+            await mine.action("answer", id=ask.id, words=["x"])
+
+        async def stats(seconds: Any) -> dict[str, Any]:
+            return dict((await mine.action("stats", seconds=seconds))["stats"])
+
+        whole = await stats(86400)
+        assert whole["total"]["questions"]["answered"] == 2
+        assert whole["total"]["waitedSeconds"] == 120
+        assert (await stats(91.0))["total"]["worstSeconds"] == 90
+        assert (await stats(91.0))["total"]["questions"]["asked"] == 1
+
+
+@pytest.mark.parametrize("odd", [0, -1, 1e300, "30d", None, [1], True])
+async def test_a_period_that_is_none_is_refused(tmp_path: Path, odd: Any) -> None:
+    async with desk(tmp_path) as mine:
+        with pytest.raises(ChatbridgeError, match="seconds: a number up to 315360000"):
+            await mine.action("stats", seconds=odd)
 
 
 # ── whose asks are whose ──────────────────────────────────────────────────────────────────────────

@@ -28,6 +28,7 @@ async def test_open_asks_are_listed_with_everything_a_script_needs(web: Web) -> 
             "status": "open",
             "createdAt": "2026-11-15T22:41:00.000Z",
             "deadline": "2026-11-15T22:46:00.000Z",
+            "priority": "normal",
             "agent": {
                 "name": "Claude Code",
                 "client": "claude-code",

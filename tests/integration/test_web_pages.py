@@ -64,6 +64,7 @@ async def test_every_page_has_one_main_landmark(web: Web) -> None:
         f"/asks/{ask.id}",
         f"/asks/{ended.id}",
         "/history",
+        "/stats",
         "/login",
         "/login/K7Q2-M9XD-4TPA",
         "/address?to=https://x.org",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.errors import ToolInputError
-from chatbridge.core.model import Answer, Option, Question, QuestionType
+from chatbridge.core.model import Answer, Option, Priority, Question, QuestionType
 from chatbridge.tools.ask_user import AskUserInput, Limits, input_schema, parse
 
 LIMITS = Limits(default=300.0, longest=1800.0)
@@ -215,3 +215,26 @@ def test_whatever_the_arguments_are_they_are_questions_or_a_refusal_of_two_short
         assert len({question.id for question in found.questions}) == len(found.questions)
         assert all(question.text.strip() for question in found.questions)
         assert 10.0 <= found.timeout <= 1800.0
+
+
+@pytest.mark.parametrize(
+    ("given", "priority"),
+    [({}, "normal"), ({"priority": None}, "normal"), *(({"priority": p}, p) for p in Priority)],
+)
+def test_a_priority_is_normal_unless_it_says_otherwise(given: Json, priority: str) -> None:
+    for form in ({"question": "Which?"}, {"questions": [{"question": "Which?"}]}):
+        assert parsed({**form, **given}).priority == priority
+
+
+@pytest.mark.parametrize("given", ["high", "URGENT", "", 1, True, ["urgent"], {"urgent": True}])
+def test_another_priority_is_refused_with_those_that_there_are(given: object) -> None:
+    with pytest.raises(ToolInputError) as error:
+        parsed({"question": "Which?", "priority": given})
+    assert error.value.path == "priority"
+    assert "'low', 'normal' or 'urgent'" in str(error.value)
+
+
+def test_the_schema_offers_the_priorities() -> None:
+    offered = input_schema(LIMITS)["properties"]["priority"]
+    assert (offered["enum"], offered["default"]) == (["low", "normal", "urgent"], "normal")
+    assert all(type(each) is str for each in (*offered["enum"], offered["default"]))

@@ -16,6 +16,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     AskRequest,
+    Attention,
     Call,
     CallName,
     Option,
@@ -261,3 +262,23 @@ def test_a_ticket_says_whether_anybody_can_have_seen_the_question() -> None:
         assert UNREACHED in text_of(render_result(ask, call_of(ask), NOBODY))
         assert "Nobody" not in text_of(render_result(ask, call_of(ask), SEEN))
         assert "Nobody" not in text_of(render_result(ask, call_of(ask), UNSURE))
+
+
+@pytest.mark.parametrize("dialect", [QUESTION, QUESTIONS])
+@pytest.mark.parametrize("status", Status)
+def test_a_question_that_was_not_urgent_after_all_says_so_behind_the_documented_result(
+    dialect: str, status: Status
+) -> None:
+    answers = (Answer(values=("A",)),) if status is Status.ANSWERED else ()
+    plain = opened(dialect, SELECT)
+    if status is not Status.OPEN:
+        plain = ended(plain, status, *answers)
+    over = replace(plain, attention=Attention(over_budget=3))
+    documented = render_result(plain, call_of(plain), SEEN)
+    result = render_result(over, call_of(over), SEEN)
+    assert result.content[:-1] == documented.content
+    assert result.structured_content == documented.structured_content
+    assert result.is_error == documented.is_error
+    note = result.content[-1]
+    assert isinstance(note, TextContent)
+    assert "You marked this urgent, but 3 urgent questions rang tonight already." in note.text

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge import projects
+from chatbridge.core.model import QuietRule
 from chatbridge.link.root import PROJECT_FILE, find_root, read_file
 from chatbridge.projects import (
     MAX_REPORTED_PER_USER,
@@ -151,6 +152,63 @@ def test_a_repository_cannot_set_what_is_its_owners(
     assert found == ProjectSettings(enabled=False)
     assert "is ignored" in caplog.text
     assert "hunter2" not in caplog.text
+
+
+# ── quiet hours ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_file_adds_quiet_hours(project: Path) -> None:
+    write(project, '[quiet]\nhours = {sat-sun = "00:00-10:00"}\nzone = "Asia/Tokyo"\nmode = "hold"')
+    hours = ("", "", "", "", "", "00:00-10:00", "00:00-10:00")
+    rule = settings_of(str(project)).quiet.rule
+    assert rule == QuietRule(hours=hours, zone="Asia/Tokyo", hold=True)
+
+
+def test_without_hours_it_can_hold_what_the_owners_quiet_hours_silence(project: Path) -> None:
+    write(project, '[quiet]\nmode = "hold"')
+    assert settings_of(str(project)).quiet.rule == QuietRule(hours=("",) * 7, hold=True)
+    write(project, '[quiet]\nmode = "silent"')
+    assert settings_of(str(project)).quiet.rule is None
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('hours = "00:00-24:00"', "quiet.hours"),
+        ('hours = "at night"', "quiet.hours"),
+        ("hours = {monday = '1:00-2:00'}", "quiet.hours"),
+        (f'hours = "{",".join(["0:00-0:01"] * 300)}"', "quiet.hours"),
+        ('zone = "../../etc/passwd"', "quiet.zone"),
+        ('zone = "Mars/Base"', "quiet.zone"),
+        ('mode = "loud"', "quiet.mode"),
+        ("let_through = []", "quiet.let_through"),
+        ("max_urgent = 1000", "quiet.max_urgent"),
+        ('deadlines = "run"', "quiet.deadlines"),
+        ("hours = 5\nmode = 7\nzone = []", "quiet.hours"),
+    ],
+)
+def test_what_is_wrong_or_would_be_louder_is_ignored_alone(
+    project: Path, text: str, key: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rest = {"hours": '"22:00-06:00"', "mode": '"hold"', "zone": '"Asia/Tokyo"'}
+    good = [f"{name} = {value}" for name, value in rest.items() if f"{name} =" not in text]
+    write(project, "\n".join(("[quiet]", text, *good)))
+    found = settings_of(str(project)).quiet
+    assert f"{key} is ignored" in caplog.text
+    assert (found.hours is not None) == ("hours =" not in text)
+    assert (found.mode == "hold") == ("mode =" not in text)
+    assert (found.zone is not None) == ("zone =" not in text)
+
+
+def test_quiet_that_is_no_table_is_ignored(project: Path) -> None:
+    write(project, 'label = "Shop"\nquiet = true')
+    assert settings_of(str(project)) == ProjectSettings(label="Shop")
+
+
+def test_the_file_of_another_users_link_adds_quiet_hours_too() -> None:
+    text = '[quiet]\nhours = "22:00-06:00"'
+    key = project_of_user(7, root="/home/ada/x", folder=None, link=LINK, file=text).key
+    assert settings_of(key).quiet.rule == QuietRule(hours=("22:00-06:00",) * 7)
 
 
 @pytest.mark.parametrize("content", [b"enabled = ", b"\xff\xfe", b"#" * 70_000])

@@ -129,6 +129,8 @@ def heading(card: Card) -> doc.Lines:
     # Together they leave room for the question on a lock screen.
     title = shortened(card.title or "", TITLE_LENGTH - len(label))
     parts: list[doc.Inline] = [doc.Name(words) for words in (label, title) if words]
+    if card.urgency:
+        parts.insert(0, card.urgency)
     if card.view is View.REVIEW:
         parts.append("check and send")
     elif card.count > 1 and card.type is not None:

@@ -7,7 +7,8 @@ channel: the inbox as a channel of the hub, and how errors become responses
 server: sockets, HTTP connections with their limits and evictions, on uvicorn
 guard: hosts, origins, tokens and sessions that are let in; headers of every response
 sessions: browsers that are logged in
-pages: the list, an ask with its form, the history, the log-in
+pages: the list, an ask with its form, the history, statistics, the log-in
+stats_chart: the picture of the statistics
 api: asks, notices and outputs of commands, for scripts
 events: the event stream
 request_parsing: bodies as forms and JSON, and what a tap means

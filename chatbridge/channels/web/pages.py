@@ -1,10 +1,12 @@
-"""The pages: the list, one ask with its form, the history, the log-in. They work without scripts.
+"""The pages: the list, one ask with its form, the history, statistics, the log-in. They work
+without scripts.
 
 Owns what each page shows and which card follows a tap. The look is the templates' business.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,17 +31,20 @@ from chatbridge.channels.web.request_parsing import (
 )
 from chatbridge.channels.web.server import note_credential
 from chatbridge.channels.web.sessions import SESSION_SECONDS
+from chatbridge.channels.web.stats_chart import hour_bars
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.cards.phrases import format_end, format_only_on
+from chatbridge.core.cards.phrases import format_duration, format_end, format_only_on
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import AskEnded, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
-from chatbridge.core.text import title_of
+from chatbridge.core.statistics import statistics_object
+from chatbridge.core.text import one_line, shortened, title_of
+from chatbridge.durations import parse_period
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.channel import WebChannel
@@ -48,6 +53,8 @@ LIST = "/?all"
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
+STATS_SINCE = "30d"
+PERIODS = {"1d": "1 day", "7d": "7 days", "30d": "30 days", "90d": "90 days"}
 PROBLEMS = {
     CodeUse.USED_BEFORE: "This link has already been used. Run chatbridge inbox for a new one.",
     CodeUse.UNKNOWN: "This code is wrong or has expired. Run chatbridge inbox for a new one.",
@@ -67,6 +74,7 @@ class Pages:
             Route("/notices", self._notices),
             Route("/notices/{notice_id}/dismiss", self._dismiss, methods=["POST"]),
             Route("/history", self._history),
+            Route("/stats", self._stats),
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
             Route("/asks/{ask_id}/form", self._form, methods=["POST"]),
@@ -148,6 +156,19 @@ class Pages:
             q=search,
             here=_address("/history", q=search, before=before),
             more=more and _address("/history", q=search, before=more),
+        )
+
+    async def _stats(self, request: Request) -> Response:
+        given = request.query_params.get("since", STATS_SINCE)
+        try:
+            seconds = parse_period(given)
+        except ValueError as error:
+            raise Refusal(422, f"since: {shortened(one_line(given), 40)}: {error}.") from None
+        found = await self.site.inbox.statistics(seconds=seconds)
+        stats = await asyncio.to_thread(statistics_object, found)
+        periods = PERIODS if given in PERIODS else {**PERIODS, given: format_duration(seconds)}
+        return await self._page(
+            "stats.html", stats=stats, chart=hour_bars(stats["hours"]), periods=periods, since=given
         )
 
     async def _address(self, request: Request) -> Response:

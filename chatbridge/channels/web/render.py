@@ -41,11 +41,18 @@ from chatbridge.core.cards.outcome_text import (
     page_remark,
     sending,
 )
-from chatbridge.core.cards.phrases import clock_time, format_change, format_only_on, local_time
+from chatbridge.core.cards.phrases import (
+    clock_time,
+    format_change,
+    format_duration,
+    format_only_on,
+    local_time,
+)
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.statistics import COUNTED, ended_words, is_empty, time_words
 from chatbridge.core.text import one_line, prose
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -183,11 +190,20 @@ class Templates:
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
+            "stats_words": (ended_words, time_words),
+            "COUNTED": COUNTED,
+            "is_empty": is_empty,
             "MAX_TEXT": MAX_TEXT,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
-        self._jinja.filters |= {"iso": iso, "clock": clock, "left": left, "one_line": one_line}
+        self._jinja.filters |= {
+            "iso": iso,
+            "clock": clock,
+            "left": left,
+            "one_line": one_line,
+            "duration": format_duration,
+        }
 
     async def ready(self) -> None:
         """Before `page`. In a thread: the hub's loop must not wait for it."""

@@ -38,6 +38,7 @@ from chatbridge.core.model import (
 from chatbridge.core.operation import Operation, OperationStore, Plan
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
+from chatbridge.projects import settings_of
 from chatbridge.tools.approvals.subject import COMMAND, as_written, whole_first
 
 log = logging.getLogger(__name__)
@@ -162,6 +163,7 @@ class Gate:
             dialect=COMMANDS,
             questions=(question,),
             timeout=self.timeout,
+            quiet=settings_of(operation.project.key).quiet.rule,
         )
 
 

@@ -17,10 +17,13 @@ from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
 from chatbridge.core.nights import later
+from chatbridge.core.nights.hours import Switch
 from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.switching import read_switch
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import Clock
+from chatbridge.core.statistics import Statistics, statistics_of
 from chatbridge.core.store_port import Store, Transaction
 
 REPAIR_SECONDS = 2 * DAY  # Cards of asks that ended since are updated after a start
@@ -35,6 +38,8 @@ class _Broker(Protocol):
     async def change(
         self, ask_id: str, change: Callable[[Ask], Ask], *notes: ChannelState | None
     ) -> Ask: ...
+
+    async def switch_quiet(self, switch: Switch, *notes: ChannelState | None) -> None: ...
 
     async def show_again(self, ask_id: str) -> None:
         """Let every surface check whether it shows the current revision, and send it if not."""
@@ -68,6 +73,13 @@ class AskActions:
         if ask is None:
             raise UnknownAsk(ask_id)
         return ask
+
+    async def statistics(self, *, seconds: float) -> Statistics:
+        """Of the asks of the last so many seconds."""
+        until = self._clock.time()
+        since = until - seconds
+        found = await self._store.ask_times(since=since, until=until)
+        return await asyncio.to_thread(statistics_of, found, since=since, until=until)
 
     async def put(
         self,
@@ -194,6 +206,12 @@ class AskActions:
         """Delete a stored value, if there is one."""
         if await self._store.note(channel, key) is not None:
             await self._store.write(lambda tx: tx.drop_note(channel, key))
+
+    async def switch_quiet(self, words: str, *, cursor: ChannelState | None = None) -> None:
+        """Switch quiet hours as these words say. :raises ChatbridgeError: they mean nothing."""
+        switch = read_switch(words, nights=self.nights, now=self._clock.time())
+        if switch is not None:
+            await self._broker.switch_quiet(switch, cursor)
 
     async def output(self, operation_id: str) -> bytes | None:
         """The stored output of an operation without escape sequences; it may be long. None: there

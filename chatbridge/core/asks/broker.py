@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
@@ -26,7 +27,9 @@ from chatbridge.core.errors import (
     TooManyOpenAsks,
     UnknownAsk,
 )
-from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState
+from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, Priority
+from chatbridge.core.nights.hours import Switch
+from chatbridge.core.nights.switching import CHANNEL, KEY, from_text, to_note
 from chatbridge.core.policy import APPROVAL_FACTOR, PARTY_FACTOR, TOTAL_FACTOR, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -94,9 +97,6 @@ class Broker:
             deadline=None if math.isinf(ends_at) else ends_at,
             approval_channels=self.policy.approval_channels,
         )
-        latest = transitions.latest_deadline(fresh, self.policy)
-        deadline = self.policy.nights.deadline_after_quiet(fresh, latest=latest)
-        fresh = replace(fresh, deadline=deadline)
         first = Call(
             name=name,
             ask_id=fresh.id,
@@ -112,9 +112,12 @@ class Broker:
                 if earlier is not None:
                     return earlier
             await self._check_flood(tx, request, link=None if shared_link else name.link)
-            await tx.add_ask(fresh)
+            new = await self._within_urgent_budget(tx, fresh)
+            moved = transitions.leave_quiet_hours(new, policy=self.policy)
+            new = replace(new, deadline=moved.deadline)
+            await tx.add_ask(new)
             await tx.save_call(first)
-            return fresh, first, None
+            return new, first, None
 
         ask, call, _ = await self._store.write(work, then=self._notify_found)
         return ask, call
@@ -135,7 +138,10 @@ class Broker:
         if kept := await tx.kept_twin(**content, now=call.started_at):
             ask, call = kept, replace(call, ask_id=kept.id, late=True)
         elif twin := mine[0] if mine else await tx.open_twin(**content):
-            ask = transitions.extend_to(transitions.clear_orphaned(twin), fresh.deadline)
+            # It is as loud as it was: its fingerprint does not know the priority.
+            again = replace(fresh, attention=twin.attention)
+            again = transitions.leave_quiet_hours(again, policy=self.policy)
+            ask = transitions.extend_to(transitions.clear_orphaned(twin), again.deadline)
             if ask.revision == twin.revision and not mine:
                 ask = transitions.bump_revision(ask)
             call = replace(call, ask_id=twin.id)
@@ -144,6 +150,17 @@ class Broker:
             return None
         await tx.save_call(call)
         return ask, call, mine[1] if mine else None
+
+    async def _within_urgent_budget(self, tx: Transaction, fresh: Ask) -> Ask:
+        """Only so many urgent asks of one party ring in a night. The others count as normal."""
+        since = self.policy.nights.urgent_since(fresh)
+        if since is None:
+            return fresh
+        rang = await tx.count_urgent_asks(party=fresh.project.party, since=since)
+        if rang < self.policy.nights.policy.max_urgent:
+            return fresh
+        attention = replace(fresh.attention, priority=Priority.NORMAL, over_budget=rang)
+        return replace(fresh, attention=attention)
 
     async def follow(
         self,
@@ -295,6 +312,38 @@ class Broker:
         if isinstance(result, ChatbridgeError):
             raise result
         return result[0]
+
+    async def switch_quiet(self, switch: Switch, *notes: ChannelState | None) -> None:
+        """Switch quiet hours on or off by hand, and move the deadlines that fall into them now.
+        What was held may be shown."""
+        nights = replace(self.policy.nights, switch=switch)
+        move = partial(transitions.leave_quiet_hours, policy=replace(self.policy, nights=nights))
+        known = [ask.id for ask in await self._store.open_asks()]
+
+        async def work(tx: Transaction) -> None:
+            for note in filter(None, (*notes, to_note(switch, at=self._clock.time()))):
+                await tx.save_note(note)
+            for ask_id in known:
+                ask = await tx.ask(ask_id)
+                if ask is not None and ask.open and (moved := move(ask)) is not ask:
+                    await tx.save_ask(moved, was=ask.status)
+
+        def then(_: None) -> None:
+            self.policy.nights.switch = switch
+
+        await self._store.write(work, then=then)
+        for ask in await self._store.open_asks():
+            with suppress(UnknownAsk, AskEnded):  # one may have been asked, or ended, meanwhile
+                self._notify(await self.change(ask.id, move) if move(ask) is not ask else ask)
+
+    async def recall_switch(self) -> None:
+        """Go on with quiet hours that were switched before the start."""
+        try:
+            note = await self._store.note(CHANNEL, KEY)
+        except StoreError as error:
+            log.warning("quiet hours by hand are not known: %s", error)
+            return
+        self.policy.nights.switch = from_text(note.value) if note is not None else None
 
     async def show_again(self, ask_id: str) -> None:
         """Let every surface check whether it shows the current revision."""

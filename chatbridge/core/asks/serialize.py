@@ -18,6 +18,7 @@ def ask_object(ask: Ask) -> dict[str, Any]:
         "status": ask.status,
         "createdAt": iso(ask.created_at),
         "deadline": iso(ask.deadline) if ask.deadline is not None else None,
+        "priority": ask.attention.priority,
         "agent": agent_object(ask.agent, ask.project),
         "revision": ask.revision,
         "questions": [_question_object(q) for q in ask.questions],

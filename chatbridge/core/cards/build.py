@@ -21,6 +21,7 @@ from chatbridge.core.cards.card import (
     State,
 )
 from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sentence
+from chatbridge.core.cards.phrases import format_urgency
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -99,6 +100,7 @@ def build_card(
         created_at=ask.created_at,
         deadline=ask.deadline,
         soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
+        urgency=format_urgency(ask.attention) if ask.open else None,
         reminds=_reminds(ask),
         orphaned=ask.orphaned and ask.open,
         outcome=outcome,

@@ -136,6 +136,7 @@ class Card:
     created_at: float = 0.0
     deadline: float | None = None
     soon_at: float | None = None  # When the card starts to say that time is running out
+    urgency: str | None = None  # That it is urgent, or was meant to be
     reminds: bool = False  # It was posted again because nobody had answered
     orphaned: bool = False
     outcome: Outcome | None = None

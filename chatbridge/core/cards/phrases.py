@@ -7,7 +7,7 @@ from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
 from chatbridge.core.forms.form import Postponed
-from chatbridge.core.model import Ask, Status
+from chatbridge.core.model import Ask, Attention, Priority, Status
 from chatbridge.core.text import title_of
 
 TIME_ONLY_SECONDS = 20 * 3600.0
@@ -69,6 +69,21 @@ def format_change(code: str) -> str:
     counts = [(n, word) for word, n in found.items() if n]
     nouns = ["line " if counts and counts[0][0] == 1 else "lines ", ""]
     return ", ".join(f"{n} {noun}{word}" for (n, word), noun in zip(counts, nouns, strict=False))
+
+
+def format_urgency(attention: Attention) -> str | None:
+    """What a card says of an urgent question."""
+    if (rang := attention.over_budget) is not None:
+        return f"marked urgent, but {format_rang(rang)}"
+    return "urgent" if attention.priority is Priority.URGENT else None
+
+
+def format_rang(rang: int) -> str:
+    """Why another urgent question does not ring: so many have."""
+    if not rang:
+        return "none may ring in quiet hours"
+    questions = "question" if rang == 1 else "questions"
+    return f"{rang} urgent {questions} rang tonight already"
 
 
 def format_end(ask: Ask, *, now: float) -> str:

@@ -20,6 +20,7 @@ class Summary:
     language: str | None = None  # Of an approval: the language of its code
     file: bool = False  # The subject is the file to change
     approval: bool = False
+    urgent: bool = False
     channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
     count: int = 1  # Number of questions
     at: int = 0  # Index of the current question

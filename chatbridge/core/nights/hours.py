@@ -22,6 +22,7 @@ WEEK_SECONDS = 7 * 24 * 3600.0
 DAYS_AROUND = 9
 """How far to look: a period is no longer than a week."""
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+NO_HOURS = ("",) * len(WEEKDAYS)
 MAX_WINDOWS = 4
 """Of a day. Who writes a project's file must not make the hub count for seconds."""
 _WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
@@ -74,9 +75,16 @@ class QuietHours:
             return second if end else first
         # The clock skips this time: the next one counts.
         around = range(int(second), int(first) + 1)
-        return float(around[bisect_left(around, wall, key=self._wall_time)])
+        return float(around[bisect_left(around, wall, key=self.wall_time)])
 
-    def _wall_time(self, at: float) -> datetime:
+    def next_time(self, minute: int, *, after: float) -> float:
+        """When it is this minute of the day in this zone for the next time."""
+        today = datetime.fromtimestamp(after, self.zone).date()
+        days = (today + timedelta(days=days) for days in range(3))
+        return next(at for day in days if (at := self._at(day, minute)) > after)
+
+    def wall_time(self, at: float) -> datetime:
+        """What the clocks of the zone show then."""
         return datetime.fromtimestamp(at, self.zone).replace(tzinfo=None)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, QuietRule
 from chatbridge.core.nights import policy as rules
-from chatbridge.core.nights.hours import Calendar, QuietHours, Switch, parse_rule
+from chatbridge.core.nights.hours import NO_HOURS, Calendar, QuietHours, Switch, parse_rule
 from chatbridge.core.nights.policy import NightPolicy, Sound
 
 
@@ -16,15 +16,29 @@ class Nights:
     switch: Switch | None = None
 
     @property
+    def hours(self) -> QuietHours:
+        """The owner's own, in the owner's zone, as they are without a switch."""
+        return parse_rule(self.policy.quiet or QuietRule(hours=NO_HOURS))
+
+    @property
     def calendar(self) -> Calendar:
         """The owner's own."""
-        rule = self.policy.quiet
-        return Calendar(() if rule is None else (parse_rule(rule),), self.switch)
+        return Calendar(() if self.policy.quiet is None else (self.hours,), self.switch)
 
     def calendar_of(self, ask: Ask) -> Calendar:
         """With the quiet hours of its project, which a switch does not end."""
-        calendar, own = self.calendar, _own_hours(ask)
+        calendar, own = self.calendar, self._hours_of(ask.attention.quiet)
         return calendar if own is None else replace(calendar, project=own)
+
+    def _hours_of(self, rule: QuietRule | None) -> QuietHours | None:
+        """Of a project: in the owner's zone, if it names none."""
+        if rule is None:
+            return None
+        owners = self.policy.quiet.zone if self.policy.quiet is not None else None
+        try:
+            return parse_rule(replace(rule, zone=rule.zone or owners))
+        except ValueError:  # stored where another zone was known
+            return None
 
     def sound(self, ask: Ask, *, now: float) -> Sound:
         return rules.sound(ask, now=now, calendar=self.calendar_of(ask), policy=self.policy)
@@ -40,6 +54,14 @@ class Nights:
         calendar = self.calendar_of(ask)
         return rules.deadline_after_quiet(ask, latest=latest, calendar=calendar, policy=self.policy)
 
+    def urgent_since(self, ask: Ask) -> float | None:
+        """Since when urgent asks are counted against this new one; None: it is not urgent, or does
+        not ring for that."""
+        if ask.approval or not rules.is_let_through(ask, self.policy):
+            return None
+        night = self.calendar_of(ask).period_at(ask.created_at)
+        return None if night is None else night.start
+
     def is_quiet(self, now: float) -> bool:
         return self.calendar.period_at(now) is not None
 
@@ -50,13 +72,3 @@ class Nights:
     def is_for_escalation(self, surface: str) -> bool:
         escalate = self.policy.escalate
         return escalate is not None and escalate in (surface, surface.partition(":")[0])
-
-
-def _own_hours(ask: Ask) -> QuietHours | None:
-    rule = ask.attention.quiet
-    if rule is None:
-        return None
-    try:
-        return parse_rule(rule)
-    except ValueError:  # stored where another zone was known
-        return None

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.serialize import ask_object, iso
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
@@ -35,9 +35,14 @@ from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_bu
 from chatbridge.core.forms.typed_later import WRITE_TIME, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summaries import summarize
+from chatbridge.core.nights.summary import Summary, usual_period
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
+from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import encodable, one_line, shortened, title_of
+from chatbridge.durations import LONGEST
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
 from chatbridge.projects import user_name
@@ -96,6 +101,8 @@ class TerminalAsks:
             "snooze": partial(self._postpone, read_snooze),
             "extend": partial(self._postpone, read_extend),
             "history": self._history,
+            "stats": self._stats,
+            "summary": self._summary,
             "limits": self._limits,
         }
 
@@ -136,6 +143,23 @@ class TerminalAsks:
             search=encodable(search) if isinstance(search, str) and search.strip() else None,
         )
         return await _listed(request, [ask for ask in found if may_see(ask, request.uid)][:most])
+
+    async def _stats(self, request: Request) -> Json:
+        seconds: Any = request.given.get("seconds")
+        if type(seconds) not in (int, float) or not 0 < seconds <= LONGEST:
+            raise ChatbridgeError(f"seconds: a number up to {LONGEST:.0f} is needed")
+        found = await self.inbox.statistics(seconds=seconds)
+        return {"stats": await asyncio.to_thread(statistics_object, found)}
+
+    async def _summary(self, request: Request) -> Json:
+        """Of the time since a moment, or of the last quiet hours."""
+        now, since = self.clock.time(), request.given.get("since")
+        nights = self.inbox.nights
+        period = usual_period(now=now, calendar=nights.calendar)
+        if isinstance(since, int | float) and not isinstance(since, bool):
+            period = Period(min(max(since, 0.0), now), now)
+        found = await summarize(self.inbox, period, now=now)
+        return {"summary": summary_object(found, brief=request.given.get("brief") is True)}
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
@@ -279,6 +303,20 @@ def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
         return found
     summary = summary_of(ask)
     return {**_cut(found), "headline": summary.question, "said": summary.said}
+
+
+def summary_object(summary: Summary, *, brief: bool) -> Json:
+    """For `chatbridge summary`."""
+    short, tally = short_ids(summary.waiting), summary.tally
+    return {
+        "since": iso(summary.period.start),
+        "until": iso(summary.period.end),
+        "waiting": [in_list(ask, short[ask.id], brief=brief) for ask in summary.waiting],
+        "timedOut": tally.timed_out,
+        "lateAnswers": tally.late,
+        "notices": tally.notices,
+        "failedCommands": tally.failed,
+    }
 
 
 def _cut(value: Any) -> Any:

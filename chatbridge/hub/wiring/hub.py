@@ -224,6 +224,7 @@ async def open_hub(
             store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
         )
         broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
         background = Background(clock=clock, faults=faults)

@@ -1,0 +1,139 @@
+"""Quiet hours by hand: what a person says to switch them, and the words for how they are.
+
+The broker applies a switch, and keeps it as a note that survives a restart.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from itertools import groupby
+
+from chatbridge.core.cards.phrases import format_time
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import ChannelState
+from chatbridge.core.nights.hours import (
+    WEEK_SECONDS,
+    WEEKDAYS,
+    Calendar,
+    Period,
+    Switch,
+    parse_minute,
+)
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.stored_json import reader
+
+CHANNEL, KEY = "nights", "switch"
+"""Of the note."""
+HOW = "Say for how long, such as 2h, or until when, such as until 08:00, or off."
+USUAL_SECONDS = 8 * 3600.0
+"""How long it stays quiet if nobody says, and there are no quiet hours that would end it."""
+LONGEST_SECONDS = WEEK_SECONDS
+MORNING = 8 * 60
+_UNITS = {"m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_FOR = re.compile(r"(?:for )?(\d{1,6}(?:\.\d{1,3})?) ?(m|min|h|d)", re.ASCII)
+_UNTIL = re.compile(r"until (\d{1,2})(?::(\d{2}))?", re.ASCII)
+
+from_text = reader(Switch)
+
+
+def to_note(switch: Switch, *, at: float) -> ChannelState:
+    return ChannelState(channel=CHANNEL, key=KEY, value=json.dumps(asdict(switch)), at=at)
+
+
+def read_switch(words: str, *, nights: Nights, now: float) -> Switch | None:
+    """What the words mean now: `on`, `2h`, `on 2h`, `until 08:00`, `off`. None: it is so already.
+    :raises ChatbridgeError: they mean nothing, or too long a time."""
+    said = " ".join(words.casefold().split())
+    if said == "off":
+        return _off(nights, now=now)
+    until = _until(said.removeprefix("on").strip(), nights, now) if said else None
+    if until is None:
+        raise ChatbridgeError(HOW)
+    if not 0 < until - now <= LONGEST_SECONDS:
+        raise ChatbridgeError("It can stay quiet for up to 7 days.")
+    switch = nights.switch
+    running = switch is not None and switch.on and now in switch.period
+    # One night, however often it is said: its urgent questions are counted from its beginning.
+    return Switch(True, Period(switch.period.start if switch and running else now, until))
+
+
+def _until(said: str, nights: Nights, now: float) -> float | None:
+    if not said:
+        usual = Calendar((nights.hours,)).end_after(now)
+        near = usual is not None and usual - now <= 24 * 3600.0
+        return usual if near else now + USUAL_SECONDS
+    if found := _FOR.fullmatch(said):
+        return now + float(found[1]) * _UNITS[found[2]]
+    if found := _UNTIL.fullmatch(said):
+        try:
+            return nights.hours.next_time(parse_minute(found[1], found[2] or "00"), after=now)
+        except ValueError as error:
+            raise ChatbridgeError(f"{str(error).capitalize()}. {HOW}") from None
+    return None
+
+
+def _off(nights: Nights, *, now: float) -> Switch | None:
+    regular, switch = Calendar((nights.hours,)).period_at(now), nights.switch
+    if not nights.is_quiet(now):
+        return None
+    if regular is not None:
+        return Switch(False, Period(now, regular.end))
+    assert switch is not None, "nothing else is quiet"
+    return Switch(True, Period(switch.period.start, now))
+
+
+# ── words ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def format_state(nights: Nights, *, now: float) -> str:
+    """Whether it is quiet now, as a sentence."""
+    if period := nights.calendar.period_at(now):
+        return f"Quiet until {format_time(period.end, now=now)}."
+    return "Quiet hours are off."
+
+
+def format_quiet(nights: Nights, *, now: float) -> str:
+    """The quiet hours and how they are now: `Quiet hours 22:30–07:00. Now: off.`"""
+    period, switch = nights.calendar.period_at(now), nights.switch
+    if period is not None:
+        state = f"on until {format_time(period.end, now=now)}"
+    elif switch is not None and not switch.on and now in switch.period:
+        state = f"off until {format_time(switch.period.end, now=now)}"
+    else:
+        state = "off"
+    return f"{format_hours(nights)} Now: {state}."
+
+
+def format_hours(nights: Nights) -> str:
+    """`Quiet hours 22:30–07:00.`, or by weekday."""
+    days = [_day(windows) for windows in nights.hours.windows]
+    if not any(days):
+        return "No quiet hours are set."
+    if len({*days}) == 1:
+        return f"Quiet hours {days[0]}."
+    parts = []
+    for text, group in groupby(zip(WEEKDAYS, days, strict=True), key=lambda pair: pair[1]):
+        names = [name.capitalize() for name, _ in group]
+        if text:
+            parts.append(f"{'–'.join(dict.fromkeys((names[0], names[-1])))} {text}")
+    return f"Quiet hours: {', '.join(parts)}."
+
+
+def _day(windows: tuple[tuple[int, int], ...]) -> str:
+    return " and ".join(f"{_clock(start)}–{_clock(end)}" for start, end in windows)
+
+
+def _clock(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def offered(nights: Nights, *, now: float) -> list[tuple[str, str]]:
+    """What to offer as buttons: what each says, and the words that it stands for."""
+    period = nights.calendar.period_at(now)
+    end = Calendar((nights.hours,)).end_after(now) or nights.hours.next_time(MORNING, after=now)
+    until = f"{nights.hours.wall_time(end):%H:%M}"
+    found = [("Quiet for 2 h", "2h"), (f"Quiet until {until}", f"until {until}"), ("Off", "off")]
+    useless = {"off"} if period is None else {f"until {until}"} if period.end == end else set()
+    return [choice for choice in found if choice[1] not in useless]

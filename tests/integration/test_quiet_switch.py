@@ -1,0 +1,244 @@
+"""Quiet hours in force: switched by hand, kept over restarts, and urgent questions within them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.model import Ask, AskRequest, ChannelState, Priority, QuietRule, Status
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy, Sound
+from tests.fakes.core_env import COLOUR, World, name, request, world
+
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
+NIGHT = NightPolicy(quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="UTC"))
+"""The clock begins at 22:41 UTC."""
+
+
+def nights_of(hub: World) -> Nights:
+    return hub.broker.policy.nights
+
+
+async def asked(hub: World, given: AskRequest, number: int = 1, link: str = "link-1") -> Ask:
+    hub.broker.waiting_calls.link_opened(link)
+    return (await hub.broker.ask(given, name(link, number)))[0]
+
+
+def questions(count: int, priority: Priority, project: str = "/src/shop") -> list[AskRequest]:
+    return [
+        request(replace(COLOUR, text=f"Which colour has {n}?"), priority=priority, project=project)
+        for n in range(count)
+    ]
+
+
+# ── the switch ────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_switching_on_moves_deadlines_that_are_quiet_now(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        soon = await hub.ask(timeout=HOUR)
+        late = await hub.ask(replace(COLOUR, text="Which one?"), number=2, timeout=5 * HOUR)
+        await hub.inbox.switch_quiet("2h")
+        end = hub.clock.time() + 2 * HOUR
+        assert (await hub.now(soon)).deadline == end + 30 * MINUTE
+        assert (await hub.now(late)).deadline == late.deadline
+        assert (
+            await hub.until(lambda ask: ask.id == soon.id and ask.revision > soon.revision)
+        ).open
+
+
+async def test_a_moved_deadline_is_the_one_that_ends_it(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.switch_quiet("2h")
+        hub.clock.advance(HOUR + 1)
+        assert (await hub.now(ask)).open
+        hub.clock.advance(1.5 * HOUR)
+        assert (await hub.ended(ask)).status is Status.TIMED_OUT
+
+
+async def test_switching_off_lets_be_seen_what_was_held(tmp_path: Path) -> None:
+    async with world(tmp_path, nights=replace(NIGHT, hold=True), max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        assert nights_of(hub).sound(ask, now=hub.clock.time()) is Sound.HIDDEN
+        while not hub.changes.empty():
+            hub.changes.get_nowait()
+        await hub.inbox.switch_quiet("off")
+        shown = await hub.until(lambda each: each.id == ask.id)  # delivery looks again
+        assert nights_of(hub).sound(shown, now=hub.clock.time()) is not Sound.HIDDEN
+
+
+async def test_a_switch_and_its_cursor_survive_a_kill(tmp_path: Path) -> None:
+    cursor = ChannelState(channel="telegram", key="offset", value="7", at=1.0)
+    async with world(tmp_path) as hub:
+        await hub.inbox.switch_quiet("2h", cursor=cursor)
+        switch = nights_of(hub).switch
+    async with world(tmp_path, hub.clock) as after:
+        assert nights_of(after).switch == switch
+        assert nights_of(after).is_quiet(after.clock.time())
+        assert await after.store.note("telegram", "offset") == cursor
+        await after.inbox.switch_quiet("off")
+    after.clock.advance(1)
+    async with world(tmp_path, after.clock) as last:
+        assert not nights_of(last).is_quiet(last.clock.time())
+
+
+async def test_a_switch_that_is_over_changes_nothing_after_a_restart(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        await hub.inbox.switch_quiet("2h")
+    hub.clock.advance(3 * HOUR)
+    async with world(tmp_path, hub.clock) as after:
+        assert not nights_of(after).is_quiet(after.clock.time())
+
+
+async def test_words_that_mean_nothing_change_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        with pytest.raises(ChatbridgeError, match="such as 2h"):
+            await hub.inbox.switch_quiet("for ever")
+        assert nights_of(hub).switch is None
+
+
+async def test_an_ask_that_comes_while_it_is_switched_is_moved_as_well(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        asks, _ = await asyncio.gather(
+            asyncio.gather(
+                *(asked(hub, each, n) for n, each in enumerate(questions(8, Priority.NORMAL)))
+            ),
+            hub.inbox.switch_quiet("2h"),
+        )
+        for ask in asks:
+            deadline = (await hub.now(ask)).deadline
+            assert nights_of(hub).calendar.period_at(deadline or 0.0) is None
+
+
+# ── clocks that step, machines that sleep ─────────────────────────────────────────────────────────
+
+
+async def test_a_question_of_the_night_waits_until_after_it(tmp_path: Path) -> None:
+    async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        hub.clock.step(7 * HOUR)  # asleep until 05:41
+        hub.clock.advance(30)
+        assert (await hub.now(ask)).open
+        hub.clock.step(2 * HOUR)  # until 07:41
+        hub.clock.advance(30)
+        assert (await hub.ended(ask)).status is Status.TIMED_OUT
+
+
+async def test_a_reminder_that_a_machine_slept_over_into_the_night_comes_in_the_morning(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
+        hub.clock.step(-HOUR)  # 21:41
+        ask = await hub.ask(timeout=20 * HOUR)
+        hub.clock.step(HOUR)
+        hub.clock.advance(30)  # the reminder of 21:56 is overdue, and it is quiet
+        await asyncio.wait_for(hub.clock.until_asleep(30.0), 20)
+        assert (await hub.now(ask)).attention.reminded_at is None
+        hub.clock.step(8.5 * HOUR)  # 07:11
+        hub.clock.advance(30)
+        await asyncio.wait_for(hub.clock.until_asleep(30.0), 20)
+        assert (await hub.now(ask)).attention.reminded_at is None
+        hub.clock.advance(5 * MINUTE)
+        reminded = await hub.until(lambda each: each.attention.reminded_at is not None)
+        assert reminded.attention.raised == 1
+
+
+async def test_a_clock_that_steps_back_into_the_night_reminds_nobody(tmp_path: Path) -> None:
+    async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
+        hub.clock.step(10 * HOUR)  # 08:41
+        ask = await hub.ask(timeout=20 * HOUR)
+        hub.clock.step(-4 * HOUR)  # 04:41
+        hub.clock.advance(20 * MINUTE)
+        await asyncio.wait_for(hub.clock.until_asleep(30.0), 20)
+        assert (await hub.now(ask)).attention.reminded_at is None
+
+
+# ── urgent questions ──────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_agent_that_marks_everything_urgent_rings_three_times_a_night(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
+        urgent = questions(6, Priority.URGENT)
+        asks = [await asked(hub, each, n) for n, each in enumerate(urgent)]
+        now = hub.clock.time()
+        loud = [nights_of(hub).sound(ask, now=now) is Sound.LOUD for ask in asks]
+        assert loud == [True] * 3 + [False] * 3
+        assert [ask.attention.over_budget for ask in asks] == [None] * 3 + [3] * 3
+        assert {ask.attention.priority for ask in asks[3:]} == {Priority.NORMAL}
+        # What rings keeps its end, and what does not is moved like any other.
+        assert asks[0].deadline == now + 5 * MINUTE
+        assert asks[3].deadline == now + 8 * HOUR + 49 * MINUTE  # 07:30
+
+
+async def test_answers_and_restarts_do_not_make_room_for_more(tmp_path: Path) -> None:
+    urgent = questions(5, Priority.URGENT)
+    async with world(tmp_path, nights=NIGHT) as hub:
+        for n, each in enumerate(urgent[:3]):
+            await hub.broker.time_out((await asked(hub, each, n)).id)
+    async with world(tmp_path, hub.clock, nights=NIGHT) as after:
+        assert (await asked(after, urgent[3], 3)).attention.over_budget == 3
+        after.clock.advance(24 * HOUR)  # another night
+        assert (await asked(after, urgent[4], 4)).attention.over_budget is None
+
+
+async def test_each_project_has_a_budget_of_its_own_and_the_day_has_none(tmp_path: Path) -> None:
+    async with world(tmp_path, nights=replace(NIGHT, max_urgent=1)) as hub:
+        first, second = questions(2, Priority.URGENT)
+        assert (await asked(hub, first, 1)).attention.over_budget is None
+        assert (await asked(hub, second, 2)).attention.over_budget == 1
+        (elsewhere,) = questions(1, Priority.URGENT, project="/src/docs")
+        assert (await asked(hub, elsewhere, 3)).attention.over_budget is None
+        hub.clock.advance(10 * HOUR)
+        for n, each in enumerate(questions(5, Priority.URGENT), 10):
+            assert (await asked(hub, each, n)).attention.priority is Priority.URGENT
+
+
+async def test_where_urgent_does_not_ring_nothing_is_counted(tmp_path: Path) -> None:
+    silent = replace(NIGHT, let_through=frozenset(), max_urgent=0)
+    async with world(tmp_path, nights=silent) as hub:
+        (urgent,) = questions(1, Priority.URGENT)
+        ask = await asked(hub, urgent)
+        assert ask.attention.over_budget is None
+        assert nights_of(hub).sound(ask, now=hub.clock.time()) is Sound.SILENT
+
+
+async def test_the_same_question_with_another_priority_stays_as_loud_as_it_was(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, nights=NIGHT) as hub:
+        (calm,), (urgent,) = questions(1, Priority.LOW), questions(1, Priority.URGENT)
+        assert calm.fingerprint == urgent.fingerprint
+        ask = await asked(hub, calm, 1)
+        again = await asked(hub, urgent, 2)
+        assert (again.id, again.attention) == (ask.id, ask.attention)
+
+
+# ── a project's own quiet hours ───────────────────────────────────────────────────────────────────
+
+PROJECTS = QuietRule(hours=("22:00-09:00",) * 7, zone="UTC", hold=True)
+
+
+@pytest.mark.parametrize("extend", [True, False])
+@pytest.mark.parametrize("timeout", [MINUTE, HOUR, 10 * HOUR, 12 * HOUR])
+async def test_a_project_cannot_hide_a_question_until_it_times_out(
+    tmp_path: Path, timeout: float, extend: bool
+) -> None:
+    nights = NightPolicy(extend_deadlines=extend)
+    async with world(tmp_path, nights=nights, max_timeout=12 * HOUR) as hub:
+        ask = await asked(hub, replace(request(timeout=timeout), quiet=PROJECTS))
+        held = nights_of(hub).held_until(ask, now=hub.clock.time())
+        assert ask.deadline is not None
+        assert held is None or ask.deadline - held >= 10 * MINUTE
+        if held is None:
+            assert nights_of(hub).sound(ask, now=hub.clock.time()) is Sound.SILENT
+        else:
+            hub.clock.advance(held - hub.clock.time())
+            shown = await hub.until(lambda each: each.revision > ask.revision)
+            assert nights_of(hub).sound(shown, now=hub.clock.time()) is Sound.LOUD
