@@ -223,7 +223,14 @@ async def open_hub(
         summaries = Summaries(
             store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
         )
-        broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        broker = Broker(
+            store,
+            clock=clock,
+            policy=policy,
+            changed=changed,
+            drained=drained,
+            switched=summaries.look,
+        )
         await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
