@@ -7,7 +7,8 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history`, `summary`, `stats`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend`, `history`,
+    `summary`, `stats`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -36,6 +37,8 @@ COMMANDS = {
     "pending": "the open questions; live with --watch",
     "answer": "answer one here, or cancel it",
     "cancel": "cancel an open question",
+    "snooze": "put one off, or give it more time",
+    "extend": "give a question more time",
     "history": "what was asked before; what you missed",
     "summary": "what happened while you were away",
     "stats": "how long agents waited for you",
@@ -61,6 +64,7 @@ ROWS = (
         "ask, notify",
         "pending",
         "answer, cancel",
+        "snooze, extend",
         "history, summary, stats",
         "inbox",
         "status, stop, restart",

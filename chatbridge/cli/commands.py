@@ -222,6 +222,27 @@ cancel = Command(
     work="chatbridge.cli.questions.answer:cancel",
 )
 
+WHEN = argument("when", metavar="TIME", nargs="+", help="as in 45min, 1h or until 08:00")
+
+snooze = Command(
+    "snooze",
+    "Puts an open question off: its card goes out of the way and comes back as a new\n"
+    "message at that time. Its deadline moves along, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge snooze 3f9a2c 1h\n  chatbridge snooze 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:snooze",
+)
+
+extend = Command(
+    "extend",
+    "Gives an open question more time, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge extend 3f9a2c 15min\n  chatbridge extend 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:extend",
+)
+
 
 def _tools(parser: argparse.ArgumentParser) -> None:
     action = parser.add_subparsers(

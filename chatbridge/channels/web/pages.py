@@ -243,9 +243,6 @@ class Pages:
             case None:
                 await self.site.inbox.ask(ask_id)
                 return form.UNFIT
-            case AskAction.EXTEND:
-                await self.site.inbox.extend(ask_id, person=person)
-                return None
             case AskAction.DISCARD:
                 await self.site.inbox.discard(ask_id)
                 return None
@@ -325,7 +322,7 @@ class Pages:
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,
-                    latest_deadline=self.site.inbox.latest_deadline(ask),
+                    later=self.site.inbox.later(ask),
                     only_on=self.site.inbox.only_on(ask, SURFACE),
                     replies=self.site.inbox.replies,
                 )
