@@ -7,7 +7,7 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history` and `stats`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history`, `stats` and `quiet`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -38,6 +38,7 @@ COMMANDS = {
     "cancel": "cancel an open question",
     "history": "what was asked, how it ended, how long it took",
     "stats": "how long agents waited for you",
+    "quiet": "quiet hours by hand: on 2h, until 08:00, off",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
     "version": "the installed version",
@@ -61,6 +62,7 @@ ROWS = (
         "pending",
         "answer, cancel",
         "history, stats",
+        "quiet",
         "inbox",
         "status, stop, restart",
     ),

@@ -34,6 +34,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
+from chatbridge.core.nights.switching import format_quiet
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
 from chatbridge.core.statistics import statistics_object
@@ -89,6 +90,7 @@ class TerminalAsks:
             "ask": self._one,
             "answer": self._answer,
             "cancel": self._cancel,
+            "quiet": self._quiet,
             "history": self._history,
             "stats": self._stats,
             "limits": self._limits,
@@ -173,6 +175,13 @@ class TerminalAsks:
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "heard": after.orphaned_since is None}
+
+    async def _quiet(self, request: Request) -> Json:
+        """Switches quiet hours, if there are `words`, and says how they are."""
+        words = request.given.get("words")
+        if words not in (None, ""):
+            await self.inbox.switch_quiet(words if isinstance(words, str) else "?")
+        return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
 
     async def _settled_here(self, request: Request) -> Ask:
         """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,
