@@ -91,6 +91,29 @@ def _period(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
 
 
+def _since(text: str) -> float:
+    """Seconds since the epoch."""
+    import re
+    import time
+
+    from chatbridge import durations
+    from chatbridge.core.nights.hours import parse_minute
+    from chatbridge.core.nights.summary import last_time
+
+    now = time.time()
+    try:
+        if found := re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII):
+            return last_time(parse_minute(found[1], found[2]), now=now)
+        ago = durations.parse(text) if text.strip()[-1:].isalpha() else 0.0
+    except ValueError:
+        ago = 0.0
+    if not 0 < ago <= durations.LONGEST:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"
+        )
+    return now - ago
+
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -168,6 +191,20 @@ stats = Command(
     work="chatbridge.cli.questions.stats:stats",
 )
 
+summary = Command(
+    "summary",
+    "Says what has happened while you were away, and what is waiting now.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_since,
+        help="the time of day, as in 22:30, or how long ago, as in 8h (default: since the last\n"
+        "quiet hours began, or 12h)",
+    ),
+    flag("--json", help="print it as JSON"),
+    work="chatbridge.cli.questions.lists:summary",
+)
+
 answer = Command(
     "answer",
     "Answers an open question. The first answer counts, wherever it comes from. An\n"
@@ -207,6 +244,27 @@ quiet = Command(
     ),
     epilog=QUIET_EPILOG,
     work="chatbridge.cli.questions.quiet:quiet",
+)
+
+WHEN = argument("when", metavar="TIME", nargs="+", help="as in 45min, 1h or until 08:00")
+
+snooze = Command(
+    "snooze",
+    "Puts an open question off: its card goes out of the way and comes back as a new\n"
+    "message at that time. Its deadline moves along, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge snooze 3f9a2c 1h\n  chatbridge snooze 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:snooze",
+)
+
+extend = Command(
+    "extend",
+    "Gives an open question more time, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge extend 3f9a2c 15min\n  chatbridge extend 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:extend",
 )
 
 

@@ -41,6 +41,13 @@ def asks(path: Path, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) ->
         return UnreadableRows().read(QUESTION, file.execute(sql, given))
 
 
+def row(path: Path, sql: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The only row of a result. :raises sqlite3.Error:"""
+    with opened(path) as file:
+        file.row_factory = sqlite3.Row
+        return dict(file.execute(sql, given).fetchone())
+
+
 def notes(path: Path, channel: str) -> dict[str, str]:
     """What a channel remembers, such as where a chat has moved to, if that can be read."""
     try:

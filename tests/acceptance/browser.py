@@ -257,17 +257,21 @@ async def _log_in(visit: Visit) -> None:
     assert reply.status == 303
 
 
-# ── for a test module to name: visit = visit_at_each_size ─────────────────────────────────────────
+# ── for a test module to name: visit = visit_on_a_phone ───────────────────────────────────────────
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=[PHONE, DESKTOP], ids=["phone", "desktop"])
-async def visit_at_each_size(
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit_on_a_phone(
     request: pytest.FixtureRequest, browser: Browser, tmp_path: Path
 ) -> AsyncIterator[Visit]:
-    async with visiting(browser, tmp_path, request.param) as visit:
+    async with visiting(browser, tmp_path, getattr(request, "param", PHONE)) as visit:
         yield visit
 
 
+AT_EACH_SIZE = pytest.mark.parametrize(
+    "visit", [PHONE, DESKTOP], ids=["phone", "desktop"], indirect=True
+)
+"""Where a wide page is another: the list beside the question, sheets, the bar of buttons."""
 IN_BROWSER = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 

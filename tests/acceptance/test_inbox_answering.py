@@ -6,6 +6,7 @@ from playwright.async_api import Page, expect
 
 from chatbridge.core.model import Answer, Status
 from tests.acceptance.browser import (
+    AT_EACH_SIZE,
     IN_BROWSER,
     Visit,
     confirm,
@@ -13,11 +14,11 @@ from tests.acceptance.browser import (
     outcome_of,
     select,
     text,
-    visit_at_each_size,
+    visit_on_a_phone,
 )
 
 pytestmark = IN_BROWSER
-visit = visit_at_each_size
+visit = visit_on_a_phone
 
 DATABASE = select(
     "Which database?", "PostgreSQL (recommended) | In Docker", "SQLite", "Testcontainers"
@@ -42,6 +43,7 @@ async def tap(page: Page, name: str) -> None:
     await page.get_by_role("button", name=name, exact=name == "Back").click()
 
 
+@AT_EACH_SIZE
 async def test_a_tap_on_an_option_answers_and_the_page_says_when_the_agent_has_it(
     visit: Visit,
 ) -> None:
@@ -67,6 +69,7 @@ async def test_other_of_a_select_takes_a_text_of_ones_own(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(custom_text="MariaDB"),)
 
 
+@AT_EACH_SIZE
 async def test_a_multi_select_sends_what_is_ticked_and_the_text_of_other(visit: Visit) -> None:
     ask = await visit.inbox.ask(CHECKS)
     page = await visit.open(ask)
@@ -116,6 +119,7 @@ async def test_a_confirm_is_answered_with_one_tap(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(values=("no",)),)
 
 
+@AT_EACH_SIZE
 async def test_a_form_goes_back_and_forth_and_sends_only_after_its_review(visit: Visit) -> None:
     ask = await visit.inbox.ask(BRANCH, CHECKS, NOTES, title="Release 2.4")
     page = await visit.open(ask)
@@ -159,6 +163,7 @@ async def test_other_that_was_taken_back_is_not_sent(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers[0] == Answer(values=("Unit tests",))
 
 
+@AT_EACH_SIZE
 async def test_cancelling_asks_first_and_takes_a_reason(visit: Visit) -> None:
     ask = await visit.inbox.ask(DATABASE)
     page = await visit.open(ask)
@@ -183,6 +188,7 @@ async def test_a_double_tap_sends_one_answer(visit: Visit) -> None:
     assert [entry.picked for entry in (await visit.inbox.now(ask)).draft.entries] == [(0,), ()]
 
 
+@AT_EACH_SIZE
 async def test_a_question_that_has_just_appeared_under_the_thumb_takes_no_tap(
     visit: Visit,
 ) -> None:
@@ -193,13 +199,26 @@ async def test_a_question_that_has_just_appeared_under_the_thumb_takes_no_tap(
     await expect(page.get_by_role("heading", name="Check your answers")).to_be_visible()
 
 
-async def test_more_time_is_offered_when_less_than_fifteen_minutes_are_left(visit: Visit) -> None:
-    long = await visit.inbox.ask(BRANCH, timeout=3600)
-    page = await visit.open(long)
-    await expect(page.get_by_role("button", name="+15 min")).to_be_hidden()
-    short = await visit.inbox.ask(NOTES, timeout=100)
-    await visit.open(short)
-    await tap(page, "+15 min")
-    await expect(page.locator("#card .left")).to_have_text("16 min left")
-    assert short.deadline is not None
-    assert (await visit.inbox.now(short)).deadline == short.deadline + 900
+async def test_more_time_and_snoozing_are_a_tap_away(visit: Visit) -> None:
+    ask = await visit.inbox.ask(BRANCH, timeout=3600)
+    page = await visit.open(ask)
+    await page.locator("#answer").fill("release/2.4")
+    await tap(page, "More time…")
+    await expect(page.get_by_role("heading", name="How much more time?")).to_be_visible()
+    await page.get_by_role("dialog").get_by_role("button", name="Back").click()
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await tap(page, "More time…")
+    await tap(page, "+1 h")
+    await expect(page.locator("#card .left")).to_have_text("1 h 59 min left")
+    assert ask.deadline is not None
+    assert (await visit.inbox.now(ask)).deadline == ask.deadline + 3600
+    await tap(page, "More time…")
+    await tap(page, "Snooze 1 h")
+    await expect(page.locator("#card .snoozed")).to_be_visible()
+    assert (await visit.inbox.now(ask)).attention.snoozed_until is not None
+    await tap(page, "Show now")
+    await expect(page.locator("#card .snoozed")).to_be_hidden()
+    assert (await visit.inbox.now(ask)).attention.snoozed_until is None
+    await expect(page.locator("#answer")).to_have_value("release/2.4")
+    await tap(page, "Send answer")
+    assert (await outcome_of(visit, ask)).answers == (Answer(values=("release/2.4",)),)

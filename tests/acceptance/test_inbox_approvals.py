@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 from chatbridge.core.forms.form import AskMore, Pick
 from chatbridge.core.model import Answer, Person
 from tests.acceptance.browser import (
+    AT_EACH_SIZE,
     DESKTOP,
     IN_BROWSER,
     PHONE,
@@ -16,12 +17,13 @@ from tests.acceptance.browser import (
     approval,
     outcome_of,
     select,
-    visit_at_each_size,
+    visit_on_a_phone,
     visiting,
 )
+from tests.fakes.inbox import more_time
 
 pytestmark = IN_BROWSER
-visit = visit_at_each_size
+visit = visit_on_a_phone
 
 TELEGRAM = Person(name="Robin", channel="telegram")
 COMMAND = approval(
@@ -65,6 +67,7 @@ BROKEN_ARGUMENTS = """() => [...document.querySelectorAll(".command span")]
   .map((each) => each.textContent)"""
 
 
+@AT_EACH_SIZE
 async def test_one_tap_allows_and_the_page_says_when_the_agent_has_it(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
@@ -107,6 +110,7 @@ async def test_more_is_allowed_in_three_taps_and_taken_back_with_one(visit: Visi
     assert visit.errors == []
 
 
+@AT_EACH_SIZE
 async def test_a_destructive_command_takes_a_second_tap_that_is_not_the_firsts_echo(
     visit: Visit,
 ) -> None:
@@ -136,6 +140,7 @@ async def test_what_allows_more_than_itself_says_so_above_its_one_way_to_allow(
     await expect(page.get_by_role("heading", name="Allowed", exact=True)).to_be_visible()
 
 
+@AT_EACH_SIZE
 async def test_a_denial_says_why_in_a_sheet_and_can_be_thought_over(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
@@ -180,7 +185,7 @@ async def test_a_change_is_coloured_by_line_and_its_middle_opens_on_a_tap(visit:
     await page.get_by_text("33 lines not shown. Show all").click()
     await expect(middle).to_be_visible()
     # What is open stays open when something changes.
-    await visit.inbox.inbox.extend(ask.id, person=Person(name="you", channel="web"))
+    await more_time(visit.inbox.inbox, ask.id, person=Person(name="you", channel="web"))
     await expect(page.locator("#card .left")).to_have_text("1 h 14 min left")
     await expect(middle).to_be_visible()
     await page.get_by_role("button", name="Deny", exact=True).click()

@@ -6,16 +6,17 @@ from playwright.async_api import Page, expect
 
 from chatbridge.core.model import Level
 from tests.acceptance.browser import (
+    AT_EACH_SIZE,
     IN_BROWSER,
     PHONE,
     Visit,
     outcome_of,
     select,
-    visit_at_each_size,
+    visit_on_a_phone,
 )
 
 pytestmark = IN_BROWSER
-visit = visit_at_each_size
+visit = visit_on_a_phone
 
 WHICH = select("Which database?", "PostgreSQL", "SQLite")
 
@@ -66,6 +67,7 @@ async def test_it_can_be_asked_differently(visit: Visit) -> None:
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 
+@AT_EACH_SIZE
 async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit) -> None:
     page = await visit.open()
     await expect(page.locator("#notices")).to_be_hidden()
@@ -84,6 +86,7 @@ async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit)
     assert visit.errors == []
 
 
+@AT_EACH_SIZE
 async def test_a_dismissed_notice_goes_on_every_page_and_the_next_has_the_focus(
     visit: Visit,
 ) -> None:
@@ -105,6 +108,7 @@ async def test_a_dismissed_notice_goes_on_every_page_and_the_next_has_the_focus(
     assert visit.errors == []
 
 
+@AT_EACH_SIZE
 async def test_a_notice_leaves_the_question_that_is_open_alone(visit: Visit) -> None:
     ask = await visit.inbox.ask(WHICH)
     page = await visit.open(ask)

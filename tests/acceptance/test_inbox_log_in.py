@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.acceptance.browser import DESKTOP, IN_BROWSER, PHONE, Visit, login_link, visiting
+from tests.acceptance.browser import IN_BROWSER, PHONE, Visit, login_link, visiting
 
 pytestmark = IN_BROWSER
 
 
-@pytest_asyncio.fixture(loop_scope="session", params=[PHONE, DESKTOP], ids=["phone", "desktop"])
-async def stranger(
-    request: pytest.FixtureRequest, browser: Browser, tmp_path: Path
-) -> AsyncIterator[Visit]:
-    async with visiting(browser, tmp_path, request.param, logged_in=False) as visit:
+@pytest_asyncio.fixture(loop_scope="session")
+async def stranger(browser: Browser, tmp_path: Path) -> AsyncIterator[Visit]:
+    async with visiting(browser, tmp_path, PHONE, logged_in=False) as visit:
         yield visit
 
 

@@ -189,16 +189,17 @@ async def approvals(visit: Visit) -> AsyncIterator[str]:
     yield "denied"
 
 
-async def test_no_screen_is_wider_than_a_narrow_phone_or_has_a_small_target(
+async def test_every_screen_fits_a_narrow_phone_and_a_desktop_and_has_no_small_target(
     browser: Browser, tmp_path: Path
 ) -> None:
-    async with visiting(browser, tmp_path, NARROW) as visit:
-        found = {
-            name: bad
-            async for name in screens(visit)
-            if (bad := await visit.page.evaluate(TOO_SMALL_OR_OUTSIDE))
-        }
-    assert found == {}
+    found, size, other = {}, NARROW, DESKTOP
+    async with visiting(browser, tmp_path, size) as visit:
+        async for name in screens(visit):
+            found[name, size] = await visit.page.evaluate(TOO_SMALL_OR_OUTSIDE)
+            size, other = other, size
+            await visit.page.set_viewport_size({"width": size[0], "height": size[1]})
+            found[name, size] = await visit.page.evaluate(TOO_SMALL_OR_OUTSIDE)
+    assert {screen: bad for screen, bad in found.items() if bad} == {}
 
 
 async def test_what_an_agent_wrote_is_shown_as_text_and_never_runs(

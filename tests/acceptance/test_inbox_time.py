@@ -14,12 +14,12 @@ from tests.acceptance.browser import (
     Visit,
     confirm,
     select,
-    visit_at_each_size,
+    visit_on_a_phone,
     visiting,
 )
 
 pytestmark = IN_BROWSER
-visit = visit_at_each_size
+visit = visit_on_a_phone
 
 DATABASE = select("Which database?", "PostgreSQL", "SQLite")
 BACKGROUNDS = {"light": "rgb(244, 246, 244)", "dark": "rgb(14, 19, 17)"}

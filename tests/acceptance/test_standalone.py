@@ -17,6 +17,7 @@ import pytest
 from tests.acceptance.bridge import PATIENCE, Home, Json, new_home, until
 from tests.fakes.link_client import LinkClient
 from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.warm_processes import warm_chatbridge
 
 HANDSHAKE: Json = {
     "protocolVersion": "2025-11-25",
@@ -28,7 +29,9 @@ QUESTION: Json = {"name": "ask_user", "arguments": {"question": "Still there?"}}
 
 @contextmanager
 def standalone(home: Home, name: str = "alone") -> Iterator[LinkClient]:
-    with LinkClient(home.environment, "--standalone", cwd=home.project(name)) as client:
+    with LinkClient(
+        home.environment, "--standalone", cwd=home.project(name), program=warm_chatbridge()
+    ) as client:
         client.request(0, "initialize", HANDSHAKE)
         assert client.receive()["id"] == 0
         client.notify("notifications/initialized")
@@ -95,15 +98,16 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
     with standalone(home) as client:
         client.request(1, "tools/call", QUESTION)
         ask = home.person.sees("Still there?", project="alone")
+        first = f"pid {home.lock_holder()}"
         with standalone(home, "second") as second:
             second.write(b"[" * 5_000 + b"]" * 5_000 + b"\n")  # no request, and passed over
             refused = call(second, QUESTION)
-            assert f"pid {client.process.pid}" in refused
+            assert first in refused
             assert "CHATBRIDGE_STATE_DIR" in refused
             second.close_input()
             assert second.exit_code() == 0
         hub = subprocess.run(
-            [*CHATBRIDGE, "hub"],
+            [*warm_chatbridge(), "hub"],
             capture_output=True,
             text=True,
             env=home.environment,
@@ -111,7 +115,7 @@ def test_a_second_one_or_a_hub_is_refused_by_name_and_the_first_goes_on(home: Ho
             timeout=PATIENCE,
         )
         assert hub.returncode == 1
-        assert f"pid {client.process.pid}" in hub.stderr
+        assert first in hub.stderr
         home.person.answer(ask, {"values": ["yes"]})
         assert client.receive()["result"]["content"][0]["text"] == "User answered: yes"
 

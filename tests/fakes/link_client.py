@@ -26,10 +26,11 @@ class LinkClient:
         *arguments: str,
         cwd: str | Path | None = None,
         within: Sequence[str] = (),
+        program: Sequence[str] = CHATBRIDGE,
     ) -> None:
         """`within`: a program that runs it, such as a sandbox."""
         self.process = subprocess.Popen(
-            [*within, *CHATBRIDGE, "mcp", *arguments],
+            [*within, *program, "mcp", *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

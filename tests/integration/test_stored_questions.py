@@ -1,4 +1,5 @@
-"""`pending`, `history` and `stats` without a hub: what the database has; nothing is started."""
+"""`pending`, `history`, `summary` and `stats` without a hub: what the database has. Nothing is made
+or started."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ import pytest
 from chatbridge.cli import commands
 from chatbridge.cli.questions.stats import stats_screen
 from chatbridge.cli.ui import tables
+from chatbridge.cli.ui.wording import seconds_of
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -106,6 +109,64 @@ def test_history_has_the_labels_that_people_saw(
     assert found["outcome"]["answers"][0]["values"] == ["Valkey (recommended)"]
     assert commands.history(["--search", "nothing of this"]) == 0
     assert capsys.readouterr().out == "Nothing was found.\n"
+
+
+def test_a_summary_says_what_happened_and_lists_what_waits(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ask, now = an_open(QUESTION), time.time()
+    path = stored(state, ask, *(timed_out(an_ask(), at=now - at) for at in (60.0, 120.0, 7300.0)))
+    before = path.read_bytes()
+    assert commands.summary(["--since", "2h"]) == 0
+    heading, counts, empty, _, row = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"While you were away, \d\d:\d\d–\d\d:\d\d", heading)
+    assert counts == "1 question is waiting · 2 timed out"
+    assert empty == ""
+    assert row.startswith(ask.id[:6])
+    assert commands.summary(["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in found.pop("waiting")] == [ask.id]
+    assert seconds_of(found["until"]) - seconds_of(found["since"]) == pytest.approx(
+        12 * 3600, abs=5
+    )
+    numbers = {"timedOut": 3, "lateAnswers": 0, "notices": 0, "failedCommands": 0}
+    assert {name: found[name] for name in numbers} == numbers
+    assert path.read_bytes() == before
+    assert {it.name for it in state.iterdir()} <= {"chatbridge.db", "hub.lock"}
+
+
+def test_a_summary_without_a_database_or_usable_settings_says_so(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert commands.summary([]) == 0
+    assert capsys.readouterr().out.endswith("\nNothing is waiting.\n")
+    stored(state, an_open(CONFIRM))
+    state.with_name("config.toml").write_text("max_open_ask = 1")
+    assert commands.summary([]) == 0
+    said = capsys.readouterr()
+    assert "Deploy?" in said.out
+    assert "did you mean max_open_asks?" in said.err
+
+
+@pytest.mark.parametrize(
+    "since", ["25:00", "7:60", "morning", "", "0", "-2h", "1e9", "99999d", "22.30", "２２:３０"]
+)
+def test_a_time_that_is_none_is_refused_with_what_to_write(
+    state: Path, capsys: pytest.CaptureFixture[str], since: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.summary([f"--since={since}"])
+    assert ended.value.code == 2
+    assert "give the time of day, as in 22:30, or how long ago, as in 8h" in capsys.readouterr().err
+
+
+def test_a_time_of_day_is_the_last_one(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for since in ("00:00", "23:59", " 7:05 ", "24:00"):
+        assert commands.summary(["--json", "--since", since]) == 0
+        found = json.loads(capsys.readouterr().out)
+        at, now = seconds_of(found["since"]), time.time()
+        assert now - 25 * 3600 < at <= now
+        assert f"{local_time(at):%H:%M}" == since.strip().rjust(5, "0").replace("24:", "00:")
 
 
 def test_settings_that_cannot_be_used_are_said_and_hide_no_question(

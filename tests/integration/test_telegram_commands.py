@@ -13,7 +13,7 @@ from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Person, Project, Status
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER
-from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
 
@@ -91,7 +91,7 @@ async def test_showing_during_another_change_is_not_forgotten(telegram: Telegram
     await telegram.say("/pending")
     listed = await telegram.sees("1 question is open")
     held = telegram.api.hold("editMessageText")
-    await telegram.desk.inbox.extend(ask.id, person=OWNER)
+    await more_time(telegram.desk.inbox, ask.id, person=OWNER)
     await asyncio.to_thread(held.arrived)
     await telegram.tap(listed, "1")
     held.release()

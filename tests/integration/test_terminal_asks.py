@@ -58,6 +58,32 @@ async def test_an_approval_is_listed_as_one(tmp_path: Path) -> None:
         assert found["questions"][0]["subject"]["code"] == "ls -l"
 
 
+async def test_a_summary_has_what_waits_and_what_timed_out_since_then(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        clock = mine.world.clock
+        over = await mine.world.ask(COLOUR, timeout=60.0)
+        clock.advance(60.0)
+        await mine.world.ended(over)
+        ask = await mine.world.ask(NAME, number=2)
+        (found,) = (await mine.action("summary")).values()
+        assert [each["id"] for each in found["waiting"]] == [ask.id]
+        assert found["timedOut"] == 1
+        clock.advance(1.0)
+        since = await mine.action("summary", since=clock.time() - 0.5)
+        assert since["summary"]["timedOut"] == 0
+        json.dumps(since)
+
+
+@pytest.mark.parametrize("since", ["22:30", None, True, [], -1e300, 1e300, float("inf")])
+async def test_a_summary_since_no_time_at_all_is_one_all_the_same(
+    tmp_path: Path, since: object
+) -> None:
+    async with desk(tmp_path) as mine:
+        found = (await mine.action("summary", since=since))["summary"]
+        assert found["since"] <= found["until"]
+        assert found["waiting"] == []
+
+
 def test_a_short_id_grows_until_no_other_begins_like_it() -> None:
     bare = asks.open_ask(request(), now=0.0, deadline=None)
 

@@ -48,9 +48,9 @@ def test_without_reactions_a_word_undoes_it() -> None:
 def test_nothing_but_undo_is_read_while_it_is_sent(question: Question) -> None:
     shown = sending(question)
     for said in ("undo", " !Undo", "back", "↩️"):
-        assert interpret(shown, said) == (form.Undo(step=shown.draft.step),)
+        assert interpret(shown, said, now=NOW) == (form.Undo(step=shown.draft.step),)
     for said in ("no, wait", "cancel", "deny", "1", "👎"):
-        assert interpret(shown, said) == UNDO_FIRST
+        assert interpret(shown, said, now=NOW) == UNDO_FIRST
 
 
 @each_chat
@@ -67,9 +67,11 @@ def test_quick_answers_are_offered_where_a_text_is_asked_for_and_nowhere_else(ch
 def test_a_number_stands_for_a_quick_answer_only_with_its_sign() -> None:
     shown = ask(text("Why?"))
     stop = form.Text(text=STOP, step=0)
-    assert interpret(shown, "!2", replies=(GO_ON, STOP)) == (stop,)
+    assert interpret(shown, "!2", replies=(GO_ON, STOP), now=NOW) == (stop,)
     for said in ("2", "12", "!3", "!0"):
-        assert interpret(shown, said, replies=(GO_ON, STOP)) == (form.Text(text=said, step=0),)
+        assert interpret(shown, said, replies=(GO_ON, STOP), now=NOW) == (
+            form.Text(text=said, step=0),
+        )
     key = reaction_for(build_card(shown, channel="matrix", replies=(GO_ON, STOP)), "2️⃣")
     assert key is not None
     assert key.action == stop

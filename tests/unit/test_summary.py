@@ -130,10 +130,10 @@ def test_the_next_one_is_about_the_period_that_ends_then(now: float) -> None:
 
 def test_who_asks_without_a_time_hears_of_the_last_night_or_else_of_twelve_hours() -> None:
     now = NIGHT.end + HOUR
-    assert usual_period(now=now, calendar=NIGHTLY, policy=NIGHTS) == Period(NIGHT.start, now)
-    assert usual_period(now=now, calendar=Calendar(), policy=NIGHTS) == Period(now - DAY / 2, now)
+    assert usual_period(now=now, calendar=NIGHTLY) == Period(NIGHT.start, now)
+    assert usual_period(now=now, calendar=Calendar()) == Period(now - DAY / 2, now)
     asleep = NIGHT.end - HOUR
-    assert usual_period(now=asleep, calendar=NIGHTLY, policy=NIGHTS).start == NIGHT.start
+    assert usual_period(now=asleep, calendar=NIGHTLY).start == NIGHT.start
 
 
 # ── once ──────────────────────────────────────────────────────────────────────────────────────────

@@ -127,7 +127,13 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "y": (QuickAnswer, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
-    "E": (lambda: AskAction.EXTEND, ()),
+    "L": (form.AskLater, ("step",)),
+    "m": (form.Extend, ("step", "minutes")),
+    "M": (form.ExtendUntil, ("step", "until")),
+    "N": (form.Snooze, ("step", "minutes")),
+    "U": (form.SnoozeUntil, ("step", "until")),
+    "W": (form.ShowNow, ("step",)),
+    "E": (partial(form.Extend, minutes=15), ()),  # on cards of earlier versions
     "D": (lambda: AskAction.DISCARD, ()),
     "T": (lambda: AskAction.TAKE_BACK, ()),
     "S": (Show, ()),
@@ -152,7 +158,7 @@ def encode(tap: Tap | Output | Quiet) -> str:
         return _NEITHER
     for code in _CODES.get(type(tap.action), ()):
         numbers = [getattr(tap.action, name) for name in _ACTIONS[code][1]]
-        if _action(code, numbers) == tap.action:
+        if None not in numbers and _action(code, numbers) == tap.action:
             return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
     raise ValueError(f"no button can carry {tap.action!r}")
 

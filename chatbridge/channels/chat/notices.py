@@ -171,7 +171,7 @@ def pending(listed: Rows) -> doc.Message:
         return doc.Message(document=doc.paragraph(NOTHING_WAITS))
     first = "1 question is open" if total == 1 else f"{total} questions are open"
     items = [
-        (row.id, min(row.summary.at, row.summary.count - 1), (*row_entry(row), *ends(row.deadline)))
+        (row.id, min(row.summary.at, row.summary.count - 1), (*row_entry(row), *_until(row)))
         for row in listed.rows
     ]
     return _with_numbers(first, items, total=total)
@@ -236,6 +236,11 @@ def row_entry(row: Row) -> doc.Line:
 
 def _entry(name: str, words: str) -> doc.Line:
     return (doc.strong(project(name)), ": ", doc.Name(words, LIST_QUESTION))
+
+
+def _until(row: Row) -> doc.Line:
+    snoozed = row.summary.snoozed_until
+    return ends(row.deadline) if snoozed is None else (" · snoozed until ", doc.Time(snoozed))
 
 
 def ends(deadline: float | None) -> doc.Line:

@@ -29,7 +29,6 @@ from starlette.routing import Route
 from chatbridge import markdown
 from chatbridge.channels.web.addresses import Address, parse_address, split_addresses
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
-from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
@@ -53,6 +52,7 @@ from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.statistics import COUNTED, ended_words, is_empty, time_words
 from chatbridge.core.text import one_line, prose
 
@@ -191,11 +191,11 @@ class Templates:
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
+            "GLYPH": GLYPH,
             "stats_words": (ended_words, time_words),
             "COUNTED": COUNTED,
             "is_empty": is_empty,
             "MAX_TEXT": MAX_TEXT,
-            "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }

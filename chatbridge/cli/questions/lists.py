@@ -1,4 +1,4 @@
-"""`chatbridge pending`, once or live, and `chatbridge history`."""
+"""`chatbridge pending`, once or live, `chatbridge history` and `chatbridge summary`."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ def pending(given: argparse.Namespace) -> int:
 
 
 def _asks(do: str, **given: Any) -> list[Json]:
+    return list(_found(do, "asks", **given))
+
+
+def _found(do: str, part: str, **given: Any) -> Any:
     """From the hub; where none runs, from the database."""
     try:
-        found = ask_hub(do, **given)["asks"]
+        return ask_hub(do, **given)[part]
     except NotRunning:
         from chatbridge.cli.questions import stored
 
         found = getattr(stored, do)(**given)
-        if found is None:
-            found = ask_hub(do, start=True, **given)["asks"]
-    return list(found)
+        return ask_hub(do, start=True, **given)[part] if found is None else found
 
 
 def _say_next() -> None:
@@ -82,7 +84,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
             cell(ask["agent"]["project"]),
             cell(ask["agent"]["name"]),
             cell(("urgent: " if ask.get("priority") == "urgent" else "") + headline(ask)),
-            left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now),
+            _left(ask, now=now),
         )
         for ask in asks
     ]
@@ -94,6 +96,14 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
         line = "     ".join(hints)
         parts += ["", *([line] if len(line) <= room else hints)]
     return parts
+
+
+def _left(ask: Json, *, now: float) -> str:
+    from chatbridge.core.cards.phrases import format_time
+
+    if snoozed := ask.get("snoozedUntil"):
+        return f"snoozed until {format_time(seconds_of(snoozed), now=now)}"
+    return left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now)
 
 
 def headline(ask: Json) -> str:
@@ -178,6 +188,32 @@ def history(given: argparse.Namespace) -> int:
     else:
         tables.write(*history_screen(asks))
     return 0
+
+
+def summary(given: argparse.Namespace) -> int:
+    found = _found("summary", "summary", since=given.since, brief=not given.json)
+    if given.json:
+        print(json.dumps(found, indent=2))
+    else:
+        room = columns() if tables.on_terminal() else None
+        tables.write(*summary_screen(found, now=time.time(), room=room))
+    return 0
+
+
+def summary_screen(found: Json, *, now: float, room: int | None = None) -> list[Table | str]:
+    from chatbridge.core.nights.hours import Period
+    from chatbridge.core.nights.summary import Tally, format_counts, format_heading
+
+    tally = Tally(
+        timed_out=found["timedOut"],
+        late=found["lateAnswers"],
+        notices=found["notices"],
+        failed=found["failedCommands"],
+    )
+    asks = found["waiting"]
+    heading = format_heading(Period(seconds_of(found["since"]), seconds_of(found["until"])))
+    screen: list[Table | str] = [heading, *format_counts(len(asks), tally)]
+    return [*screen, "", *pending_screen(asks, now=now, room=room)] if asks else screen
 
 
 def history_screen(asks: list[Json]) -> list[Table | str]:

@@ -1,4 +1,4 @@
-"""`pending`, `history` and `stats` from the database, while no hub runs."""
+"""`pending`, `history`, `summary` and `stats` from the database, while no hub runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +15,15 @@ from chatbridge.cli import database_file
 from chatbridge.cli.ui.running import complain
 from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.hours import Calendar, Period
+from chatbridge.core.nights.summary import Summary, Tally, by_urgency, usual_period
 from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
-from chatbridge.hub.control.asks import in_list, short_ids
+from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
 from chatbridge.store import migrate
 from chatbridge.store.ask_times import ASK_TIMES, times_of
 from chatbridge.store.connection import text_or_bytes
-from chatbridge.store.sqlite import HISTORY, OPEN_ASKS
+from chatbridge.store.sqlite import HISTORY, OPEN_ASKS, TALLY
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -36,51 +39,65 @@ def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None
 
 
 def stats(*, seconds: float) -> Json | None:
-    until = time.time()
+    until, (path, _) = time.time(), _settled()
     since = until - seconds
 
-    def read(path: Path) -> list[AskTimes]:
+    def read() -> list[AskTimes]:
         with database_file.opened(path) as file:
             file.text_factory = text_or_bytes
             return times_of(file.execute(ASK_TIMES, {"since": since, "until": until}))
 
-    times = _read(read)
+    times = _read(path, read, nothing=list[AskTimes]())
     if times is None:
         return None
     return statistics_object(statistics_of(times, since=since, until=until))
 
 
+def summary(*, since: float | None, brief: bool) -> Json | None:
+    """As a hub sums it up, but for quiet hours that were switched on by hand."""
+    now, (path, calendar) = time.time(), _settled()
+    period = usual_period(now=now, calendar=calendar)
+    if since is not None:
+        period = Period(since, now)
+    made = Summary(period=period, at=now)
+
+    def read() -> Summary:
+        waiting = by_urgency(tuple(database_file.asks(path, OPEN_ASKS)))
+        given = {"since": period.start, "until": period.end, "now": now}
+        return replace(made, waiting=waiting, tally=Tally(**database_file.row(path, TALLY, given)))
+
+    found = _read(path, read, nothing=made)
+    return None if found is None else summary_object(found, brief=brief)
+
+
 def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
-    """As a hub lists them."""
-
-    def read(path: Path) -> list[Ask]:
-        return database_file.asks(path, sql, given)
-
-    asks = _read(read)
+    path, none = _settled()[0], list[Ask]()
+    asks = _read(path, lambda: database_file.asks(path, sql, given), nothing=none)
     if asks is None:
         return None
     short = short_ids(asks)
     return [in_list(ask, short[ask.id], brief=brief) for ask in asks]
 
 
-def _read(read: Callable[[Path], list[T]]) -> list[T] | None:
-    """None if only a hub can read the file, because it is of an earlier version.
-    :raises ChatbridgeError: it cannot be read."""
-    path = _database()
+def _read(path: Path, read: Callable[[], T], *, nothing: T) -> T | None:
+    """What the database has, or `nothing` if there is none; None if only a hub can read the file,
+    because it is of an earlier version. :raises ChatbridgeError: it cannot be read."""
     if not path.exists():
-        return []
+        return nothing
     asyncio.run(migrate.check(path))
     try:
-        return read(path) if database_file.schema_of(path) == migrate.newest() else None
+        return read() if database_file.schema_of(path) == migrate.newest() else None
     except sqlite3.Error as error:
         raise StoreError(f"the database {path} cannot be read: {error}") from error
 
 
-def _database() -> Path:
-    """Where the settings say; where they cannot be used, which is said, in its usual place."""
+def _settled() -> tuple[Path, Calendar]:
+    """Where the database is, and the quiet hours, as the settings say. Where they cannot be used,
+    which is said: in its usual place, and none."""
     state = Path(runtime_paths.state_dir())
     try:
-        return load().database(state)
+        settings = load()
+        return settings.database(state), settings.policy().nights.calendar
     except SettingsError as error:
         complain(str(error))
-        return Settings.model_construct().database(state)
+        return Settings.model_construct().database(state), Calendar()

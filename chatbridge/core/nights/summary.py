@@ -52,30 +52,37 @@ class Summary:
 
     @property
     def heading(self) -> str:
-        since = format_time(self.period.start, now=self.period.end)
-        return f"While you were away, {since}–{clock_time(self.period.end)}"
+        return format_heading(self.period)
 
     @property
     def counts(self) -> tuple[str, ...]:
-        """What there is, in one or two lines."""
-        tally, waiting = self.tally, len(self.waiting)
-        questions = [
-            _count(waiting, "{} question is waiting", "{} questions are waiting"),
-            _count(tally.timed_out, "{} timed out", "{} timed out")
-            if waiting
-            else _count(tally.timed_out, "{} question timed out", "{} questions timed out"),
-            _count(tally.late, "{} late answer was picked up", "{} late answers were picked up"),
-        ]
-        others = [
-            _count(tally.notices, "{} notice", "{} notices"),
-            _count(tally.failed, "{} command failed", "{} commands failed"),
-        ]
-        lines = (" · ".join(filter(None, each)) for each in (questions, others))
-        return tuple(filter(None, lines)) or ("Nothing is waiting.",)
+        return format_counts(len(self.waiting), self.tally)
 
 
 BuildSummary = Callable[[Period], Awaitable[Summary]]
 """Says how things are now."""
+
+
+def format_heading(period: Period) -> str:
+    since = format_time(period.start, now=period.end)
+    return f"While you were away, {since}–{clock_time(period.end)}"
+
+
+def format_counts(waiting: int, tally: Tally) -> tuple[str, ...]:
+    """What there is, in one or two lines."""
+    questions = [
+        _count(waiting, "{} question is waiting", "{} questions are waiting"),
+        _count(tally.timed_out, "{} timed out", "{} timed out")
+        if waiting
+        else _count(tally.timed_out, "{} question timed out", "{} questions timed out"),
+        _count(tally.late, "{} late answer was picked up", "{} late answers were picked up"),
+    ]
+    others = [
+        _count(tally.notices, "{} notice", "{} notices"),
+        _count(tally.failed, "{} command failed", "{} commands failed"),
+    ]
+    lines = (" · ".join(filter(None, each)) for each in (questions, others))
+    return tuple(filter(None, lines)) or ("Nothing is waiting.",)
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -113,7 +120,7 @@ def next_end(*, now: float, calendar: Calendar, policy: NightPolicy) -> float | 
     return _times_of_day(policy.summary_at, now)[-1]
 
 
-def usual_period(*, now: float, calendar: Calendar, policy: NightPolicy) -> Period:
+def usual_period(*, now: float, calendar: Calendar) -> Period:
     """What a summary is about that somebody asks for without saying since when."""
     quiet = calendar.period_at(now) or calendar.last(now)
     recent = quiet is not None and now - quiet.end < DAY

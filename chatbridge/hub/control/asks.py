@@ -12,15 +12,15 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.serialize import ask_object
+from chatbridge.core.asks.serialize import ask_object, iso
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
-from chatbridge.core.cards.phrases import NOWHERE, format_time
+from chatbridge.core.cards.phrases import NOWHERE, format_postponed, format_time
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -32,8 +32,12 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
+from chatbridge.core.forms.typed_later import WRITE_TIME, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summaries import summarize
+from chatbridge.core.nights.summary import Summary, usual_period
 from chatbridge.core.nights.switching import format_quiet
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
@@ -50,9 +54,14 @@ SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the 
 ENDED_TO_LOOK_AT = 200  # The newest ended asks that can still be named by the beginning of their id
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
+MOST_WHEN = 100
 MOST_DIGITS = 4  # A longer number is nobody's option
 TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
 PAUSE_SECONDS = 0.1  # Time between two lists for a watcher: a burst of changes becomes one
+
+
+class ReadTime(Protocol):
+    def __call__(self, when: str, *, now: float) -> form.Later | None: ...
 
 
 class Watchers:
@@ -90,9 +99,12 @@ class TerminalAsks:
             "ask": self._one,
             "answer": self._answer,
             "cancel": self._cancel,
+            "snooze": partial(self._postpone, read_snooze),
+            "extend": partial(self._postpone, read_extend),
             "quiet": self._quiet,
             "history": self._history,
             "stats": self._stats,
+            "summary": self._summary,
             "limits": self._limits,
         }
 
@@ -141,6 +153,16 @@ class TerminalAsks:
         found = await self.inbox.statistics(seconds=seconds)
         return {"stats": await asyncio.to_thread(statistics_object, found)}
 
+    async def _summary(self, request: Request) -> Json:
+        """Of the time since a moment, or of the last quiet hours."""
+        now, since = self.clock.time(), request.given.get("since")
+        nights = self.inbox.nights
+        period = usual_period(now=now, calendar=nights.calendar)
+        if isinstance(since, int | float) and not isinstance(since, bool):
+            period = Period(min(max(since, 0.0), now), now)
+        found = await summarize(self.inbox, period, now=now)
+        return {"summary": summary_object(found, brief=request.given.get("brief") is True)}
+
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
         return {"longest": self.policy.max_timeout, "withdraws": self.policy.withdraw_on_cancel}
@@ -182,6 +204,24 @@ class TerminalAsks:
         if words not in (None, ""):
             await self.inbox.switch_quiet(words if isinstance(words, str) else "?")
         return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
+
+    async def _postpone(self, read: ReadTime, request: Request) -> Json:
+        """Snooze it, or give it more time: `when` is as a person writes it."""
+        ask, when = await self._settled_here(request), request.given.get("when")
+        now = self.clock.time()
+        how = read(when[:MOST_WHEN], now=now) if isinstance(when, str) else None
+        if how is None:
+            raise InvalidAnswer("when", WRITE_TIME)
+        try:
+            step = await self.inbox.put(ask.id, how, person=_person(request.uid))
+        except AskEnded:
+            raise await self._ended(ask.id, request.uid) from None
+        if isinstance(step, form.Refused):
+            raise ChatbridgeError(step.why)
+        assert isinstance(step, form.Postponed)
+        after = await self.inbox.ask(ask.id)
+        said = format_postponed(step, now=now)
+        return {"ask": await self._shown(after, request.uid), "said": said}
 
     async def _settled_here(self, request: Request) -> Ask:
         """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,
@@ -272,6 +312,20 @@ def in_list(ask: Ask, short: str, *, brief: bool) -> Json:
         return found
     summary = summary_of(ask)
     return {**_cut(found), "headline": summary.question, "said": summary.said}
+
+
+def summary_object(summary: Summary, *, brief: bool) -> Json:
+    """For `chatbridge summary`."""
+    short, tally = short_ids(summary.waiting), summary.tally
+    return {
+        "since": iso(summary.period.start),
+        "until": iso(summary.period.end),
+        "waiting": [in_list(ask, short[ask.id], brief=brief) for ask in summary.waiting],
+        "timedOut": tally.timed_out,
+        "lateAnswers": tally.late,
+        "notices": tally.notices,
+        "failedCommands": tally.failed,
+    }
 
 
 def _cut(value: Any) -> Any:
