@@ -215,14 +215,20 @@ async def open_hub(
             delivery.changed(ask)
             keeper.changed(ask)
             watchers.changed(ask)
-            summaries.look()
 
         drained = supervisor.drained
         inbox: str | None = None
         summaries = Summaries(
             store, delivery, nights=policy.nights, clock=clock, inbox=lambda: inbox, drained=drained
         )
-        broker = Broker(store, clock=clock, policy=policy, changed=changed, drained=drained)
+        broker = Broker(
+            store,
+            clock=clock,
+            policy=policy,
+            changed=changed,
+            drained=drained,
+            switched=summaries.look,
+        )
         await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
         intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
