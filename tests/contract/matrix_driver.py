@@ -121,6 +121,14 @@ class MatrixDriver:
         await matrix.dealt_with()
         return ""
 
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        matrix = self._matrix
+        await (self._eve if stranger else matrix.ada).say(matrix.room, f"!{text}")
+        await matrix.dealt_with()
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
+        return None
+
     async def notices(self, *, until: str) -> list[str]:
         await self._matrix.told(until)
         return [plain(body) for body in self._matrix.said()]

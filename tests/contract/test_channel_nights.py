@@ -20,6 +20,7 @@ from chatbridge.core.model import (
     Person,
     Priority,
     Question,
+    QuietRule,
     View,
 )
 from chatbridge.core.nights.hours import Period, Switch
@@ -36,6 +37,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MINUTE, HOUR = 60.0, 3600.0
 BELOW = "continued below"
+HOLD = QuietRule(hours=("",) * 7, hold=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
@@ -135,7 +137,7 @@ async def test_low_priority_never_rings(driver: Driver) -> None:
 async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_does(
     driver: Driver, summary: bool
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, summary=summary)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, summary=summary)
     ends = quiet_for(driver, HOUR)
     held = await driver.desk.ask(CONFIRM, timeout=3 * HOUR)
     through = await driver.desk.ask(SELECT, timeout=3 * HOUR, priority=Priority.URGENT)
@@ -154,7 +156,7 @@ async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_d
 async def test_what_would_time_out_while_it_is_held_is_shown_without_a_sound(
     driver: Driver,
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, extend_deadlines=False)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, extend_deadlines=False)
     quiet_for(driver, HOUR)
     await driver.shown(await driver.desk.ask(CONFIRM, timeout=30 * MINUTE))
     assert not last_heard(driver, CONFIRM.text)[1]

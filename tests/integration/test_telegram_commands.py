@@ -34,7 +34,13 @@ async def team(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 async def test_the_menu_lists_the_commands(telegram: Telegram) -> None:
     await waiting(telegram.api.until)(lambda api: api.commands)
-    assert [name for name, _ in telegram.api.commands] == ["pending", "history", "cancel", "help"]
+    assert [name for name, _ in telegram.api.commands] == [
+        "pending",
+        "history",
+        "cancel",
+        "quiet",
+        "help",
+    ]
 
 
 # ── /pending ──────────────────────────────────────────────────────────────────────────────────────
@@ -158,7 +164,7 @@ async def test_start_and_help_say_what_can_be_done(telegram: Telegram, command: 
     await telegram.say(command)
     told = await telegram.sees("Your agents' questions arrive here.")
     assert told.text == notices.help_text(private=True)
-    assert len(told.text.splitlines()) == 6
+    assert len(told.text.splitlines()) == 7
 
 
 async def test_what_only_looks_like_a_command_is_a_text(telegram: Telegram) -> None:

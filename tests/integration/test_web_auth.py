@@ -262,6 +262,7 @@ PATHS = [
     "/",
     "/rows",
     "/history",
+    "/summary",
     "/asks/{id}",
     "/asks/{id}/card",
     "/asks/{id}/form",

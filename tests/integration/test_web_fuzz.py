@@ -30,6 +30,7 @@ PATHS = [
     "/rows",
     "/notices",
     "/history",
+    "/summary",
     "/asks/{id}",
     "/asks/{id}/card",
     "/asks/{id}/form",

@@ -268,7 +268,8 @@ async def test_what_an_agent_writes_stays_text_on_every_page(web: Web) -> None:
         if event is not None:
             step = await web.desk.inbox.put(ask.id, event, person=me)
             assert not isinstance(step, form.Refused), event
-        for path in ("/?stay", f"/asks/{ask.id}", f"/asks/{ask.id}/card", "/rows", "/history"):
+        own = (f"/asks/{ask.id}", f"/asks/{ask.id}/card")
+        for path in ("/?stay", *own, "/rows", "/history", "/summary"):
             page = (await web.browser.get(path)).text
             assert_harmless(page)
             seen += "&lt;script&gt;alert(1)" in page

@@ -13,7 +13,17 @@ import pytest
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards.phrases import local_time
-from chatbridge.core.model import Answer, Ask, Option, Question, QuestionType, Status, View
+from chatbridge.core.model import (
+    Answer,
+    Ask,
+    Level,
+    Option,
+    Question,
+    QuestionType,
+    Status,
+    View,
+)
+from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.policy import DAY
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web
@@ -64,6 +74,7 @@ async def test_every_page_has_one_main_landmark(web: Web) -> None:
         f"/asks/{ask.id}",
         f"/asks/{ended.id}",
         "/history",
+        "/summary",
         "/stats",
         "/login",
         "/login/K7Q2-M9XD-4TPA",
@@ -591,3 +602,58 @@ async def test_a_remark_that_is_too_long_or_for_another_question_changes_nothing
         sent = await web.browser.post(f"/asks/{ask.id}/form", data=form, headers=MARK)
         assert sent.status_code == 422
         assert await web.desk.inbox.ask(ask.id) == ask
+
+
+# ── the summary ───────────────────────────────────────────────────────────────────────────────────
+
+
+def slept(web: Web, *, until: float = 60.0) -> None:
+    """Quiet hours that ended so many seconds ago."""
+    now = web.clock.time()
+    night = Period(now - 8 * 3600.0, now - until)
+    web.desk.inbox.nights.switch = Switch(on=True, period=night)
+
+
+async def test_the_summary_says_what_happened_and_what_waits(web: Web) -> None:
+    await web.desk.notify("Done.", level=Level.INFO)
+    over = await web.desk.time_out(await web.desk.ask(CONFIRM, timeout=60))
+    ask = await web.desk.ask(SELECT)
+    slept(web, until=0.0)
+    page = (await web.browser.get("/summary")).text
+    assert "While you were away, " in page
+    assert "1 question timed out" in page
+    assert "1 notice" in page
+    assert f"/asks/{ask.id}" in page
+    assert f"/asks/{over.id}" not in page
+
+
+async def test_a_summary_of_nothing_says_so(web: Web) -> None:
+    page = (await web.browser.get("/summary")).text
+    assert "nothing else has happened" in page
+    assert "Nothing is waiting" in page
+
+
+async def test_the_list_leads_to_a_summary_where_there_is_a_recent_one(web: Web) -> None:
+    link = 'href="/summary"'
+    assert link not in (await web.browser.get("/?all")).text
+    slept(web)
+    assert link in (await web.browser.get("/?all")).text
+    slept(web, until=0.0)
+    web.clock.advance(DAY)
+    assert link not in (await web.browser.get("/?all")).text
+
+
+async def test_strangers_learn_nothing_from_the_summary(web: Web) -> None:
+    ask = await web.desk.ask(SELECT)
+    response = await web.stranger.get("/summary")
+    assert response.status_code in (303, 401)
+    assert ask.id not in response.text
+    assert (await web.browser.post("/summary")).status_code == 405
+
+
+async def test_a_summary_shows_tricks_as_text(web: Web) -> None:
+    tricky = replace(SELECT, text="<script>alert(1)</script> \u202eesrever")
+    await web.desk.ask(tricky)
+    page = (await web.browser.get("/summary")).text
+    assert "<script>alert" not in page
+    assert "\u202e" not in page

@@ -8,9 +8,14 @@ from dataclasses import replace
 from html import escape
 from typing import Protocol
 
+from chatbridge.channels.chat.summary import draw_summary
+from chatbridge.channels.telegram.render.html import write
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reactions
-from chatbridge.core.model import Answer, Ask, Outcome, Status
+from chatbridge.core.model import Answer, Ask, Outcome, Project, Status
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summary import Summary, Tally
 from tests import matrix_asks, telegram_asks
 from tests import matrix_drawings as matrix
 from tests import telegram_drawings as telegram
@@ -66,8 +71,36 @@ def pages() -> dict[str, str]:
         "telegram": _page("telegram", _telegram(ask(DATABASE))),
         "telegram-answered": _page("telegram", _telegram(picked), _telegram(answered)),
         "telegram-approval": _page("telegram", _telegram(ask(COMMAND))),
+        "telegram-summary": _page("telegram", _summary()),
         "matrix": _page("matrix", _matrix(ask(DATABASE))),
     }
+
+
+def _summary() -> str:
+    """Of a night, for somebody who looks at seven."""
+    seven = local_time(NOW).replace(hour=7, minute=0, second=0, microsecond=0).timestamp()
+    asked = (
+        ("shop-api", ask(DATABASE), 2.0),
+        ("infra", ask(COMMAND), 3.5),
+        ("billing", ask(select("Which packages shall I upgrade?", "All", "None")), None),
+    )
+    waiting = tuple(
+        replace(
+            each,
+            project=Project(key=name, name=name),
+            deadline=None if hours is None else seven + hours * 3600,
+        )
+        for name, each, hours in asked
+    )
+    made = Summary(
+        period=Period(seven - 8.5 * 3600, seven),
+        at=seven,
+        waiting=waiting,
+        tally=Tally(timed_out=2, late=1, notices=5, failed=1),
+        inbox="https://inbox.example.org",
+    )
+    drawn = draw_summary(made, waiting, replace(PRIVATE, now=seven), buttons=True)
+    return message(write(drawn.document, now=seven), drawn.rows)
 
 
 def _ended(shown: Ask, *answers: Answer) -> Ask:

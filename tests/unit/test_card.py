@@ -19,6 +19,7 @@ from chatbridge.core.model import (
     Option,
     Outcome,
     Person,
+    Priority,
     Project,
     Question,
     QuestionType,
@@ -295,3 +296,26 @@ def test_a_late_answer_is_kept_until_it_is_handed_over() -> None:
     assert kept.lines[0].answer == "PostgreSQL"
     handed_over = card(replace(late, delivered_at=500.0))
     assert (handed_over.state, handed_over.handed_over_late) == (State.ANSWERED, True)
+
+
+@pytest.mark.parametrize(
+    ("attention", "said"),
+    [
+        (Attention(priority=Priority.URGENT), "urgent"),
+        (
+            Attention(over_budget=3),
+            "marked urgent, but 3 urgent questions rang tonight already",
+        ),
+        (Attention(over_budget=1), "marked urgent, but 1 urgent question rang tonight already"),
+        (Attention(over_budget=0), "marked urgent, but none may ring in quiet hours"),
+        (Attention(priority=Priority.LOW), None),
+        (Attention(), None),
+    ],
+)
+def test_an_open_card_says_that_it_is_urgent_or_was_meant_to_be(
+    attention: Attention, said: str | None
+) -> None:
+    given = replace(ask(), attention=attention)
+    assert build_card(given, channel="web").urgency == said
+    ended = replace(given, status=Status.ANSWERED, outcome=CHOSEN)
+    assert build_card(ended, channel="web").urgency is None

@@ -11,7 +11,7 @@ from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Attention, Outcome, Status, View
+from chatbridge.core.model import Answer, Ask, Attention, Outcome, Priority, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
 from tests.matrix_drawings import draw_past, draw_root
 from tests.telegram_asks import (
@@ -94,6 +94,12 @@ def test_a_question_of_several_paragraphs_stands_apart() -> None:
     shown = ask(replace(BRANCH, text="Which?\n\nThere are `two`."))
     body = MATRIX.text(MATRIX.draw(MATRIX.card(shown), MATRIX.private))
     assert "Claude Code\nWhich?\n\nThere are two.\n\n1 main\n2 release" in body
+
+
+@each_chat
+def test_an_urgent_question_says_so_in_the_headings_second_line(chat: Chat) -> None:
+    urgent = replace(RELEASE, attention=Attention(priority=Priority.URGENT))
+    assert chat.read(urgent)[:2] == [FIRST_LINE, "urgent · Release 2.4 · 1 of 3"]
 
 
 @each_chat

@@ -35,7 +35,14 @@ from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards import phrases
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.errors import AskEnded, ChatbridgeError, NotHere, RetryLater, UnknownAsk
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    NotHere,
+    RetryLater,
+    StoreError,
+    UnknownAsk,
+)
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import TAP_IT, allows
@@ -52,6 +59,7 @@ from chatbridge.core.forms.typed_input import (
 )
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Ask, ChannelState, Person
+from chatbridge.core.nights.switching import format_quiet, format_state
 from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -375,9 +383,11 @@ class ChatInput:
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
-    async def command(self, name: str, by: Origin) -> Said | None:
-        """What the bot says to a command, if anything."""
+    async def command(self, name: str, by: Origin, *, words: str = "") -> Said | None:
+        """What the bot says to a command, if anything. `words` are what follows its name."""
         match name:
+            case "quiet":
+                return (await self.quiet(words, by))[1]
             case "pending" | "cancel":
                 listed = await self.inbox.open_rows(limit=notices.LISTED_AT_MOST)
                 if name == "pending" or listed.only is None:
@@ -387,6 +397,22 @@ class ChatInput:
                 rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
                 return notices.history(rows)
         return None
+
+    async def quiet(self, words: str, by: Origin) -> tuple[str, Said]:
+        """Switch quiet hours as the words say, if there are some. Return how they are, in a few
+        words and with what can be done."""
+        if words.strip():
+            try:
+                await self.inbox.switch_quiet(words, cursor=by.cursor)
+            except StoreError:
+                raise
+            except ChatbridgeError as error:
+                return str(error), str(error)
+        nights, now = self.inbox.nights, self.clock.time()
+        said: Said = notices.quiet(nights, now=now)
+        if self.typed:
+            said = f"{format_quiet(nights, now=now)} {notices.QUIET_WORDS}"
+        return format_state(nights, now=now), said
 
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes

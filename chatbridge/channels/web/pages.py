@@ -42,6 +42,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
+from chatbridge.core.nights.hours import Period
+from chatbridge.core.nights.summary import Tally, format_counts, latest_period, usual_period
+from chatbridge.core.policy import DAY
 from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import one_line, shortened, title_of
 from chatbridge.durations import parse_period
@@ -74,6 +77,7 @@ class Pages:
             Route("/notices", self._notices),
             Route("/notices/{notice_id}/dismiss", self._dismiss, methods=["POST"]),
             Route("/history", self._history),
+            Route("/summary", self._summary),
             Route("/stats", self._stats),
             Route("/asks/{ask_id}", self._ask),
             Route("/asks/{ask_id}/card", self._card),
@@ -91,7 +95,14 @@ class Pages:
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
         told = await self.site.recent_notices()
-        return await self._page("list.html", notices=told, listed=listed, skip=skip, current=None)
+        return await self._page(
+            "list.html",
+            notices=told,
+            listed=listed,
+            skip=skip,
+            current=None,
+            away=self._away() is not None,
+        )
 
     async def _rows(self, request: Request) -> Response:
         skip = whole_number(request.query_params.get("from")) or 0
@@ -157,6 +168,25 @@ class Pages:
             here=_address("/history", q=search, before=before),
             more=more and _address("/history", q=search, before=more),
         )
+
+    async def _summary(self, _request: Request) -> Response:
+        inbox, now = self.site.inbox, self.site.clock.time()
+        period = self._away() or usual_period(now=now, calendar=inbox.nights.calendar)
+        tally = await inbox.tally(since=period.start, until=period.end, now=now)
+        return await self._page(
+            "summary.html",
+            period=period,
+            happened=format_counts(0, tally) if tally != Tally() else (),
+            listed=await self._listed(),
+            skip=0,
+            current=None,
+        )
+
+    def _away(self) -> Period | None:
+        """What the last summary was about, if that is not long ago."""
+        nights, now = self.site.inbox.nights, self.site.clock.time()
+        last = latest_period(now=now, calendar=nights.calendar, policy=nights.policy)
+        return last if last is not None and now - last.end < DAY else None
 
     async def _stats(self, request: Request) -> Response:
         given = request.query_params.get("since", STATS_SINCE)

@@ -52,6 +52,7 @@ from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.statistics import COUNTED, ended_words, is_empty, time_words
 from chatbridge.core.text import one_line, prose
 
@@ -190,6 +191,7 @@ class Templates:
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
+            "GLYPH": GLYPH,
             "stats_words": (ended_words, time_words),
             "COUNTED": COUNTED,
             "is_empty": is_empty,

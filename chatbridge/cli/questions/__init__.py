@@ -5,5 +5,6 @@ lists: `chatbridge pending` and `chatbridge history`
 stats: `chatbridge stats`
 stored: the questions in the database, where no hub runs
 answer: `chatbridge answer`, `cancel`, `snooze` and `extend`
+quiet: `chatbridge quiet`
 terminal_form: a question that is answered by typing, also for the demo
 """

@@ -38,6 +38,7 @@ from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, n
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.summaries import summarize
 from chatbridge.core.nights.summary import Summary, usual_period
+from chatbridge.core.nights.switching import format_quiet
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
 from chatbridge.core.statistics import statistics_object
@@ -99,6 +100,7 @@ class TerminalAsks:
             "cancel": self._cancel,
             "snooze": partial(self._postpone, read_snooze),
             "extend": partial(self._postpone, read_extend),
+            "quiet": self._quiet,
             "history": self._history,
             "stats": self._stats,
             "summary": self._summary,
@@ -194,6 +196,13 @@ class TerminalAsks:
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "heard": after.orphaned_since is None}
+
+    async def _quiet(self, request: Request) -> Json:
+        """Switches quiet hours, if there are `words`, and says how they are."""
+        words = request.given.get("words")
+        if words not in (None, ""):
+            await self.inbox.switch_quiet(words if isinstance(words, str) else "?")
+        return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
 
     async def _postpone(self, read: ReadTime, request: Request) -> Json:
         """Snooze it, or give it more time: `when` is as a person writes it."""

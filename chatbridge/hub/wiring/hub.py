@@ -216,8 +216,6 @@ async def open_hub(
             keeper.changed(ask)
             watchers.changed(ask)
 
-            summaries.look()
-
         drained = supervisor.drained
         inbox: str | None = None
         summaries = Summaries(

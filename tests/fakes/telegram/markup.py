@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import width
@@ -57,6 +58,9 @@ def _button(button: Any) -> dict[str, Any]:
         raise _unreadable("invalid button style specified")
     if not any(button.get(action) for action in _ACTIONS):
         raise _unreadable("Text buttons are unallowed in the inline keyboard")
+    url = button.get("url")
+    if url is not None and "." not in (urlsplit(str(url)).hostname or ""):
+        raise bad_request(f"inline keyboard button URL '{url}' is invalid: Wrong HTTP URL")
     data = button.get("callback_data")
     if data is not None and len(str(data).encode()) > limits.CALLBACK_DATA_BYTES:
         raise bad_request("BUTTON_DATA_INVALID")

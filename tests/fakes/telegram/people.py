@@ -22,13 +22,14 @@ from tests.fakes.telegram.entities import Entity, formatted
 from tests.fakes.telegram.service import Query, Service
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Key:
     """A button."""
 
     text: str
     data: str | None
     style: str | None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ class Card:
 def picture(message: Message) -> Card:
     markup = message.markup or {}
     rows = [
-        [Key(text=it["text"], data=it.get("callback_data"), style=it.get("style")) for it in row]
+        [Key(it["text"], it.get("callback_data"), it.get("style"), it.get("url")) for it in row]
         for row in markup.get("inline_keyboard", ())
     ]
     placeholder = markup.get("input_field_placeholder", "") if "force_reply" in markup else None
