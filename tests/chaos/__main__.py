@@ -194,6 +194,7 @@ class Run:
         async with person.there():
             asking = [asyncio.create_task(agent.run(stop)) for agent in agents]
             telling = asyncio.create_task(self._tell())
+            switching = asyncio.create_task(self._switch(person))
             try:
                 await self._first_hub(world)
                 until = time.monotonic() + seconds
@@ -210,9 +211,10 @@ class Run:
                 return await self._settled(world, person, agents, asking)
             finally:
                 telling.cancel()
+                switching.cancel()
                 for task in asking:
                     task.cancel()
-                await asyncio.gather(*asking, telling, return_exceptions=True)
+                await asyncio.gather(*asking, telling, switching, return_exceptions=True)
 
     async def _first_hub(self, world: ChaosWorld) -> None:
         """Faults that strike nobody are none."""
@@ -296,6 +298,13 @@ class Run:
                 self._troubles.append(str(ended))
 
     # ── meanwhile ─────────────────────────────────────────────────────────────────────────────────
+
+    async def _switch(self, person: Person) -> None:
+        """Quiet hours by hand, now and then, beside those of the settings."""
+        chance = self._own_random()
+        while True:
+            await asyncio.sleep(chance.uniform(10.0, 25.0))
+            await person.phone.say(chance.choice(["/quiet 8s", "/quiet 15s", "/quiet off"]))
 
     async def _tell(self) -> None:
         while True:
