@@ -182,8 +182,9 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge answer 3f9a2c --json", run("Kept.", fills=OPEN, stdin=ANSWERS)),
     (r"chatbridge extend 3f9a2c 15min", run("Ends ", fills=OPEN)),
     (
-        r"chatbridge (extend|snooze) 3f9a2c (1h|until 08:00)",
-        run(fills={**OPEN, "1h": "10min", "until 08:00": "10min"}),  # max_timeout is 30 min there
+        r"chatbridge (extend|snooze) (3f9a2c|ID) (1h|until 08:00)",
+        # max_timeout is 30 min there
+        run(fills={**OPEN, "ID": "{ask}", "1h": "10min", "until 08:00": "10min"}),
     ),
     (r"chatbridge answer", run("Kept.", fills={"answer": "answer {ask} 1"})),
     (r"chatbridge history", run("Which colour?", before=("chatbridge answer {ask} 1",))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from chatbridge.core.model import Ask, Draft, Entry, Option, Question, QuestionT
 from chatbridge.core.text import one_line
 from tests import telegram_strategies as some
 from tests.fakes.loop_watch import calls_in_this_thread
-from tests.telegram_asks import ask, confirm, select, text
+from tests.telegram_asks import NEXT_TIME, ask, confirm, select, text
 
 SELECT = select("Which database?", "PostgreSQL in Docker (recommended)", "SQLite", "3 replicas")
 MULTI = select("Which checks?", "Unit tests", "Load, and more", "7", multi=True)
@@ -141,7 +142,11 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int) -> None
         assert isinstance(event, Text)
 
 
-@pytest.mark.parametrize("reads", [interpret_beside_buttons, interpret])
+@pytest.mark.parametrize(
+    "reads",
+    [interpret_beside_buttons, partial(interpret, next_time=NEXT_TIME)],
+    ids=["beside_buttons", "typed"],
+)
 def test_a_long_list_is_compared_with_many_options_that_are_folded_once(
     reads: Callable[[Ask, str], object],
 ) -> None:
