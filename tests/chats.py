@@ -21,7 +21,7 @@ from chatbridge.core.model import Ask, Person
 from tests import matrix_drawings as matrix
 from tests import telegram_drawings as telegram
 from tests.matrix_asks import check, plain
-from tests.telegram_asks import HOUR, NOW, labels, read_plainly
+from tests.telegram_asks import NOW, labels, later, read_plainly
 
 
 class Chat(ABC):
@@ -52,7 +52,7 @@ class Chat(ABC):
         return replace(self.private, now=NOW + 55 * 60)
 
     def card(self, shown: Ask, **more: Any) -> Card:
-        return build_card(shown, channel=self.me.channel, latest_deadline=NOW + 8 * HOUR, **more)
+        return build_card(shown, channel=self.me.channel, later=later(shown), **more)
 
     def read(self, shown: Ask | Card, seen: Seen | None = None) -> list[str]:
         """The lines of a card. What is between them, and before code, is the writer's."""

@@ -14,7 +14,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
-from tests.telegram_asks import HOUR, NOW, stepped
+from tests.telegram_asks import NOW, later, stepped
 
 ADA_PLACE = "@ada:example.org"
 SEEN = Seen(now=NOW, viewer=ADA_PLACE)
@@ -27,7 +27,7 @@ _TAG = re.compile(
 
 
 def card(shown: Ask) -> Card:
-    return build_card(shown, channel="matrix", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="matrix", later=later(shown))
 
 
 def go(shown: Ask, *events: form.Event) -> Ask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chatbridge.channels.chat.capabilities import Seen
@@ -27,6 +28,8 @@ from chatbridge.core.model import (
     Subject,
     new_draft,
 )
+from chatbridge.core.nights.later import LaterOption, options
+from chatbridge.core.nights.nights import Nights
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
@@ -130,8 +133,16 @@ def notice(
     )
 
 
+NEXT_TIME = partial(Nights().hours.next_time, after=NOW)
+
+
+def later(shown: Ask) -> tuple[LaterOption, ...]:
+    """More time, if eight hours are allowed and the morning is in four."""
+    return options(shown, now=NOW, latest=shown.created_at + 8 * HOUR, morning=NOW + 4 * HOUR)
+
+
 def card(shown: Ask) -> Card:
-    return build_card(shown, channel="telegram", latest_deadline=NOW + 8 * HOUR)
+    return build_card(shown, channel="telegram", later=later(shown))
 
 
 def labels(rows: Rows) -> list[list[str]]:

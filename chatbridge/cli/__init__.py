@@ -7,7 +7,8 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `history`, `summary`, `stats`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend`, `history`,
+    `summary`, `stats` and `quiet`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -36,9 +37,12 @@ COMMANDS = {
     "pending": "the open questions; live with --watch",
     "answer": "answer one here, or cancel it",
     "cancel": "cancel an open question",
+    "snooze": "put one off, or give it more time",
+    "extend": "give a question more time",
     "history": "what was asked before; what you missed",
     "summary": "what happened while you were away",
     "stats": "how long agents waited for you",
+    "quiet": "quiet hours by hand: on 2h, until 08:00, off",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
     "version": "the installed version",
@@ -59,10 +63,10 @@ ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
     (
         "ask, notify",
-        "pending",
+        "pending, inbox",
         "answer, cancel",
+        "snooze, extend, quiet",
         "history, summary, stats",
-        "inbox",
         "status, stop, restart",
     ),
     ("demo, version, completion", "mcp, hub, hook"),

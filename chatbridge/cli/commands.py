@@ -26,6 +26,15 @@ examples:
   chatbridge answer 3f9a2c --json    reads what the inbox's API takes:
                        {"answers": [{"questionId": "…", "values": ["…"]}]}
 """
+QUIET_EPILOG = """\
+examples:
+  chatbridge quiet on 2h        quiet for two hours, 7 days at most
+  chatbridge quiet until 08:00
+  chatbridge quiet on           until the next quiet hours end, or for 8 hours
+  chatbridge quiet off          shows what was held; the next night is quiet again
+
+exit codes: 0 done, 1 refused, 2 wrong usage, 4 no hub could be reached
+"""
 TOOLS_USAGE = """\
 chatbridge tools check [FILE ...] [--json]
        chatbridge tools list [--json]
@@ -220,6 +229,42 @@ cancel = Command(
     ID,
     argument("--reason", metavar="TEXT", help="what the agent is told with it"),
     work="chatbridge.cli.questions.answer:cancel",
+)
+
+quiet = Command(
+    "quiet",
+    "Says whether quiet hours are on, and switches them by hand: on for a while, or\n"
+    "off until they would end. Regular quiet hours are in config.toml.",
+    argument(
+        "words",
+        metavar="WHAT",
+        nargs="*",
+        default=[],
+        help="on, on 2h, until 08:00 or off; nothing: only say how they are",
+    ),
+    epilog=QUIET_EPILOG,
+    work="chatbridge.cli.questions.quiet:quiet",
+)
+
+WHEN = argument("when", metavar="TIME", nargs="+", help="as in 45min, 1h or until 08:00")
+
+snooze = Command(
+    "snooze",
+    "Puts an open question off: its card goes out of the way and comes back as a new\n"
+    "message at that time. Its deadline moves along, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge snooze 3f9a2c 1h\n  chatbridge snooze 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:snooze",
+)
+
+extend = Command(
+    "extend",
+    "Gives an open question more time, as far as max_timeout allows.",
+    ID,
+    WHEN,
+    epilog="examples:\n  chatbridge extend 3f9a2c 15min\n  chatbridge extend 3f9a2c until 08:00\n",
+    work="chatbridge.cli.questions.answer:extend",
 )
 
 

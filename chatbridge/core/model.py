@@ -132,6 +132,7 @@ class View(StrEnum):
     REVIEW = "review"
     CANCEL = "cancel"
     EXPLAIN = "explain"
+    LATER = "later"  # Asks how much more time it needs, or when it should come back
     SCOPE = "scope"  # Asks what may be done without asking
     HOW_LONG = "how_long"  # Asks for how long
     CONFIRM_GRANT = "session"  # Asks for the last tap that allows more than one use

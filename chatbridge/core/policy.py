@@ -32,7 +32,6 @@ class Policy:
     approval_channels: frozenset[str] = frozenset({"web"})  # Nowhere that an agent could reach
     nights: Nights = field(default_factory=Nights)
 
-    extension: float = 15 * 60.0
     orphaned_after: float = 120.0  # An ask without a caller for this long says so on its card
     handover_within: float = 5.0  # After this time, an answer that was not delivered is kept
     return_within: float = 10.0  # After a start, links that come later have lost their calls

@@ -80,9 +80,11 @@ class Quiet(SettingsTable):
 
     @property
     def rule(self) -> QuietRule | None:
-        if self.hours is None and self.zone is None:
+        """None: nothing is set. Without hours it still counts for those that are switched on."""
+        hold = self.mode == "hold"
+        if self.hours is None and self.zone is None and not hold:
             return None
-        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone)
+        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone, hold=hold)
 
 
 class Reminders(SettingsTable):
@@ -109,7 +111,6 @@ class Summary(SettingsTable):
 def night_policy(quiet: Quiet, reminders: Reminders, summary: Summary) -> NightPolicy:
     return NightPolicy(
         quiet=quiet.rule,
-        hold=quiet.mode == "hold",
         let_through=frozenset(quiet.let_through),
         extend_deadlines=quiet.deadlines == "extend",
         grace=quiet.grace,

@@ -228,6 +228,7 @@ def summary_of(ask: Ask) -> Summary:
         verdict=verdict_of(ask),
         lasting=allowed_words(ask.grant) if ask.grant else None,
         beyond=bool(subject and subject.beyond),
+        snoozed_until=ask.attention.snoozed_until if ask.open else None,
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
     )

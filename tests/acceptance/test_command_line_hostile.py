@@ -66,6 +66,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
     "pending": (commands.pending, []),
     "history": (commands.history, []),
     "stats": (commands.stats, []),
+    "quiet": (commands.quiet, ["on", "2h"]),
     "status": (commands.status, []),
     "people": (commands.people, []),
     "tools list": (commands.tools, ["list"]),

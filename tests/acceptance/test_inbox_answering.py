@@ -199,13 +199,26 @@ async def test_a_question_that_has_just_appeared_under_the_thumb_takes_no_tap(
     await expect(page.get_by_role("heading", name="Check your answers")).to_be_visible()
 
 
-async def test_more_time_is_offered_when_less_than_fifteen_minutes_are_left(visit: Visit) -> None:
-    long = await visit.inbox.ask(BRANCH, timeout=3600)
-    page = await visit.open(long)
-    await expect(page.get_by_role("button", name="+15 min")).to_be_hidden()
-    short = await visit.inbox.ask(NOTES, timeout=100)
-    await visit.open(short)
-    await tap(page, "+15 min")
-    await expect(page.locator("#card .left")).to_have_text("16 min left")
-    assert short.deadline is not None
-    assert (await visit.inbox.now(short)).deadline == short.deadline + 900
+async def test_more_time_and_snoozing_are_a_tap_away(visit: Visit) -> None:
+    ask = await visit.inbox.ask(BRANCH, timeout=3600)
+    page = await visit.open(ask)
+    await page.locator("#answer").fill("release/2.4")
+    await tap(page, "More time…")
+    await expect(page.get_by_role("heading", name="How much more time?")).to_be_visible()
+    await page.get_by_role("dialog").get_by_role("button", name="Back").click()
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await tap(page, "More time…")
+    await tap(page, "+1 h")
+    await expect(page.locator("#card .left")).to_have_text("1 h 59 min left")
+    assert ask.deadline is not None
+    assert (await visit.inbox.now(ask)).deadline == ask.deadline + 3600
+    await tap(page, "More time…")
+    await tap(page, "Snooze 1 h")
+    await expect(page.locator("#card .snoozed")).to_be_visible()
+    assert (await visit.inbox.now(ask)).attention.snoozed_until is not None
+    await tap(page, "Show now")
+    await expect(page.locator("#card .snoozed")).to_be_hidden()
+    assert (await visit.inbox.now(ask)).attention.snoozed_until is None
+    await expect(page.locator("#answer")).to_have_value("release/2.4")
+    await tap(page, "Send answer")
+    assert (await outcome_of(visit, ask)).answers == (Answer(values=("release/2.4",)),)

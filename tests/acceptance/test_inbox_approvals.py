@@ -20,6 +20,7 @@ from tests.acceptance.browser import (
     visit_on_a_phone,
     visiting,
 )
+from tests.fakes.inbox import more_time
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
@@ -184,7 +185,7 @@ async def test_a_change_is_coloured_by_line_and_its_middle_opens_on_a_tap(visit:
     await page.get_by_text("33 lines not shown. Show all").click()
     await expect(middle).to_be_visible()
     # What is open stays open when something changes.
-    await visit.inbox.inbox.extend(ask.id, person=Person(name="you", channel="web"))
+    await more_time(visit.inbox.inbox, ask.id, person=Person(name="you", channel="web"))
     await expect(page.locator("#card .left")).to_have_text("1 h 14 min left")
     await expect(middle).to_be_visible()
     await page.get_by_role("button", name="Deny", exact=True).click()

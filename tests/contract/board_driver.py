@@ -66,6 +66,14 @@ class BoardDriver:
         person = "Eve" if stranger else "Ada"
         return await self._board.tap(person, notes[-1], keys[str(number)]).told
 
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        await self._board.say("Eve" if stranger else "Ada", f"/{text}").told
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
+        note = [note for note in self._board.notes.values() if note.by == BOT][-1]
+        keys = {key.text: key.data for row in note.rows for key in row}
+        return await self._board.tap("Eve" if stranger else "Ada", note, keys[label]).told
+
     async def notices(self, *, until: str) -> list[str]:
         async with asyncio.timeout(PATIENCE):
             while True:

@@ -72,6 +72,15 @@ class Driver(Protocol):
         """Somebody picks a number of the newest summary; what they are told, if anything."""
         ...
 
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        """Somebody writes a command, without the sign that it begins with here."""
+        ...
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
+        """Somebody presses this button of the bot's last message; what they are told. None: there
+        are no buttons here."""
+        ...
+
     async def notices(self, *, until: str) -> list[str]:
         """What agents told the person without asking, as plain text, the oldest first, once the
         last of it has this in it."""
@@ -105,6 +114,12 @@ class WebDriver:
         return []
 
     async def pick(self, number: int, *, stranger: bool = False) -> str:
+        raise NotImplementedError
+
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        raise NotImplementedError
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
         raise NotImplementedError
 
     async def notices(self, *, until: str) -> list[str]:
@@ -175,6 +190,15 @@ class TelegramDriver:
         summary = await self._telegram.sees(lambda message: message.text.startswith(GLYPH))
         phone = self._eve if stranger else self._telegram.phone
         return await self._telegram.tap(summary, str(number), phone=phone)
+
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        (self._eve if stranger else self._telegram.phone).say(f"/{text}")
+        await self._telegram.dealt_with()
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
+        phone = self._eve if stranger else self._telegram.phone
+        message = [m for m in self._telegram.phone.messages if m.from_bot][-1]
+        return await self._telegram.tap(message, label, phone=phone)
 
     async def notices(self, *, until: str) -> list[str]:
         await self._telegram.sees(lambda message: until in message.text)

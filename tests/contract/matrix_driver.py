@@ -12,6 +12,7 @@ import pytest
 from chatbridge.channels.chat.card_messages import Part
 from chatbridge.channels.chat.inbound import ONCE_MORE
 from chatbridge.core.cards.card import AskAction
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import (
     ALLOW,
@@ -36,8 +37,23 @@ from tests.matrix_asks import plain
 _WORDS: dict[type[form.Event], str] = {
     AskMore: "more",
     form.Other: "why",
+    form.AskLater: "!later",
+    form.ShowNow: "show",
 }
 """What has no reaction of its own is typed."""
+
+
+def _word(action: form.Event) -> str | None:
+    match action:
+        case form.Extend(minutes=minutes):
+            return f"+{minutes}min"
+        case form.Snooze(minutes=minutes):
+            return f"!snooze {minutes}min"
+        case form.SnoozeUntil(until=until):
+            return f"!snooze until {clock_time(until * 60.0)}"
+        case form.ExtendUntil(until=until):
+            return f"!until {clock_time(until * 60.0)}"
+    return _WORDS.get(type(action))
 
 
 class MatrixDriver:
@@ -54,9 +70,8 @@ class MatrixDriver:
 
     async def tap(self, ask: Ask, action: form.Event | AskAction) -> str:
         if isinstance(action, AskAction):
-            words = {AskAction.EXTEND: "+15", AskAction.TAKE_BACK: "take back"}
-            return await self.type(ask, words[action])
-        if (word := _WORDS.get(type(action))) is not None:
+            return await self.type(ask, {AskAction.TAKE_BACK: "take back"}[action])
+        if (word := _word(action)) is not None:
             return await self.type(ask, word)
         before, said = await self._now(ask)
         part = await self._drawn_for(ask, action)
@@ -105,6 +120,14 @@ class MatrixDriver:
             await person.reply(room, str(number), to=summary.event_id)
         await matrix.dealt_with()
         return ""
+
+    async def command(self, text: str, *, stranger: bool = False) -> None:
+        matrix = self._matrix
+        await (self._eve if stranger else matrix.ada).say(matrix.room, f"!{text}")
+        await matrix.dealt_with()
+
+    async def press(self, label: str, *, stranger: bool = False) -> str | None:
+        return None
 
     async def notices(self, *, until: str) -> list[str]:
         await self._matrix.told(until)

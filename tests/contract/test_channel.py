@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Option, Person, Status
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver
@@ -160,7 +159,7 @@ async def test_a_tap_answers_the_ask_it_was_drawn_for_and_no_other(driver: Drive
 
 async def test_more_time_can_be_had(driver: Driver) -> None:
     ask = await driver.desk.ask(CONFIRM, timeout=60)
-    await driver.tap(ask, AskAction.EXTEND)
+    await driver.tap(ask, form.Extend(step=0, minutes=15))
     later = (await now(driver, ask)).deadline
     assert ask.deadline
     assert later

@@ -10,8 +10,19 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Attention, Level, Priority
+from chatbridge.core.model import (
+    Answer,
+    Ask,
+    Attention,
+    Level,
+    Person,
+    Priority,
+    Question,
+    QuietRule,
+    View,
+)
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
@@ -20,12 +31,13 @@ from tests.contract.drivers import CHATS, DRIVERS, Driver
 from tests.fakes.board import Board
 from tests.fakes.board_channel import BoardChannel
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT
+from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 MINUTE, HOUR = 60.0, 3600.0
 BELOW = "continued below"
+HOLD = QuietRule(hours=("",) * 7, hold=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
@@ -125,7 +137,7 @@ async def test_low_priority_never_rings(driver: Driver) -> None:
 async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_does(
     driver: Driver, summary: bool
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, summary=summary)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, summary=summary)
     ends = quiet_for(driver, HOUR)
     held = await driver.desk.ask(CONFIRM, timeout=3 * HOUR)
     through = await driver.desk.ask(SELECT, timeout=3 * HOUR, priority=Priority.URGENT)
@@ -144,7 +156,7 @@ async def test_what_is_held_comes_when_quiet_hours_end_and_rings_if_no_summary_d
 async def test_what_would_time_out_while_it_is_held_is_shown_without_a_sound(
     driver: Driver,
 ) -> None:
-    nights_of(driver).policy = NightPolicy(hold=True, extend_deadlines=False)
+    nights_of(driver).policy = NightPolicy(quiet=HOLD, extend_deadlines=False)
     quiet_for(driver, HOUR)
     await driver.shown(await driver.desk.ask(CONFIRM, timeout=30 * MINUTE))
     assert not last_heard(driver, CONFIRM.text)[1]
@@ -253,6 +265,120 @@ async def test_where_only_the_last_reminder_goes_nothing_else_does(driver: Drive
     clock_of(driver).advance(44 * MINUTE)
     await driver.shown(await changes(driver, ask, lambda attention: attention.escalated))
     assert last_heard(driver, CONFIRM.text)[1]
+
+
+# ── later ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def snoozed(driver: Driver, *questions: Question, minutes: int = 60) -> Ask:
+    """An ask whose card was there, and is out of the way by a tap on the screen for more time."""
+    ask = await driver.desk.ask(*questions, timeout=3 * HOUR)
+    await driver.shown(ask)
+    await driver.tap(ask, form.AskLater(step=0))
+    await driver.tap(await now(driver, ask), form.Snooze(step=1, minutes=minutes))
+    return await now(driver, ask)
+
+
+async def test_more_time_is_asked_for_on_a_screen_of_its_own_and_can_be_left(
+    driver: Driver,
+) -> None:
+    ask = await driver.desk.ask(CONFIRM, timeout=3 * HOUR)
+    assert ask.deadline
+    await driver.tap(ask, form.AskLater(step=0))
+    shown = await driver.shown(await now(driver, ask))
+    for label in ("+15 min", "+1 h", "Snooze 1 h"):
+        assert label in shown
+    await driver.tap(ask, form.Back(step=1))
+    back = await now(driver, ask)
+    assert (back.draft.view, back.deadline) == (View.QUESTION, ask.deadline)
+    await driver.tap(ask, form.AskLater(step=2))
+    await driver.tap(ask, form.Extend(step=3, minutes=60))
+    later = await now(driver, ask)
+    assert (later.draft.view, later.deadline) == (View.QUESTION, ask.deadline + HOUR)
+    assert CONFIRM.text in await driver.shown(later)
+    await driver.tap(later, form.Choose(step=4, option=0))
+    assert not (await now(driver, ask)).open
+
+
+async def test_a_snoozed_card_is_a_line_and_comes_back_as_a_new_message_that_rings(
+    driver: Driver,
+) -> None:
+    ask = await snoozed(driver, SELECT)
+    until_then = ask.attention.snoozed_until
+    assert until_then
+    assert until_then == pytest.approx(clock_of(driver).time() + HOUR, abs=60)
+    shown = await driver.shown(ask)
+    assert f"💤 Snoozed until {clock_time(until_then)}. It comes back then." in shown
+    assert SELECT.text in shown
+    assert "SQLite" not in shown
+    said = len(driver.heard())
+    clock_of(driver).advance(until_then - clock_of(driver).time() - 1)
+    await driver.shown(await driver.desk.ask(CONFIRM))
+    assert (await now(driver, ask)).attention.raised == 0, "nobody is reminded of it"
+    clock_of(driver).advance(1)
+    ask = await changes(driver, ask, lambda attention: attention.raised == 1)
+    shown = await driver.shown(ask)
+    assert "SQLite" in shown
+    (back,) = [each for each in driver.heard()[said:] if "SQLite" in each[0]]
+    assert back[1], "it rings"
+
+    async def is_retired() -> bool:
+        return not any("💤" in text for text, _ in driver.heard())
+
+    await until(is_retired)
+    await driver.tap(ask, form.Choose(step=ask.draft.step, option=1))
+    answered = await now(driver, ask)
+    assert answered.outcome
+    assert answered.outcome.answers == (Answer(values=("SQLite",)),)
+
+
+async def test_a_snoozed_card_can_be_shown_now_where_it_is(driver: Driver) -> None:
+    ask = await snoozed(driver, SELECT)
+    await driver.shown(ask)
+    said = len(driver.heard())
+    await driver.tap(ask, form.ShowNow(step=ask.draft.step))
+    ask = await now(driver, ask)
+    assert (ask.attention.snoozed_until, ask.attention.raised) == (None, 0)
+    shown = await driver.shown(ask)
+    assert "SQLite" in shown
+    assert "💤" not in shown
+    assert len(driver.heard()) == said, "nothing new"
+    await driver.tap(ask, form.Choose(step=ask.draft.step, option=0))
+    assert not (await now(driver, ask)).open
+
+
+async def test_a_snoozed_question_can_be_answered_by_a_reply_or_elsewhere(driver: Driver) -> None:
+    ask = await snoozed(driver, TEXT)
+    await driver.shown(ask)
+    await driver.type(ask, "feat: it was easy")
+    answered = await now(driver, ask)
+    assert answered.outcome
+    assert answered.outcome.answers == (Answer(values=("feat: it was easy",)),)
+    other = await snoozed(driver, SELECT)
+    person = Person(name="Ada", channel="elsewhere")
+    await driver.desk.inbox.answer(other.id, (Answer(values=("SQLite",)),), person=person)
+    assert "Answered" in await driver.shown(await now(driver, other))
+
+
+async def test_more_than_is_allowed_is_refused_with_the_reason_and_changes_nothing(
+    driver: Driver,
+) -> None:
+    nights_of(driver).policy = NightPolicy(reminders=())
+    ask = await driver.desk.ask(CONFIRM, timeout=23 * HOUR)
+    await driver.shown(ask)
+    clock_of(driver).advance(22 * HOUR)
+    ask = await now(driver, ask)
+    await driver.shown(ask)
+    told = await driver.tap(ask, form.Snooze(step=0, minutes=9_999))
+    assert told.startswith("It can be snoozed ")
+    told = await driver.tap(ask, form.Snooze(step=0, minutes=120))
+    assert told.startswith("It can be snoozed until ")
+    assert await now(driver, ask) == ask
+    await driver.tap(ask, form.Extend(step=0, minutes=999))
+    later = await now(driver, ask)
+    assert later.deadline == ask.created_at + 24 * HOUR, "as far as is allowed"
+    await driver.tap(later, form.Extend(step=0, minutes=15))
+    assert await now(driver, ask) == later
 
 
 # ── once ──────────────────────────────────────────────────────────────────────────────────────────

@@ -180,8 +180,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge answer 3f9a2c \d", run("Kept.", fills=OPEN)),
     (r"chatbridge answer 3f9a2c Not today", run("Kept.", fills=OPEN)),
     (r"chatbridge answer 3f9a2c --json", run("Kept.", fills=OPEN, stdin=ANSWERS)),
+    (r"chatbridge extend 3f9a2c 15min", run("Ends ", fills=OPEN)),
+    (
+        r"chatbridge (extend|snooze) 3f9a2c (1h|until 08:00)",
+        run(fills={**OPEN, "1h": "10min", "until 08:00": "10min"}),  # max_timeout is 30 min there
+    ),
     (r"chatbridge answer", run("Kept.", fills={"answer": "answer {ask} 1"})),
     (r"chatbridge history", run("Which colour?", before=("chatbridge answer {ask} 1",))),
+    (r"chatbridge quiet( (on( 2h)?|until 08:00|off))?", run("No quiet hours are set. Now: ")),
     (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
     (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),

@@ -10,7 +10,7 @@ from functools import partial
 from operator import eq
 
 from chatbridge.channels.chat import runs
-from chatbridge.channels.chat.callback_data import Output, Tap, decode
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Lengths
 from chatbridge.channels.chat.card_lookup import CardLookup
 from chatbridge.channels.chat.card_visibility import Visibility
@@ -118,18 +118,25 @@ class Receiver:
         if event.data is not None:
             event.told.set_result(await self._tap(event.note, decode(event.data), by))
         elif event.note.text.startswith("/"):
-            if said := await self._input.command(event.note.text[1:], by):
+            name, _, words = event.note.text[1:].partition(" ")
+            if said := await self._input.command(name, by, words=words):
                 self._say(said, to=event.note)
         else:
             await self._text(event.note, by)
 
-    async def _tap(self, note: Note, tap: Tap | Output | None, by: Origin) -> str:
+    async def _tap(self, note: Note, tap: Tap | Output | Quiet | None, by: Origin) -> str:
         chat, cards = self._chat, self._cards
         if tap is None:
             return UNKNOWN
         if isinstance(tap, Output):
             send, say = partial(self._send_file, to=note), self._say_later(note)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        if isinstance(tap, Quiet):
+            told, said = await self._input.quiet(tap.words, by)
+            if isinstance(said, Message):
+                note.text = write(said.document, now=self._clock.time())
+                note.rows = said.rows
+            return told
         if tap.is_on_card:
             chat.touched(tap.ask_id, note.id)
         written = self._board.notes.get(note.reply_to or "")

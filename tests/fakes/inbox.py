@@ -15,6 +15,7 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.forms.form import Extend
 from chatbridge.core.model import (
     Agent,
     Ask,
@@ -24,6 +25,7 @@ from chatbridge.core.model import (
     Notice,
     OperationEnd,
     Option,
+    Person,
     Priority,
     Project,
     Question,
@@ -77,6 +79,12 @@ LONG_COMMAND = replace(
         whole_first=True,
     ),
 )
+
+
+async def more_time(inbox: AskActions, ask_id: str, *, person: Person) -> Ask:
+    """A quarter of an hour more, as far as that is allowed."""
+    await inbox.put(ask_id, Extend(minutes=15), person=person)
+    return await inbox.ask(ask_id)
 
 
 class Desk:

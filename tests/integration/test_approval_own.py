@@ -27,6 +27,7 @@ from tests.fakes.approving import (
     verdict,
 )
 from tests.fakes.core_env import World, world
+from tests.fakes.inbox import more_time
 
 TERMINAL = Person(name="agent", channel="terminal")
 YES = (Answer(values=("allow",)),)
@@ -84,7 +85,7 @@ async def test_only_the_channels_for_approvals_can_give_one(tmp_path: Path, chan
             with pytest.raises(NotHere):
                 await hub.inbox.cancel(ask.id, reason=None, person=elsewhere)
             with pytest.raises(NotHere):
-                await hub.inbox.extend(ask.id, person=elsewhere)
+                await more_time(hub.inbox, ask.id, person=elsewhere)
             assert await hub.now(ask) == ask
             there = Person(name="Ada", channel="telegram")
             await put(hub, ask, form.Choose(step=0, option=ALLOW), person=there)

@@ -72,6 +72,8 @@ async def test_a_screen_beside_the_question_and_more_time_stay_on_the_card(
     await telegram.until(card, lambda card: "Cancel all 2 questions?" in card.text)
     await telegram.tap(card, "‹ Keep it open")
     await telegram.until(card, lambda card: "1 of 2" in card.text)
+    await telegram.tap(card, "More time…")
+    await telegram.until(card, lambda card: "How much more time?" in card.text)
     await telegram.tap(card, "+15 min")
     await telegram.until(card, lambda card: "1 of 2" in card.text)
     assert "continued" not in telegram.phone.now(card).text

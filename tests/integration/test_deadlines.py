@@ -11,8 +11,10 @@ import pytest
 from chatbridge.core.asks import transitions as asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.core_env import BLUE, OWNER, PATIENCE, World, world
+from tests.fakes.inbox import more_time
 
 
 def backlog(ask: Ask) -> Callable[[World], Awaitable[None]]:
@@ -175,11 +177,11 @@ async def test_a_card_is_drawn_anew_when_its_time_runs_out_and_each_time_only_on
     async with world(tmp_path) as hub:
         ask = await hub.ask(timeout=1800.0)
         assert ask.deadline
-        for number, left in enumerate((15, 10, 6), start=1):
+        for number, left in enumerate((15, 6), start=1):  # reminded, and soon
             hub.clock.advance(ask.deadline - left * 60 - hub.clock.time())
             await hub.until(lambda seen, n=number: seen.revision == ask.revision + n)  # type: ignore[misc]
         hub.clock.advance(300)
-        assert (await hub.now(ask)).revision == ask.revision + 3
+        assert (await hub.now(ask)).revision == ask.revision + 2
 
 
 async def test_a_card_whose_time_ran_out_while_the_hub_was_down_is_drawn_anew(
@@ -194,11 +196,12 @@ async def test_a_card_whose_time_ran_out_while_the_hub_was_down_is_drawn_anew(
 
 async def test_more_time_takes_the_old_turns_back(tmp_path: Path) -> None:
     async with world(tmp_path, max_timeout=7200.0) as hub:
+        hub.broker.policy.nights.policy = NightPolicy(reminders=())
         ask = await hub.ask(timeout=1200.0)
         hub.clock.advance(30)
-        later = await hub.inbox.extend(ask.id, person=OWNER)
+        later = await more_time(hub.inbox, ask.id, person=OWNER)
         assert ask.deadline
-        hub.clock.advance(ask.deadline - 15 * 60 - hub.clock.time())
+        hub.clock.advance(ask.deadline - 3 * 60 - hub.clock.time())
         assert await hub.now(ask) == later
 
 

@@ -18,6 +18,7 @@ from chatbridge.core.tasks import FIRST_PAUSE_SECONDS
 from tests.fakes.chat import Chat
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, request, world
 from tests.fakes.disk import failing
+from tests.fakes.inbox import more_time
 from tests.telegram_asks import approval
 
 
@@ -67,7 +68,7 @@ async def test_changes_that_come_faster_than_the_pace_become_one_edit(tmp_path: 
         ask = await hub.ask(timeout=100.0)
         place = await shown(chat, ask)
         for _ in range(5):
-            newest = await hub.inbox.extend(ask.id, person=OWNER)
+            newest = await more_time(hub.inbox, ask.id, person=OWNER)
         hub.clock.advance(1)
         await shown(chat, newest)
         assert chat.messages[place] == [ask.revision, newest.revision]
@@ -275,7 +276,7 @@ async def test_a_card_that_was_deleted_is_posted_again_while_the_ask_is_open(
         gone = await shown(chat, ask)
         del chat.messages[gone]
         chat.messages["another"] = []
-        again = await shown(chat, await hub.inbox.extend(ask.id, person=OWNER))
+        again = await shown(chat, await more_time(hub.inbox, ask.id, person=OWNER))
         assert again != gone
 
 

@@ -277,3 +277,35 @@ async def test_a_configuration_that_cannot_be_used_comes_first(machine: Machine)
     machine.configure("default_timout = 3\n")
     found = await machine.look(*tonight_checks(), clock=StillClock())
     assert (found[0].mark, found[0].name) == (Mark.PROBLEM, "configuration")
+
+
+# ── quiet hours ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("", "no quiet hours: every question rings; reminders after 15 min and 3 h"),
+        (
+            '[quiet]\nhours = "22:30-07:00"\n[reminders]\nafter = []',
+            "22:30–07:00, without sound; approvals and urgent questions ring; no reminders",
+        ),
+        (
+            '[quiet]\nmode = "hold"\nlet_through = []\n[quiet.hours]\nsat = "00:00-09:00"',
+            "Sat 00:00–09:00, held until they end; reminders after 15 min and 3 h",
+        ),
+    ],
+)
+async def test_it_says_what_rings_in_the_night(machine: Machine, settings: str, said: str) -> None:
+    machine.configure(settings)
+    found = await one(machine, tonight.quiet)
+    assert (found.mark, found.what) == (Mark.FINE, said)
+
+
+async def test_the_whole_check_names_quiet_hours_only_where_there_are_some(
+    machine: Machine,
+) -> None:
+    check = Check("it", tonight.quiet_hours)
+    assert not await machine.look(check, clock=StillClock())
+    machine.configure('[quiet]\nhours = "22:30-07:00"')
+    assert await machine.look(check, clock=StillClock())

@@ -11,6 +11,7 @@ from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, U
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, ChannelState, Option, Question, QuestionType, Status
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request, world
+from tests.fakes.inbox import more_time
 
 
 async def test_an_answer_reaches_the_call_that_waits_for_it(tmp_path: Path) -> None:
@@ -121,11 +122,11 @@ async def test_the_deadline_ends_an_ask_without_an_answer(tmp_path: Path) -> Non
 async def test_more_time_moves_the_deadline_up_to_the_latest_one_allowed(tmp_path: Path) -> None:
     async with world(tmp_path, max_timeout=1000.0) as hub:
         ask = await hub.ask(timeout=60.0)
-        later = await hub.inbox.extend(ask.id, person=OWNER)
+        later = await more_time(hub.inbox, ask.id, person=OWNER)
         assert later.deadline == ask.created_at + 960
-        latest = await hub.inbox.extend(ask.id, person=OWNER)
+        latest = await more_time(hub.inbox, ask.id, person=OWNER)
         assert latest.deadline == ask.created_at + 1000
-        assert (await hub.inbox.extend(ask.id, person=OWNER)).revision == latest.revision
+        assert (await more_time(hub.inbox, ask.id, person=OWNER)).revision == latest.revision
         hub.clock.advance(61)
         assert (await hub.now(ask)).open
 
@@ -244,7 +245,7 @@ async def test_every_refused_ask_is_an_error_of_ours(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         for attempt in (
             hub.inbox.ask("x"),
-            hub.inbox.extend("x", person=OWNER),
+            more_time(hub.inbox, "x", person=OWNER),
             hub.inbox.discard("x"),
             hub.inbox.cancel("x", reason=None, person=OWNER),
             hub.inbox.answer("x", BLUE, person=OWNER),

@@ -221,10 +221,10 @@ async def test_an_event_that_meets_a_bug_is_passed_over(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def buggy(ask: Ask, text: str, *, replies: tuple[str, ...]) -> object:
+    def buggy(ask: Ask, text: str, **more: Any) -> object:
         if ask.title == "1":
             raise KeyError(text)
-        return interpret(ask, text, replies=replies)
+        return interpret(ask, text, **more)
 
     monkeypatch.setattr("chatbridge.channels.chat.inbound.interpret", buggy)
     async with running_matrix(tmp_path, synapse, policy=PATIENT) as matrix:

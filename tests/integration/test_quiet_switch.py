@@ -17,6 +17,7 @@ from tests.fakes.core_env import COLOUR, World, name, request, world
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 NIGHT = NightPolicy(quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="UTC"))
 """The clock begins at 22:41 UTC."""
+HOLD = NightPolicy(quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="UTC", hold=True))
 
 
 def nights_of(hub: World) -> Nights:
@@ -62,7 +63,7 @@ async def test_a_moved_deadline_is_the_one_that_ends_it(tmp_path: Path) -> None:
 
 
 async def test_switching_off_lets_be_seen_what_was_held(tmp_path: Path) -> None:
-    async with world(tmp_path, nights=replace(NIGHT, hold=True), max_timeout=DAY) as hub:
+    async with world(tmp_path, nights=HOLD, max_timeout=DAY) as hub:
         ask = await hub.ask(timeout=HOUR)
         assert nights_of(hub).sound(ask, now=hub.clock.time()) is Sound.HIDDEN
         while not hub.changes.empty():

@@ -54,7 +54,7 @@ answers = st.lists(
 requests = st.fixed_dictionaries(
     {
         "do": st.sampled_from(
-            ["pending", "ask", "answer", "cancel", "history", "stats", "limits", "fly"]
+            ["pending", "ask", "answer", "cancel", "history", "quiet", "stats", "limits", "fly"]
         )
     },
     optional={

@@ -148,6 +148,7 @@ def test_what_is_not_named_as_everybodys_is_the_owners(monkeypatch: pytest.Monke
     monkeypatch.setattr(os, "getuid", lambda: 63000)
     assert may_request("pending", 1000)
     assert not may_request("pair", 1000)
+    assert not may_request("quiet", 1000)  # it counts for everybody
     assert not may_request("stats", 1000)  # they count the asks of all users
     assert not may_request("whatever comes next", 1000)
     assert may_request("pair", 0)

@@ -412,8 +412,9 @@ async def test_where_it_cannot_be_settled_a_tap_or_a_word_says_where_it_can(
         assert card.rows == ()
         allow = encode(Tap(ask_id=ask.id, question=0, action=form.Choose(step=0, option=ALLOW)))
         assert await telegram.press(card, allow) == elsewhere
-        more = encode(Tap(ask_id=ask.id, question=0, action=AskAction.EXTEND))
-        assert await telegram.press(card, more) == elsewhere
+        for action in (form.Extend(minutes=15), form.Snooze(step=0, minutes=60)):
+            more = encode(Tap(ask_id=ask.id, question=0, action=action))
+            assert await telegram.press(card, more) == elsewhere
         await telegram.say("deny", reply_to=card)
         await telegram.sees(lambda message: message.text == elsewhere)
         await telegram.say("/cancel")

@@ -38,7 +38,7 @@ async def test_a_select_is_answered_with_one_tap_and_becomes_a_summary(telegram:
         ("1 · PostgreSQL in Docker",),
         ("2 · SQLite",),
         ("Other…",),
-        ("+15 min", "Ask back…", "Cancel…"),
+        ("More time…", "Ask back…", "Cancel…"),
     )
     assert not card.silent
     assert await telegram.tap(card, "2 ·") == "Sent: SQLite"
@@ -238,7 +238,7 @@ async def test_an_answer_from_the_web_inbox_retires_the_card(telegram: Telegram)
     assert await telegram.answers(ask) == (Answer(values=("SQLite",)),)
 
 
-@pytest.mark.parametrize("button", ["Write answer…", "Other…", "+15 min", "Cancel…"])
+@pytest.mark.parametrize("button", ["Write answer…", "Other…", "More time…", "Cancel…"])
 async def test_every_button_of_an_ended_ask_says_how_it_ended(
     telegram: Telegram, button: str
 ) -> None:

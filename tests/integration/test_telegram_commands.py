@@ -13,7 +13,7 @@ from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Person, Project, Status
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER
-from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
 
@@ -34,7 +34,13 @@ async def team(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 async def test_the_menu_lists_the_commands(telegram: Telegram) -> None:
     await waiting(telegram.api.until)(lambda api: api.commands)
-    assert [name for name, _ in telegram.api.commands] == ["pending", "history", "cancel", "help"]
+    assert [name for name, _ in telegram.api.commands] == [
+        "pending",
+        "history",
+        "cancel",
+        "quiet",
+        "help",
+    ]
 
 
 # ── /pending ──────────────────────────────────────────────────────────────────────────────────────
@@ -85,7 +91,7 @@ async def test_showing_during_another_change_is_not_forgotten(telegram: Telegram
     await telegram.say("/pending")
     listed = await telegram.sees("1 question is open")
     held = telegram.api.hold("editMessageText")
-    await telegram.desk.inbox.extend(ask.id, person=OWNER)
+    await more_time(telegram.desk.inbox, ask.id, person=OWNER)
     await asyncio.to_thread(held.arrived)
     await telegram.tap(listed, "1")
     held.release()
@@ -158,7 +164,7 @@ async def test_start_and_help_say_what_can_be_done(telegram: Telegram, command: 
     await telegram.say(command)
     told = await telegram.sees("Your agents' questions arrive here.")
     assert told.text == notices.help_text(private=True)
-    assert len(told.text.splitlines()) == 6
+    assert len(told.text.splitlines()) == 7
 
 
 async def test_what_only_looks_like_a_command_is_a_text(telegram: Telegram) -> None:

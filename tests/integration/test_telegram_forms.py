@@ -56,7 +56,7 @@ async def test_each_step_is_an_edit_of_the_same_card(telegram: Telegram) -> None
     assert review.rows == (
         ("Edit 1", "Edit 2", "Edit 3"),
         ("Send answers",),
-        ("+15 min", "Ask back…", "Cancel…"),
+        ("More time…", "Ask back…", "Cancel…"),
     )
     assert (await telegram.now(ask)).open
     assert await telegram.tap(review, "Send answers") == "Sent: 3 answers"

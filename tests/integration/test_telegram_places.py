@@ -12,7 +12,7 @@ import pytest
 from chatbridge.core.model import Answer, Ask, Person, Project
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER
-from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.telegram.people import Chat
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram, waiting
@@ -115,7 +115,7 @@ async def test_a_deleted_topic_is_not_made_again(
         else:
             await telegram.step(ask, "Write answer…")
             assert (await telegram.sees("your answer for")).thread is None
-        await telegram.desk.inbox.extend(lost.id, person=OWNER)
+        await more_time(telegram.desk.inbox, lost.id, person=OWNER)
         card = await telegram.current(lost)
         assert card.thread is None
         await telegram.step(lost, "2 ·")
@@ -276,7 +276,7 @@ async def test_open_cards_follow_a_group_that_becomes_a_supergroup(
             api.raw_update({})
             await waiting(held.arrived)()
             new = group.migrate()
-            await telegram.desk.inbox.extend(ask.id, person=OWNER)
+            await more_time(telegram.desk.inbox, ask.id, person=OWNER)
         phone = new.phone(ada)
         for words in ("Which database", "Delete the old fixtures?"):
             await waiting(phone.sees)(words)

@@ -7,6 +7,8 @@ import asyncio
 
 import pytest
 
+from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.core.forms.form import Extend
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.policy import DAY
 from tests.fakes.inbox import MULTI, TEXT
@@ -14,16 +16,20 @@ from tests.fakes.telegram.people import Card
 from tests.fakes.telegram_hub import LONG, PATIENCE, Scene, TelegramHub
 from tests.fakes.telegram_log import warnings
 
-MORE_TIME = "+15 min"
 SOON = 600.0
 QUARTER = 900.0
 
 
 async def soon_over(hub: TelegramHub) -> tuple[Ask, Card]:
-    """A question that offers more time: the one tap that counts twice if it is put in twice."""
+    """A question for `more_time`."""
     ask = await hub.desk.ask(TEXT, title="Number 1.", timeout=SOON)
     card = await hub.sees()
     return ask, card
+
+
+def more_time(ask: Ask) -> str:
+    """A button of an earlier version: the one that counts twice if it is put in twice."""
+    return encode(Tap(ask_id=ask.id, question=0, action=Extend(minutes=15)))
 
 
 def more(ask: Ask) -> float:
@@ -41,7 +47,7 @@ def offsets(scene: Scene) -> list[object]:
 async def test_what_was_tapped_while_no_hub_was_there_counts(scene: Scene) -> None:
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)
-    scene.phone.tap(card, MORE_TIME)
+    scene.phone.press(card, more_time(ask))
     async with scene.hub() as hub:
         await asyncio.to_thread(scene.api.until_confirmed)
         assert more(await hub.now(ask)) == QUARTER
@@ -51,7 +57,7 @@ async def test_a_tap_whose_commit_failed_in_one_hub_counts_in_the_next(scene: Sc
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)
         async with scene.failing("notes"):
-            scene.phone.tap(card, MORE_TIME)
+            scene.phone.press(card, more_time(ask))
             await hub.until(lambda: hub.trouble)
             assert more(await hub.now(ask)) == 0
     async with scene.hub() as hub:
@@ -65,7 +71,7 @@ async def test_a_tap_that_was_committed_but_not_confirmed_is_not_put_in_again(
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)
         next_one = scene.api.hold("getUpdates")  # for ever: this one would confirm it
-        await hub.tap(card, MORE_TIME)
+        await asyncio.to_thread(scene.phone.press(card, more_time(ask)).answered)
         await asyncio.to_thread(next_one.arrived)
         assert scene.api.pending
         assert more(await hub.now(ask)) == QUARTER
@@ -207,7 +213,7 @@ async def test_while_the_store_fails_nothing_is_confirmed_and_afterwards_it_coun
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)
         async with scene.failing("notes"):
-            scene.phone.tap(card, MORE_TIME)
+            scene.phone.press(card, more_time(ask))
             await hub.until(lambda: hub.trouble)
             before = len(offsets(scene))
             await hub.until(lambda: len(offsets(scene)) >= before + 3, step=0.5)
@@ -228,7 +234,7 @@ async def test_a_tap_whose_effect_is_committed_is_not_repeated_when_the_store_fa
         await hub.until_noted(ask)
     async with scene.hub() as hub:
         async with scene.without("posts"):
-            scene.phone.tap(card, MORE_TIME)
+            scene.phone.press(card, more_time(ask))
             await hub.until(lambda: "nothing is read" in (hub.trouble or ""))
             assert more(await hub.now(ask)) == QUARTER
         await hub.until(lambda: not scene.api.pending, step=0.5)

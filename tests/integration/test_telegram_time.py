@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName, Person
@@ -60,14 +61,6 @@ async def test_the_last_line_becomes_bold_when_time_runs_out(telegram: Telegram)
     assert len(telegram.said()) == 1
 
 
-async def test_more_time_is_offered_from_15_minutes_before_the_end(telegram: Telegram) -> None:
-    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
-    card = await telegram.card(ask)
-    assert card.rows == (("Yes", "No"), ("Ask back…", "Cancel…"))
-    await pass_until(telegram, ask, left=14 * MINUTE)
-    await telegram.until(card, lambda card: card.rows[-1] == ("+15 min", "Ask back…", "Cancel…"))
-
-
 async def test_a_reply_to_the_reminder_answers(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT, timeout=HOUR)
     await telegram.card(ask)
@@ -103,18 +96,64 @@ async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> 
     policy = Policy(max_timeout=25 * MINUTE, nights=Nights(NightPolicy(reminders=())))
     async with running_telegram(tmp_path, policy=policy) as telegram:
         ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
-        card = await telegram.card(ask)
+        card = await telegram.step(ask, "More time…")
+        assert card.rows == (("+15 min",), ("‹ Back",))
         extend = next(key.data for key in card.keys if key.text == "+15 min")
         assert extend
         first = clock_time(ask.created_at + 20 * MINUTE)
         assert await telegram.press(card, extend) == f"Ends {first} now."
+        assert await telegram.press(card, extend) == form.STALE.why, "the second of two taps"
         latest = clock_time(ask.created_at + 25 * MINUTE)
-        assert await telegram.press(card, extend) == f"Ends {latest} now."
-        assert await telegram.press(card, extend) == f"{latest} is the latest allowed."
-        telegram.clock.advance(20 * MINUTE)
-        card = await telegram.until(card, lambda card: "soon." in card.text)
-        assert "+15 min" not in str(card.rows)
-        assert f"Ends {latest}, soon." in card.text
+        card = await telegram.step(ask, "More time…")
+        assert card.rows == ((f"Until {latest}",), ("‹ Back",))
+        assert await telegram.tap(card, "Until") == f"Ends {latest} now."
+        card = await telegram.current(ask)
+        assert card.rows == (("Yes", "No"), ("Ask back…", "Cancel…"))
+        old = encode(Tap(ask_id=ask.id, question=0, action=form.Extend(minutes=15)))
+        assert await telegram.press(card, old) == f"{latest} is the latest allowed."
+
+
+async def test_what_was_drawn_for_another_ask_or_time_changes_nothing(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, timeout=HOUR)
+    other = await telegram.desk.ask(SELECT, timeout=HOUR)
+    card, minute = await telegram.card(ask), int(telegram.clock.time() // 60)
+    before = [await telegram.now(each) for each in (ask, other)]
+    for action, why in (
+        (form.SnoozeUntil(step=0, until=minute - 1), "That time has passed."),
+        (form.SnoozeUntil(step=7, until=minute + 60), form.STALE.why),
+        (form.Snooze(step=0, minutes=10**9), "It can be snoozed for 7 days at most."),
+        (form.ExtendUntil(step=0, until=10**12), "is the latest allowed."),
+    ):
+        tapped = encode(Tap(ask_id=ask.id, question=0, action=action))
+        assert (await telegram.press(card, tapped)).endswith(why)
+    assert [await telegram.now(each) for each in (ask, other)] == before
+    named = encode(Tap(ask_id=ask.id, question=0, action=form.ShowNow(step=0)))[:22]
+    for forged in ("m0.0.x", "N0.0.-5", "U0.0.1e3", "N0.00.60", "N0.0"):
+        await telegram.press(card, named + forged)
+    assert [await telegram.now(each) for each in (ask, other)] == before
+
+
+async def test_a_snoozed_question_is_out_of_the_way_until_the_list_brings_it_back(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(TEXT, timeout=HOUR)
+    card = await telegram.step(ask, "More time…", "Snooze 1 h")
+    until = clock_time(telegram.clock.time() + HOUR)
+    assert read(card) == (f"💤 Snoozed until {until}. It comes back then.\nshop-api: {TEXT.text}")
+    assert card.rows == (("Show now",),)
+    telegram.clock.advance(5)
+    await telegram.say("words to nobody")
+    await telegram.sees("Nothing is waiting.")
+    assert (await telegram.now(ask)).open
+    await telegram.say("/pending")
+    listed = await telegram.sees("1 question is open")
+    assert f"snoozed until {until}" in read(listed)
+    await telegram.tap(listed, "1")
+    back = await telegram.sees("Type your answer and send it.")
+    assert back.id != card.id
+    telegram.clock.advance(5)
+    await telegram.say("feat: back again", reply_to=back)
+    assert await telegram.answers(ask) == (Answer(values=("feat: back again",)),)
 
 
 # ── too late ──────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER
-from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT, more_time
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
@@ -45,7 +45,7 @@ async def test_a_text_question_opens_the_keyboard_by_itself(telegram: Telegram) 
     ask = await telegram.desk.ask(TEXT)
     card = await telegram.card(ask)
     assert "Type your answer and send it." in card.text
-    assert card.rows == (("+15 min", "Ask back…", "Cancel…"),)
+    assert card.rows == (("More time…", "Ask back…", "Cancel…"),)
     (prompt,) = prompts(telegram)
     assert read(prompt) == "Your answer for shop-api:"
     assert prompt.force_reply == "feat: …"
@@ -130,7 +130,7 @@ async def test_write_answer_during_another_change_still_opens_the_keyboard(
     ask = await team.desk.ask(TEXT)
     card = await team.card(ask)
     held = team.api.hold("editMessageText")
-    await team.desk.inbox.extend(ask.id, person=OWNER)
+    await more_time(team.desk.inbox, ask.id, person=OWNER)
     await asyncio.to_thread(held.arrived)
     await team.tap(card, "Write answer…")
     held.release()

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from chatbridge.cli import commands
+from chatbridge.core.asks.serialize import iso
+from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -206,6 +208,8 @@ async def test_the_second_answer_hears_how_it_ended_and_changes_nothing(tmp_path
             ("answer", {"words": ["red"]}),
             ("answer", {"answers": []}),
             ("cancel", {"reason": "no"}),
+            ("snooze", {"when": "5min"}),
+            ("extend", {"when": "5min"}),
         ):
             with pytest.raises(AskEnded, match="has ended: answered in the web inbox at "):
                 await mine.action(do, id=ask.id[:6], **given)
@@ -224,6 +228,50 @@ async def test_a_cancelled_ask_has_the_reason_and_who_it_was(tmp_path: Path) -> 
         assert found.outcome.by.channel == "terminal"
 
 
+# ── later ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_question_is_snoozed_and_gets_more_time_as_the_limits_allow(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path, max_timeout=7200.0) as mine:
+        ask = await mine.world.ask(timeout=600.0)
+        assert ask.deadline
+        told = await mine.action("extend", id=ask.id[:8], when="1h")
+        longer = await mine.world.now(ask)
+        assert longer.deadline == ask.deadline + 3600
+        assert told["said"] == f"Ends {clock_time(longer.deadline)} now."
+        told = await mine.action("snooze", id=ask.id, when="for 90 min")
+        until = (await mine.world.now(ask)).attention.snoozed_until
+        assert until == mine.world.clock.time() + 90 * 60
+        assert told["said"] == f"Snoozed until {clock_time(until)}."
+        (listed,) = await mine.pending()
+        assert listed["snoozedUntil"] == told["ask"]["snoozedUntil"] == iso(until)
+        before = await mine.world.now(ask)
+        with pytest.raises(ChatbridgeError, match=r"It can be snoozed until .* at most"):
+            await mine.action("snooze", id=ask.id, when="110min")
+        assert await mine.world.now(ask) == before
+
+
+@pytest.mark.parametrize("when", [None, 5, [], "", "soon", "1", "-1h", "until 25:00", "1h" * 999])
+async def test_what_is_no_time_changes_nothing(tmp_path: Path, when: object) -> None:
+    async with desk(tmp_path) as mine:
+        ask = await mine.world.ask()
+        for do in ("snooze", "extend"):
+            with pytest.raises(InvalidAnswer, match="45min, 1h or until 08:00"):
+                await mine.action(do, id=ask.id, when=when)
+        assert await mine.world.now(ask) == ask
+
+
+def test_what_is_no_time_is_wrong_usage_before_any_hub_is_asked(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for command in (commands.snooze, commands.extend):
+        with pytest.raises(SystemExit, match="2"):
+            command(["3f9a2c", "tomorrow"])
+        assert "'tomorrow' is no time. Write a time such as" in capsys.readouterr().err
+
+
 # ── approvals ─────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -237,6 +285,8 @@ async def test_a_cancelled_ask_has_the_reason_and_who_it_was(tmp_path: Path) -> 
         ("answer", {"words": ["deny"]}),
         ("cancel", {"reason": "no"}),
         ("cancel", {}),
+        ("snooze", {"when": "5min"}),
+        ("extend", {"when": "5min"}),
     ],
 )
 async def test_no_request_settles_an_approval_whatever_is_set(

@@ -218,6 +218,22 @@ async def test_a_period_that_is_none_is_refused(tmp_path: Path, odd: Any) -> Non
             await mine.action("stats", seconds=odd)
 
 
+async def test_quiet_says_how_it_is_and_switches_it(tmp_path: Path) -> None:
+    async with desk(tmp_path) as mine:
+        off, on = "No quiet hours are set. Now: off.", "No quiet hours are set. Now: on until "
+        for words, said in (("", off), ("on 2h", on), ("", on), ("off", off), ("off", off)):
+            assert (await mine.action("quiet", words=words))["said"].startswith(said)
+        assert (await mine.action("quiet"))["said"] == off
+
+
+@pytest.mark.parametrize("odd", ["soon", "on 8d", 5, ["on"], True, {}])
+async def test_words_that_mean_nothing_switch_nothing(tmp_path: Path, odd: Any) -> None:
+    async with desk(tmp_path) as mine:
+        with pytest.raises(ChatbridgeError, match="such as 2h|up to 7 days"):
+            await mine.action("quiet", words=odd)
+        assert mine.world.broker.policy.nights.switch is None
+
+
 # ── whose asks are whose ──────────────────────────────────────────────────────────────────────────
 
 

@@ -103,7 +103,9 @@ async def test_the_page_settles_it_only_if_the_owner_named_the_inbox(tmp_path: P
             ("other", {"text": "no"}),
             ("text", {"text": "allow"}),
             ("cancel", {"reason": "no"}),
-            ("extend", {}),
+            ("ask_later", {}),
+            ("extend", {"minutes": "15"}),
+            ("snooze", {"minutes": "15"}),
         ):
             refused = await tap(web, ask, do, **fields)
             assert refused.status_code == 403, do

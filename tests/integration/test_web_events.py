@@ -10,7 +10,7 @@ import pytest
 from chatbridge.channels.web import events
 from chatbridge.channels.web.events import Events
 from chatbridge.core.model import Answer, Person, Question
-from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.web import TOKEN, Web, running_web
 from tests.fakes.web_stream import stream
 
@@ -118,7 +118,7 @@ async def test_too_many_streams_are_refused_and_those_of_scripts_keep_no_page_ou
 
 async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM)
-    later = await web.desk.inbox.extend(ask.id, person=ADA)
+    later = await more_time(web.desk.inbox, ask.id, person=ADA)
     published = Events()
     with published.reader(session=None) as reader:
         for state in (ask, later) * 1000 + (later,):

@@ -74,11 +74,13 @@ objects = st.fixed_dictionaries(
 )
 whole = st.text(max_size=10)
 forms = st.fixed_dictionaries(
-    {"do": st.sampled_from([*EVENTS, "extend", "discard", "x"])},
+    {"do": st.sampled_from([*EVENTS, "discard", "x"])},
     optional={
         "step": st.sampled_from(["0", "1", "-1", "٣", "0x1", "9" * 30]) | whole,
         "option": st.sampled_from(["0", "1", "999999999"]) | whole,
         "question": st.sampled_from(["0", "7"]) | whole,
+        "minutes": st.sampled_from(["0", "15", "999999999"]) | whole,
+        "until": st.sampled_from(["0", "29900000", "999999999"]) | whole,
         "on": st.sampled_from(["0", "1", "2"]),
         "text": st.sampled_from(["typed", "\0", "y" * 30_000]) | whole,
         "reason": st.sampled_from(["z" * 30_000]) | whole,

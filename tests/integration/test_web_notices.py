@@ -8,7 +8,7 @@ import re
 from chatbridge.core.model import Level, Person, Project
 from chatbridge.core.policy import DAY
 from tests.fakes.core_env import OWNER
-from tests.fakes.inbox import CONFIRM, TEXT
+from tests.fakes.inbox import CONFIRM, TEXT, more_time
 from tests.fakes.web import MARK, Web
 from tests.fakes.web_stream import Stream, stream
 
@@ -188,7 +188,7 @@ async def test_a_page_that_opens_later_is_noted_for_each_open_ask_once(web: Web)
     async with stream(web, page=True):
         await until_noted(web, first.id)
         await until_noted(web, second.id)
-    await web.desk.inbox.extend(first.id, person=OWNER)
+    await more_time(web.desk.inbox, first.id, person=OWNER)
     async with stream(web, "Last-Event-ID: 1", page=True) as page:
         await page.next()
         await both_reading(web, page)

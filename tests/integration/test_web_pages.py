@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
+from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.model import (
     Answer,
@@ -278,10 +279,64 @@ async def test_a_timed_out_ask_can_be_answered_anyway_and_the_answer_discarded(w
 
 async def test_more_time_moves_the_deadline(web: Web) -> None:
     ask = await web.desk.ask(CONFIRM, timeout=60)
-    assert (await tap(web, ask, "extend")).status_code == 200
+    assert (await tap(web, ask, "extend", minutes=15)).status_code == 200
     moved = (await web.desk.inbox.ask(ask.id)).deadline
     assert ask.deadline
     assert moved == ask.deadline + 900
+
+
+async def test_without_the_script_more_time_is_a_screen_with_a_way_back(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM, timeout=60)
+    for do, shows in (("ask_later", "How much more time?"), ("back", "A tap sends your answer.")):
+        step = (await web.desk.inbox.ask(ask.id)).draft.step
+        data = {"do": do, "step": str(step)}
+        sent = await web.browser.post(f"/asks/{ask.id}/form", data=data)
+        assert sent.status_code == 303
+        page = (await web.browser.get(sent.headers["location"])).text
+        assert shows in page
+    assert (await tap(web, ask, "ask_later")).status_code == 200
+    refused = await tap(web, await web.desk.ask(SELECT, timeout=1800), "ask_later")
+    assert refused.status_code == 422
+    told = unquote(refused.headers["x-chatbridge-toast"])
+    assert told == "This question can get no more time."
+
+
+async def test_a_snoozed_question_is_marked_and_can_be_answered_or_shown(web: Web) -> None:
+    ask = await web.desk.ask(CONFIRM, timeout=1800)
+    mark = "💤 Snoozed until"
+    assert mark in (await tap(web, ask, "snooze", minutes=10)).text
+    assert mark in (await web.browser.get("/?all")).text
+    shown = (await web.script.get(f"/api/asks/{ask.id}")).json()
+    until = (await web.desk.inbox.ask(ask.id)).attention.snoozed_until
+    assert until is not None
+    assert shown["snoozedUntil"] == iso(until)
+    assert mark not in (await tap(web, ask, "show_now")).text
+    assert mark not in (await web.browser.get("/?all")).text
+    await tap(web, ask, "snooze", minutes=10)
+    assert (await tap(web, ask, "choose", option=0)).status_code == 200
+    ended = await web.desk.inbox.ask(ask.id)
+    assert not ended.open
+    assert "snoozedUntil" not in (await web.script.get(f"/api/asks/{ask.id}")).json()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"minutes": ""},
+        {"minutes": "-5"},
+        {"minutes": "1e3"},
+        {"minutes": "9" * 30},
+        {"minutes": "0"},
+        {"minutes": "999999999"},
+    ],
+)
+async def test_a_forged_snooze_changes_nothing(web: Web, fields: dict[str, str]) -> None:
+    ask = await web.desk.ask(CONFIRM, timeout=1800)
+    refused = await tap(web, ask, "snooze", **fields)
+    assert refused.status_code == 422
+    assert refused.headers["x-chatbridge-toast"]
+    assert await web.desk.inbox.ask(ask.id) == ask
 
 
 async def test_the_fragments_are_what_the_pages_hold(web: Web) -> None:

@@ -7,17 +7,19 @@ from dataclasses import replace
 import pytest
 
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import AskAction, Card, Role, State
+from chatbridge.core.cards.card import Card, Role, State
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
     Agent,
     Answer,
     Ask,
+    Attention,
     Draft,
     Entry,
     Option,
     Outcome,
     Person,
+    Priority,
     Project,
     Question,
     QuestionType,
@@ -25,6 +27,7 @@ from chatbridge.core.model import (
     View,
     new_draft,
 )
+from chatbridge.core.nights.later import options
 
 ADA = Person(name="Ada", channel="telegram")
 SELECT = Question(
@@ -66,7 +69,8 @@ def ask(*questions: Question, draft: Draft | None = None) -> Ask:
 
 
 def card(shown: Ask, *, latest: float | None = None) -> Card:
-    return build_card(shown, channel="telegram", latest_deadline=latest)
+    later = options(shown, now=200.0, latest=latest or 0.0, morning=200.0)
+    return build_card(shown, channel="telegram", later=later if latest else ())
 
 
 def roles(shown: Card) -> list[Role]:
@@ -175,11 +179,29 @@ def test_the_last_fifth_is_soon_but_at_most_ten_minutes() -> None:
 
 
 def test_more_time_is_offered_until_the_latest_deadline() -> None:
-    extend = card(ask(), latest=500.0).button(Role.EXTEND)
-    assert extend is not None
-    assert extend.action is AskAction.EXTEND
-    assert card(ask(), latest=400.0).button(Role.EXTEND) is None
-    assert card(replace(ask(), deadline=None), latest=500.0).button(Role.EXTEND) is None
+    later = card(ask(), latest=1_300.0).button(Role.LATER)
+    assert later is not None
+    assert later.action == form.AskLater(step=0)
+    assert card(ask(), latest=400.0).button(Role.LATER) is None
+
+
+def test_the_screen_for_more_time_has_its_choices_and_a_way_back() -> None:
+    aside = form.advance((SELECT,), new_draft((SELECT,)), form.AskLater(step=0))
+    assert isinstance(aside, form.Moved)
+    shown = card(ask(draft=aside.draft), latest=1_300.0)
+    assert [(choice.label, choice.action) for choice in shown.choices] == [
+        ("+15 min", form.Extend(step=1, minutes=15))
+    ]
+    assert roles(shown) == [Role.BACK]
+
+
+def test_a_snoozed_card_can_be_shown_now_and_still_be_answered() -> None:
+    snoozed = replace(ask(), attention=Attention(snoozed_until=390.0))
+    shown = card(snoozed)
+    assert shown.snoozed_until == 390.0
+    assert shown.choices
+    assert Role.SHOW_NOW in roles(shown)
+    assert card(replace(snoozed, status=Status.TIMED_OUT)).snoozed_until is None
 
 
 def test_an_open_card_says_that_nobody_waits() -> None:
@@ -274,3 +296,26 @@ def test_a_late_answer_is_kept_until_it_is_handed_over() -> None:
     assert kept.lines[0].answer == "PostgreSQL"
     handed_over = card(replace(late, delivered_at=500.0))
     assert (handed_over.state, handed_over.handed_over_late) == (State.ANSWERED, True)
+
+
+@pytest.mark.parametrize(
+    ("attention", "said"),
+    [
+        (Attention(priority=Priority.URGENT), "urgent"),
+        (
+            Attention(over_budget=3),
+            "marked urgent, but 3 urgent questions rang tonight already",
+        ),
+        (Attention(over_budget=1), "marked urgent, but 1 urgent question rang tonight already"),
+        (Attention(over_budget=0), "marked urgent, but none may ring in quiet hours"),
+        (Attention(priority=Priority.LOW), None),
+        (Attention(), None),
+    ],
+)
+def test_an_open_card_says_that_it_is_urgent_or_was_meant_to_be(
+    attention: Attention, said: str | None
+) -> None:
+    given = replace(ask(), attention=attention)
+    assert build_card(given, channel="web").urgency == said
+    ended = replace(given, status=Status.ANSWERED, outcome=CHOSEN)
+    assert build_card(ended, channel="web").urgency is None

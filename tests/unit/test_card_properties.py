@@ -13,6 +13,7 @@ from chatbridge.core.cards.card import AskAction, Card, Role
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
 from tests import strategies as some
+from tests.telegram_asks import later
 
 SCRIPTS_NEED = "\u200c\u200d"
 """Stay where a script or an emoji needs them; `test_text` says where."""
@@ -43,7 +44,7 @@ def agent_texts(card: Card) -> Iterator[tuple[str, bool]]:
 
 @given(some.asks())
 def test_every_button_on_a_card_does_something(ask: Ask) -> None:
-    for event in events(build_card(ask, channel="web", latest_deadline=1e9)):
+    for event in events(build_card(ask, channel="web", later=later(ask))):
         step = transitions.apply_event(ask, event)
         # "Done (0)" and leaving an edit with nothing picked say what is missing.
         missing = step is form.NONE_PICKED and isinstance(event, form.Done | form.Back)
@@ -60,9 +61,9 @@ def test_no_card_holds_a_character_that_turns_or_hides_text(ask: Ask) -> None:
 
 @given(some.asks())
 def test_a_card_has_one_button_of_each_kind_and_forward_only_for_the_open(ask: Ask) -> None:
-    card = build_card(ask, channel="web", latest_deadline=1e9)
+    card = build_card(ask, channel="web", later=later(ask))
     roles = [button.role for button in card.buttons]
     assert len(roles) == len(set(roles))
-    assert ask.open or not {Role.CANCEL, Role.EXTEND} & set(roles)
+    assert ask.open or not {Role.CANCEL, Role.LATER} & set(roles)
     assert (card.view is None) <= (not card.choices)
     assert 1 <= card.number <= card.count == len(ask.questions)

@@ -63,11 +63,13 @@ SCOPE = stepped(EDIT, AskMore(step=0))
 EDITS = stepped(SCOPE, form.Pick(step=1, option=0), form.Pick(step=2, option=1))
 EDITS = replace(EDITS, draft=replace(EDITS.draft, until=NOW + 8 * HOUR))
 WHY = stepped(COMMAND, form.Other(step=0))
-ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow more…"]]
-DENYING = [["Deny", "Deny, say why…"]]
+LATER = ["More time…"]
+ROWS = [["Allow once"], ["Deny", "Deny, say why…"], ["Allow more…"], LATER]
+DENYING = [["Deny", "Deny, say why…"], LATER]
 AT = clock_time(NOW + 60)
 FIRST_LINE = "🔐 shop-api · Claude Code"
 ENDS = f"Denied if nobody answers. Ends {clock_time(NOW + HOUR)}"
+MORE_TIME = "Reply later for more time."
 HINT = (
     "👍 allow once, 👎 deny. Or reply allow, deny, or “deny:” and why. "
     "Reply more to allow more than this."
@@ -100,16 +102,29 @@ def test_a_command_is_shown_to_the_letter_with_where_it_would_run(chat: Chat) ->
             MATRIX: "<p>🔐 <strong>shop-api</strong> · Claude Code</p>"
             "<p><strong>Run this command?</strong></p>"
             f'<pre><code class="language-bash">{APPLY}</code></pre>'
-            f"<p>in <code>{FOLDER}</code></p><p>{HINT}<br>{ENDS}.</p>",
+            f"<p>in <code>{FOLDER}</code></p><p>{HINT}<br>{ENDS}. {MORE_TIME}</p>",
         }[chat]
     )
     assert chat.offers(COMMAND) == {TELEGRAM: ROWS, MATRIX: [["👍", "👎"]]}[chat]
 
 
-def test_buttons_of_an_approval_do_not_stand_out_and_offer_more_time_when_it_is_short() -> None:
+def test_buttons_of_an_approval_do_not_stand_out() -> None:
     rows = telegram.draw_card(TELEGRAM.card(COMMAND), TELEGRAM.private).rows
     assert {key.style for row in rows for key in row} == {None}
-    assert TELEGRAM.offers(COMMAND, TELEGRAM.soon) == [*ROWS, ["+15 min"]]
+
+
+def test_more_time_for_an_approval_is_asked_for_where_it_can_be_denied_but_not_allowed() -> None:
+    later = stepped(COMMAND, form.AskLater(step=0))
+    assert TELEGRAM.read(later)[1:3] == ["Run this command?", "How much more time?"]
+    assert TELEGRAM.read(later)[-1] == ENDS
+    assert TELEGRAM.offers(later)[0] == ["+15 min"]
+    assert TELEGRAM.offers(later)[-1] == ["‹ Back", "Deny"]
+    assert MATRIX.read(later)[0].startswith("How much more time? React or reply with a number,")
+    assert MATRIX.offers(later)[0][-2:] == ["👎", "↩️"]
+    allow = form.advance_approval(
+        later.questions[0], later.draft, form.Choose(step=1, option=ALLOW)
+    )
+    assert allow == form.UNFIT
 
 
 def test_where_nobody_can_react_words_decide() -> None:
@@ -184,7 +199,10 @@ def test_what_has_to_be_read_can_only_be_shown_or_denied_until_it_is(chat: Chat)
     assert "line 000" in shown
     assert "line 300" not in shown
     assert "line 599" in shown
-    assert chat.offers(LONG) == {TELEGRAM: [["Show all"], ["Deny"]], MATRIX: [["📄", "👎"]]}[chat]
+    assert (
+        chat.offers(LONG)
+        == {TELEGRAM: [["Show all"], ["Deny"], LATER], MATRIX: [["📄", "👎"]]}[chat]
+    )
     assert overflow(LONG) == Overflow()
     how = "shows all of it, and then it can be allowed. 👎 denies it. Or reply all."
     typed = "Reply all to see all of it, and then it can be allowed. Or reply deny."
@@ -230,11 +248,11 @@ def test_of_a_long_change_first_and_last_lines_are_shown() -> None:
     assert overflow(shown).after[0].content.decode() == code
     first = ask(approval(code, language="diff", file="run.sh", whole_first=True))
     assert "\nrun.sh\n+line 0\n" in about(TELEGRAM, first), "what is cut is not counted"
-    assert TELEGRAM.offers(first) == [["Show all"], ["Deny"]]
+    assert TELEGRAM.offers(first) == [["Show all"], ["Deny"], LATER]
 
 
 def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> None:
-    assert TELEGRAM.offers(DESTRUCTIVE) == ROWS[:2]
+    assert TELEGRAM.offers(DESTRUCTIVE) == [*ROWS[:2], LATER]
     marked = "It is marked as destructive"
     really = [FIRST_LINE, "Really run this command?", "rm -r build", f"in {FOLDER}"]
     assert TELEGRAM.read(REALLY) == [*really, f"{marked}, so it takes a second tap.", ENDS]
@@ -245,7 +263,7 @@ def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> 
     denying = "deny, or “deny:” and why."
     assert MATRIX.read(DESTRUCTIVE)[-2:] == [
         f"{once} 👎 denies it. Or reply {denying}",
-        f"{ENDS}.",
+        f"{ENDS}. {MORE_TIME}",
     ]
     assert MATRIX.read(DESTRUCTIVE, TYPED)[-2] == f"{once} Or reply {denying}"
     run = f"{marked}. Reply run it to run it."
@@ -258,7 +276,7 @@ def test_a_destructive_command_takes_a_second_tap_or_words_but_no_reaction() -> 
 @each_chat
 def test_what_allows_more_than_itself_says_so_and_has_one_way_to_allow(chat: Chat) -> None:
     said = [FIRST_LINE, "Run this command?", "git push", f"in {FOLDER}", EVERY]
-    how = ["👍 allow, 👎 deny. Or reply allow, deny, or “deny:” and why.", f"{ENDS}."]
+    how = ["👍 allow, 👎 deny. Or reply allow, deny, or “deny:” and why.", f"{ENDS}. {MORE_TIME}"]
     assert chat.read(BEYOND) == [*said, *({TELEGRAM: [ENDS], MATRIX: how}[chat])]
     assert chat.offers(BEYOND) == {TELEGRAM: [["Allow"], *DENYING], MATRIX: [["👍", "👎"]]}[chat]
     really = stepped(BOTH, form.Choose(step=0, option=ALLOW))
@@ -375,7 +393,8 @@ def test_the_last_line_says_that_silence_denies(chat: Chat) -> None:
     tag = {TELEGRAM: "b", MATRIX: "strong"}[chat]
     assert f"Denied if nobody answers. <{tag}>Ends {at}, soon.</{tag}>" in soon
     forever = chat.read(replace(COMMAND, deadline=None))[-1]
-    assert forever.rstrip(".") == "No time limit"
+    snooze = {TELEGRAM: "", MATRIX: ". Reply later to snooze it."}[chat]
+    assert forever == f"No time limit{snooze}"
     assert "kept" not in about(chat, replace(COMMAND, orphaned=True)), "nothing is promised"
 
 

@@ -11,7 +11,7 @@ from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Attention, Outcome, Status, View
+from chatbridge.core.model import Answer, Ask, Attention, Outcome, Priority, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
 from tests.matrix_drawings import draw_past, draw_root
 from tests.telegram_asks import (
@@ -37,6 +37,7 @@ CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True
 NOTES = text("Anything the notes must mention?", required=False)
 AT = clock_time(NOW + HOUR)
 ENDS = f"Ends {AT}."
+MORE_TIME = "Reply later for more time."
 FIRST_LINE = "❓ shop-api · Claude Code"
 RELEASE = ask(BRANCH, CHECKS, NOTES, title="Release 2.4")
 SECOND = stepped(RELEASE, form.Choose(step=0, option=1))
@@ -70,7 +71,7 @@ def test_a_select_is_the_heading_the_question_its_options_and_what_to_do(chat: C
             "<ol><li><strong>PostgreSQL in Docker</strong> (recommended)<br>About 9 s more</li>"
             "<li><strong>Keep SQLite, mark the two tests as skipped</strong></li></ol>"
             "<p>React with a number, or reply with a number or your own words. "
-            f"❔ asks back. {ENDS}</p>",
+            f"❔ asks back. {ENDS} {MORE_TIME}</p>",
         }[chat]
     )
     assert (
@@ -93,6 +94,12 @@ def test_a_question_of_several_paragraphs_stands_apart() -> None:
     shown = ask(replace(BRANCH, text="Which?\n\nThere are `two`."))
     body = MATRIX.text(MATRIX.draw(MATRIX.card(shown), MATRIX.private))
     assert "Claude Code\nWhich?\n\nThere are two.\n\n1 main\n2 release" in body
+
+
+@each_chat
+def test_an_urgent_question_says_so_in_the_headings_second_line(chat: Chat) -> None:
+    urgent = replace(RELEASE, attention=Attention(priority=Priority.URGENT))
+    assert chat.read(urgent)[:2] == [FIRST_LINE, "urgent · Release 2.4 · 1 of 3"]
 
 
 @each_chat
@@ -165,8 +172,11 @@ def test_each_screen_says_what_to_do(
         assert said[-1] == f"Ends {AT}"
         assert not hint or said[-2] == hint
     asks_back = "" if shown is OTHER else " ❔ asks back."
-    assert MATRIX.read(shown)[-1] == f"{reactions}{asks_back} {ENDS}"
-    assert MATRIX.read(shown, TYPED)[-1] == f"{typed} {ENDS}"
+    more = "" if shown is OTHER else f" {MORE_TIME}"
+    if shown is THIRD:  # any word could be an answer
+        more = more.replace("later", "!later")
+    assert MATRIX.read(shown)[-1] == f"{reactions}{asks_back} {ENDS}{more}"
+    assert MATRIX.read(shown, TYPED)[-1] == f"{typed} {ENDS}{more}"
 
 
 def test_words_stand_for_buttons_where_they_apply_and_can_be_nothing_else() -> None:
@@ -197,7 +207,7 @@ def test_a_review_has_a_way_back_to_each_answer() -> None:
     assert TELEGRAM.offers(REVIEW) == [
         ["Edit 1", "Edit 2", "Edit 3"],
         ["Send answers"],
-        ["Ask back…", "Cancel…"],
+        ["More time…", "Ask back…", "Cancel…"],
     ]
 
 
@@ -233,14 +243,12 @@ def test_cancelling_asks_once() -> None:
 
 
 def test_asking_back_stands_beside_cancel_where_it_can_be_done() -> None:
-    near = replace(TELEGRAM.private, now=NOW + HOUR - 60)
-    assert TELEGRAM.offers(ask(DATABASE))[-1] == ["Ask back…", "Cancel…"]
-    assert TELEGRAM.offers(ask(DATABASE), near)[-1] == ["+15 min", "Ask back…", "Cancel…"]
+    assert TELEGRAM.offers(ask(DATABASE))[-1] == ["More time…", "Ask back…", "Cancel…"]
     assert "❔ asks back." in MATRIX.read(ask(DATABASE))[-1]
     assert "explain or cancel." in MATRIX.read(ask(DATABASE), TYPED)[-1]
     only_one = ask(replace(BRANCH, takes_ask_back=True), CHECKS)
     other = stepped(only_one, form.Choose(step=0, option=0))
-    assert TELEGRAM.offers(other)[-1] == ["Cancel…"]
+    assert TELEGRAM.offers(other)[-1] == ["More time…", "Cancel…"]
     assert "asks back" not in MATRIX.read(other)[-1]
 
 
@@ -319,17 +327,66 @@ def test_options_without_a_reaction_are_listed_and_replied_to() -> None:
     assert hint in several
 
 
+def test_more_time_has_a_screen_of_its_own() -> None:
+    later = stepped(ask(DATABASE), form.AskLater(step=0))
+    until = clock_time(NOW + 4 * HOUR)
+    assert TELEGRAM.read(later) == [
+        FIRST_LINE,
+        QUESTION,
+        "How much more time?",
+        "A snoozed question goes out of the way, and comes back as a new message.",
+        f"Ends {AT}",
+    ]
+    assert TELEGRAM.offers(later) == [
+        ["+15 min"],
+        ["+1 h"],
+        [f"Until {until}"],
+        ["Snooze 1 h"],
+        [f"Snooze until {until}"],
+        ["‹ Back"],
+    ]
+    first, *listed = MATRIX.read(later)
+    assert first == (
+        "How much more time? React or reply with a number, or with words such as +45min, "
+        "snooze 2h or snooze until 08:00. ↩️ goes back. "
+        "A snoozed question goes out of the way, and comes back as a new message."
+    )
+    assert listed[0] == "1 +15 min"
+    assert listed[-1] == f"5 Snooze until {until}"
+    assert MATRIX.offers(later) == [["1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "↩️"]]
+    assert MATRIX.read(later, TYPED)[0].startswith("How much more time? Reply with a number,")
+    for other in (ask(confirm("Sure?")), PICKED):  # whatever is asked, these are plain choices
+        aside = stepped(other, form.AskLater(step=0))
+        assert TELEGRAM.offers(aside)[0] == ["+15 min"]
+        assert MATRIX.offers(aside)[0][:2] == ["1️⃣", "2️⃣"]
+        assert "1 +15 min" in MATRIX.read(aside)
+
+
+@each_chat
+def test_a_snoozed_card_is_a_line_and_what_it_was_about(chat: Chat) -> None:
+    for shown, about in ((ask(DATABASE), QUESTION), (SECOND, "Release 2.4"), (REVIEW, "Release")):
+        snoozed = replace(shown, attention=Attention(snoozed_until=NOW + 2 * HOUR))
+        first, second, *rest = chat.read(snoozed)
+        assert first == f"💤 Snoozed until {clock_time(NOW + 2 * HOUR)}. It comes back then."
+        assert second.startswith(f"shop-api: {about}")
+        assert rest == {TELEGRAM: [], MATRIX: ["Reply show to see it now."]}[chat]
+    assert TELEGRAM.offers(snoozed) == [["Show now"]]
+
+
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_last_line_says_when_it_ends_and_stands_out_when_that_is_soon() -> None:
     forever = ask(confirm("Sure?"), deadline=None)
     assert TELEGRAM.read(forever)[-1] == "No time limit"
-    assert MATRIX.read(forever)[-1] == "👍 yes, 👎 no. ❔ asks back. No time limit."
+    assert (
+        MATRIX.read(forever)[-1]
+        == "👍 yes, 👎 no. ❔ asks back. No time limit. Reply later to snooze it."
+    )
     html = TELEGRAM.draw(TELEGRAM.card(ask(DATABASE)), TELEGRAM.soon)
     assert html.endswith(f"\n\n<b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>")
     last = MATRIX.read(ask(DATABASE), MATRIX.soon)[-1]
-    assert last.endswith(f" Ends {AT}, soon. Reply +15 for more time.")
+    assert last.endswith(f" Ends {AT}, soon. {MORE_TIME}")
     html = MATRIX.markup(MATRIX.draw(MATRIX.card(ask(DATABASE)), MATRIX.soon))
     assert f"<strong>Ends {AT}, soon.</strong>" in html
 
@@ -337,7 +394,7 @@ def test_the_last_line_says_when_it_ends_and_stands_out_when_that_is_soon() -> N
 @pytest.mark.parametrize(("away", "words"), [(30, 2), (200, 2), (10, 1)])
 def test_a_far_end_names_its_day(away: int, words: int) -> None:
     shown = ask(confirm("Sure?"), deadline=NOW + away * HOUR)
-    ends = MATRIX.read(shown)[-1].partition("Ends ")[2]
+    ends = MATRIX.read(shown)[-1].partition("Ends ")[2].partition(" Reply")[0]
     assert len(ends.split()) == words
 
 

@@ -14,7 +14,7 @@ from chatbridge.channels.chat.keyboard import columns, fitted, label_of, needs_l
 from chatbridge.channels.telegram.render.card import TELEGRAM
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
-from tests.telegram_asks import NOW, ask, card, confirm, keys, labels, select, text
+from tests.telegram_asks import NOW, ask, card, keys, labels, select, text
 
 
 def drawn(shown: Ask, *, private: bool = True, now: float = NOW, prompted: bool = False) -> Rows:
@@ -103,7 +103,7 @@ def test_rows_stand_in_the_order_of_the_thumb() -> None:
         ["☐ Unit"],
         ["Other…"],
         ["Skip", "Done (0)"],
-        ["+15 min", "Ask back…", "Cancel…"],
+        ["More time…", "Ask back…", "Cancel…"],
     ]
     moved = form.advance(shown.questions, shown.draft, form.Skip(step=0))
     assert isinstance(moved, form.Moved)
@@ -112,7 +112,7 @@ def test_rows_stand_in_the_order_of_the_thumb() -> None:
         ["main", "release/2.4"],
         ["Other…"],
         ["‹ Back"],
-        ["Ask back…", "Cancel…"],
+        ["More time…", "Ask back…", "Cancel…"],
     ]
 
 
@@ -130,27 +130,25 @@ def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
         "☐\ufe0e Load test": None,
         "☑\ufe0e Other: smoke test": "success",
         "Done (2)": "primary",
+        "More time…": None,
         "Ask back…": None,
         "Cancel…": None,
     }
 
 
-def test_more_time_is_offered_only_when_it_is_short() -> None:
-    shown = ask(confirm("Sure?"))
-    assert labels(drawn(shown)) == [["Yes", "No"], ["Ask back…", "Cancel…"]]
-    assert labels(drawn(shown, now=NOW + 45 * 60 + 1))[-1] == ["+15 min", "Ask back…", "Cancel…"]
+LAST = ["More time…", "Ask back…", "Cancel…"]
 
 
 def test_write_answer_goes_once_the_prompt_is_out() -> None:
     shown = ask(text("What?", required=False))
-    assert labels(drawn(shown)) == [["Write answer…"], ["Skip"], ["Ask back…", "Cancel…"]]
-    assert labels(drawn(shown, prompted=True)) == [["Skip"], ["Ask back…", "Cancel…"]]
+    assert labels(drawn(shown)) == [["Write answer…"], ["Skip"], LAST]
+    assert labels(drawn(shown, prompted=True)) == [["Skip"], LAST]
 
 
 def test_of_a_hundred_options_ninety_have_buttons() -> None:
     shown = ask(select("Which?", *(f"number {i}" for i in range(100))))
     found = keys(drawn(shown))
-    assert len(found) == 93
+    assert len(found) == 94
     assert found[89].text == "90 · number 89"
 
 

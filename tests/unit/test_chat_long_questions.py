@@ -23,7 +23,7 @@ from chatbridge.channels.telegram.render.card import TELEGRAM as ON_TELEGRAM
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.model import Answer, Ask, Draft, Option, Question, QuestionType, View
 from tests.chats import MATRIX, TELEGRAM
-from tests.telegram_asks import ask, keys, read_plainly, select, text
+from tests.telegram_asks import ask, keys, later, read_plainly, select, text
 from tests.telegram_drawings import Overflow, overflow
 from tests.telegram_strategies import asks, seens
 
@@ -161,7 +161,7 @@ def _capabilities(draw_value: st.DrawFn) -> Capabilities[Text]:
 def test_every_card_keeps_to_what_its_chat_takes(
     chat: Capabilities[Text], shown: Ask, seen: Seen
 ) -> None:
-    card = build_card(shown, channel="any", latest_deadline=1e9)
+    card = build_card(shown, channel="any", later=later(shown))
     written, rows = draw_card(card, seen, chat)
     if not card.approval and card.view is not None:
         assert chat.size(written) <= chat.card + FRAME

@@ -43,7 +43,7 @@ from tests.fakes.telegram import limits
 from tests.matrix_asks import check, html_text, plain
 from tests.matrix_asks import seens as matrix_seens
 from tests.rows import a_row, listed
-from tests.telegram_asks import NOW, ask, keys, read, read_plainly, select
+from tests.telegram_asks import NOW, ask, keys, later, read, read_plainly, select
 from tests.telegram_drawings import (
     draw,
     draw_card,
@@ -77,7 +77,7 @@ def check_rows(rows: Rows, shown: Ask | None = None) -> None:
 
 @given(asks(), seens)
 def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: Seen) -> None:
-    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", later=later(shown))
     drawing = draw_card(drawn, seen)
     first, second, *_ = (*read(drawing.html).text.split("\n"), "")
     assert first.startswith((APPROVAL_GLYPH, *set(GLYPHS.values())))
@@ -90,7 +90,7 @@ def test_telegram_takes_every_card_and_the_first_line_is_ours(shown: Ask, seen: 
 
 @given(asks(), seens)
 def test_telegram_takes_every_other_message_about_an_ask(shown: Ask, seen: Seen) -> None:
-    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", later=later(shown))
     read(to_html(draw_prompt(drawn, mention=None)))
     read(to_html(draw_prompt(drawn, mention=(7, shown.project.name))))
     assert 1 <= len(placeholder(drawn).encode("utf-16-le")) // 2 <= limits.PLACEHOLDER
@@ -140,7 +140,7 @@ def test_telegram_takes_every_notice_of_an_agent_and_its_first_line_is_ours(
 
 @given(asks(), st.integers(0, 10**6))
 def test_a_toast_is_never_too_long(shown: Ask, number: int) -> None:
-    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", later=later(shown))
     events = [choice.action for choice in drawn.choices]
     events += [b.action for b in drawn.buttons if not isinstance(b.action, str)]
     events.append(form.Text(text="x" * 9_000))
@@ -155,7 +155,7 @@ def test_a_toast_is_never_too_long(shown: Ask, number: int) -> None:
 def test_what_can_be_allowed_is_in_the_card_or_in_a_file_to_the_letter(
     shown: Ask, seen: Seen
 ) -> None:
-    drawn = build_card(shown, channel="telegram", latest_deadline=1e9)
+    drawn = build_card(shown, channel="telegram", later=later(shown))
     data = {key.data for key in keys(draw_card(drawn, seen).rows)}
     roles = [Role.ALLOW, Role.MORE, Role.MORE_NOW]
     allowing = [b.action for b in drawn.buttons if b.role in roles]
@@ -191,7 +191,7 @@ def test_a_server_that_knows_no_tags_gets_the_same_text(shown: Ask, seen: Seen) 
 
 @given(asks(), matrix_seens)
 def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: Seen) -> None:
-    drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
+    drawn = build_card(shown, channel="matrix", later=later(shown))
     drawing = matrix.draw_card(drawn, seen)
     check(drawing)
     first = drawing.body.split("\n")[0]
@@ -206,7 +206,7 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
 
 @given(asks(), matrix_seens, st.sampled_from(View), st.integers(0, 10))
 def test_every_other_message_about_an_ask_fits(shown: Ask, seen: Seen, view: View, at: int) -> None:
-    drawn = build_card(shown, channel="matrix", latest_deadline=1e9)
+    drawn = build_card(shown, channel="matrix", later=later(shown))
     if drawn.view is not None:
         check(matrix.draw_root(drawn, seen))
     check(matrix.draw_past(shown, view=view, at=at))

@@ -22,6 +22,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     AskRequest,
+    Attention,
     Entry,
     Grant,
     Outcome,
@@ -90,6 +91,12 @@ def test_pending_looks_as_it_was_drawn() -> None:
         "\n"
         "Answer here: chatbridge answer shop-a     Live view: chatbridge pending --watch\n"
     )
+
+
+def test_what_is_snoozed_says_until_when() -> None:
+    snoozed = replace(DATABASE, attention=Attention(snoozed_until=NOW + 60))
+    (table, *_) = lists.pending_screen([shown(snoozed)], now=NOW)
+    assert f"snoozed until {clock_time(NOW + 60)}" in screen([table], 100)
 
 
 def test_a_change_is_listed_by_its_file_and_not_by_its_diff() -> None:

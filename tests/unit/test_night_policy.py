@@ -48,7 +48,6 @@ spans = st.floats(1, 40 * HOUR)
 policies = st.builds(
     NightPolicy,
     quiet=st.none() | rules,
-    hold=st.booleans(),
     let_through=st.sets(st.sampled_from(["approval", "urgent"])).map(frozenset),
     extend_deadlines=st.booleans(),
     grace=st.sampled_from([60.0, 1800.0, 5 * HOUR, 20 * HOUR]),
@@ -209,8 +208,8 @@ def test_a_project_makes_things_quieter_and_never_louder(
 # ── one night in Berlin, by the clock ─────────────────────────────────────────────────────────────
 
 BERLIN = ZoneInfo("Europe/Berlin")
-NIGHT = QuietRule(hours=("22:30-07:00, 07:15-07:45",) * 7, zone="Europe/Berlin")
-HOLD = Nights(policy=NightPolicy(quiet=NIGHT, hold=True, reminders=(15 * 60.0, 3 * HOUR)))
+NIGHT = QuietRule(hours=("22:30-07:00, 07:15-07:45",) * 7, zone="Europe/Berlin", hold=True)
+HOLD = Nights(policy=NightPolicy(quiet=NIGHT, reminders=(15 * 60.0, 3 * HOUR)))
 
 
 def at(text: str) -> float:

@@ -72,8 +72,7 @@ def test_everything_that_is_set_reaches_the_policy(file: Path) -> None:
         at = 08:30:00
     """
     assert night_policy(file, text) == NightPolicy(
-        quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="Europe/Berlin"),
-        hold=True,
+        quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="Europe/Berlin", hold=True),
         let_through=frozenset({"urgent"}),
         extend_deadlines=False,
         grace=600.0,
@@ -105,7 +104,7 @@ def test_hours_by_weekday_in_a_variable_are_json(
 def test_holding_and_the_zone_count_without_hours_for_those_that_are_switched_on(
     file: Path,
 ) -> None:
-    assert night_policy(file, "[quiet]\nmode = 'hold'") == NightPolicy(hold=True)
+    assert quiet_rule(file, "[quiet]\nmode = 'hold'") == QuietRule(hours=("",) * 7, hold=True)
     rule = quiet_rule(file, "[quiet]\nzone = 'Asia/Tokyo'")
     assert rule == QuietRule(hours=("",) * 7, zone="Asia/Tokyo")
     assert night_policy(file, "[quiet]\nhours = ''").quiet is None

@@ -41,6 +41,8 @@ stepped: list[type[Action]] = [
     form.AskExplain,
     form.Explain,
     form.Rephrase,
+    form.AskLater,
+    form.ShowNow,
     AskMore,
     ShowAll,
     Write,
@@ -50,6 +52,10 @@ action: st.SearchStrategy[Action] = st.one_of(
     st.builds(form.Choose, step=steps, option=numbers),
     st.builds(form.Toggle, step=steps, option=numbers, on=st.booleans()),
     st.builds(form.Edit, step=steps, question=numbers),
+    *(st.builds(kind, step=steps, minutes=numbers) for kind in (form.Extend, form.Snooze)),
+    st.builds(form.ExtendUntil, step=steps, until=st.integers(0, 10**8)),
+    st.builds(form.SnoozeUntil, step=steps, until=st.integers(0, 10**8)),
+    st.just(form.Extend(minutes=15)),
     st.sampled_from(AskAction),
     st.just(Show()),
     st.builds(QuickAnswer, step=steps, check=st.integers(0, 2**32 - 1)),
@@ -138,3 +144,13 @@ def test_the_review_counts_as_the_last_question() -> None:
     assert reviewed.draft.at == 2
     shown = ask(*shown.questions, draft=reviewed.draft)
     assert question_shown(shown) == 1
+
+
+def test_a_button_of_an_earlier_version_still_gives_a_quarter_of_an_hour() -> None:
+    old = encode(Tap(ask_id=ID, question=0, action=AskAction.DISCARD)).replace("D0", "E0")
+    assert decode(old) == Tap(ask_id=ID, question=0, action=form.Extend(minutes=15))
+
+
+def test_what_was_typed_for_any_screen_is_no_button() -> None:
+    with pytest.raises(ValueError, match="no button can carry"):
+        encode(Tap(ask_id=ID, question=0, action=form.Snooze(minutes=15)))

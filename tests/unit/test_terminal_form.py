@@ -167,6 +167,23 @@ def test_a_question_mark_asks_back(line: str, reason: str) -> None:
     assert shown.take(line).asks_back == reason
 
 
+@pytest.mark.parametrize(
+    ("line", "later"),
+    [
+        ("+15", ("extend", "15min")),
+        ("+1h", ("extend", "60min")),
+        ("!snooze 1h", ("snooze", "1h")),
+        ("!Snooze until 08:00", ("snooze", "until 08:00")),
+    ],
+)
+def test_more_time_and_snoozing_are_typed_too(line: str, later: tuple[str, str]) -> None:
+    shown = TerminalForm({"title": None, "questions": [COLOUR]}, takes_ask_back=True)
+    assert "+15 or +1h gives it more time; !snooze 1h puts it off." in shown.screen()
+    assert shown.take(line).later == later
+    assert asked(COLOUR).take(line).later is None, "nobody waits"
+    assert shown.take("snooze 1h").answers == (Answer(custom_text="snooze 1h"),)
+
+
 def test_where_nobody_waits_a_question_mark_is_an_answer_like_any_other() -> None:
     assert asked(question("Which key?")).take("?").answers == (Answer(values=("?",)),)
 

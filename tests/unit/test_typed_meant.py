@@ -13,10 +13,19 @@ from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import Choose, Done, Event, Text, Toggle
 from chatbridge.core.forms.typed_input import Action, Unclear, interpret
-from chatbridge.core.model import Ask, Option, Outcome, Question, QuestionType, Status, View
+from chatbridge.core.model import (
+    Ask,
+    Attention,
+    Option,
+    Outcome,
+    Question,
+    QuestionType,
+    Status,
+    View,
+)
 from tests import strategies as some
 from tests.matrix_asks import go, plain
-from tests.telegram_asks import NOW, ask, confirm, select, text
+from tests.telegram_asks import NEXT_TIME, NOW, ask, confirm, later, select, text
 from tests.telegram_strategies import questions_asked as any_asks
 
 DATABASE = select(
@@ -36,14 +45,14 @@ OTHER = go(SECOND, form.Other(step=0))
 
 
 def action(shown: Ask, said: str) -> Action:
-    found = interpret(shown, said)
+    found = interpret(shown, said, next_time=NEXT_TIME)
     assert isinstance(found, tuple), found
     (event,) = found
     return event
 
 
 def why(shown: Ask, said: str) -> str:
-    found = interpret(shown, said)
+    found = interpret(shown, said, next_time=NEXT_TIME)
     assert isinstance(found, Unclear), found
     return plain(found.why)
 
@@ -108,7 +117,7 @@ def test_a_question_with_one_option_says_so() -> None:
 
 def test_what_is_quoted_back_is_cut_visible_and_kept_apart() -> None:
     shown = ask(select("Which?", "x\u202e" + "y" * 100, "x\u202e" + "y" * 90))
-    found = interpret(shown, "x\u202e" + "y" * 60)
+    found = interpret(shown, "x\u202e" + "y" * 60, next_time=NEXT_TIME)
     assert isinstance(found, Unclear)
     assert "\u202e" not in found.why
     assert found.why.count("\u2068x⟨U+202E⟩") == found.why.count("…\u2069") == 3
@@ -141,7 +150,7 @@ def exactly(*options: int) -> tuple[Event, ...]:
 )
 def test_a_list_is_the_whole_choice_and_finishes_it(said: str, options: tuple[int, ...]) -> None:
     picked = go(SECOND, Toggle(step=0, option=1, on=True))
-    assert interpret(picked, said) == exactly(*options)
+    assert interpret(picked, said, next_time=NEXT_TIME) == exactly(*options)
 
 
 @pytest.mark.parametrize("said", ["1,9", "unit tests, 9", "9", "1 2 9"])
@@ -252,11 +261,58 @@ def test_a_button_that_is_not_there_is_refused_kindly() -> None:
 @pytest.mark.parametrize("said", ["+15", "+15 min", " +15MIN ", "+ 15 minutes"])
 @pytest.mark.parametrize("shown", [FORM, SECOND, THIRD, REVIEW, CANCEL, OTHER])
 def test_more_time_can_be_had_on_every_screen(shown: Ask, said: str) -> None:
-    assert action(shown, said) is AskAction.EXTEND
+    assert action(shown, said) == form.Extend(minutes=15)
 
 
 def test_there_is_no_more_time_where_there_is_no_limit() -> None:
     assert action(replace(THIRD, deadline=None), "+15") == Text(text="+15", step=2)
+
+
+@pytest.mark.parametrize("word", ["later", "Later", "more time", "snooze", "!later"])
+def test_a_word_opens_the_screen_for_more_time(word: str) -> None:
+    for shown in (FORM, SECOND, REVIEW):
+        found = interpret(shown, word, next_time=NEXT_TIME, later=later(shown))
+        assert found == (form.AskLater(step=shown.draft.step),)
+        assert why(shown, word) == "This question can get no more time."
+
+
+def test_where_any_word_may_be_an_answer_only_few_mean_more_time() -> None:
+    eight = int(NEXT_TIME(8 * 60) // 60)
+    for said in ("later", "snooze 1h", "until 08:00", "+1", "+30"):
+        assert action(THIRD, said) == Text(text=said, step=2)
+    assert action(THIRD, "!snooze 1h") == form.Snooze(minutes=60)
+    assert action(THIRD, "+1h") == form.Extend(minutes=60)
+    assert action(THIRD, "!until 08:00") == form.ExtendUntil(until=eight)
+
+
+def test_a_time_that_nobody_can_read_is_no_answer() -> None:
+    assert why(SECOND, "snooze tomorrow") == "Write a time such as 45min, 1h or until 08:00."
+
+
+def test_the_screen_for_more_time_takes_a_number_its_words_or_any_time() -> None:
+    aside = go(SECOND, form.AskLater(step=0))
+    step, ways = aside.draft.step, later(aside)
+    for said, how in (
+        ("1", form.Extend(step=step, minutes=15)),
+        ("+1 h", form.Extend(minutes=60)),
+        ("Snooze 1 h", form.Snooze(minutes=60)),
+        ("4️⃣", form.Snooze(step=step, minutes=60)),
+        ("snooze 2h", form.Snooze(minutes=120)),
+        ("back", form.Back(step=step)),
+    ):
+        assert interpret(aside, said, next_time=NEXT_TIME, later=ways) == (how,)
+    for said in ("9", "yes", "Unit tests"):
+        unclear = interpret(aside, said, next_time=NEXT_TIME, later=ways)
+        assert isinstance(unclear, Unclear), "it answers nothing"
+
+
+def test_a_snoozed_question_takes_show_and_every_answer() -> None:
+    snoozed = replace(SECOND, attention=Attention(snoozed_until=NOW + 60))
+    for said in ("show", "!Show now"):
+        assert action(snoozed, said) == form.ShowNow(step=1)
+    found = interpret(snoozed, "1", next_time=NEXT_TIME)
+    assert found == interpret(SECOND, "1", next_time=NEXT_TIME)
+    assert action(SECOND, "show") == Text(text="show", step=1)
 
 
 OVER = replace(THIRD, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
@@ -275,6 +331,7 @@ def test_anyway_opens_a_timed_out_question_and_is_a_word_afterwards() -> None:
 _said = (
     st.sampled_from(["yes", "no", "done", "send", "skip", "back", "cancel", "keep", "anyway"])
     | st.sampled_from(["!done", "!send", "!skip", "!back", "!cancel", "!", "+15"])
+    | st.sampled_from(["later", "!more time", "+1h", "snooze 1h", "!snooze until 8", "snooze x"])
     | st.sampled_from(["explain", "rephrase", "!explain", "!rephrase"])
     | st.sampled_from(["✅", "⏭️", "↩️", "❌", "👍", "👎", "1️⃣", "🔟"])
     | st.sampled_from(["1", "1,3", "0", "12", "1,,2", "99999"])
@@ -291,7 +348,7 @@ _ends = st.none() | st.integers(1, 8)
 def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) -> None:
     labels = [option.label for question in shown.questions for option in question.choices]
     beginnings = st.builds(lambda label, end: label[:end], st.sampled_from(labels or [""]), _ends)
-    found = interpret(shown, data.draw(_said | beginnings))
+    found = interpret(shown, data.draw(_said | beginnings), next_time=NEXT_TIME)
     if isinstance(found, Unclear):
         assert found.why.endswith(".")
         assert len(found.why) < 500
@@ -300,8 +357,9 @@ def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) 
     draft = shown.draft
     takes_input = shown.open or (takes_late_answer(shown) and draft.late)
     for event in found:
-        if isinstance(event, AskAction):
-            assert (event, len(found)) == (AskAction.EXTEND, 1)
+        assert not isinstance(event, AskAction)
+        if isinstance(event, form.Later):
+            assert len(found) == 1
             assert shown.open
             continue
         step = form.advance(shown.questions, draft, event)
@@ -320,7 +378,7 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int, multi: 
     kind = QuestionType.MULTI_SELECT if multi else QuestionType.SELECT
     options = tuple(Option(label=f"option {i}") for i in range(count))
     shown = ask(Question(id="q", text="?", type=kind, options=options))
-    found = interpret(shown, str(number))
+    found = interpret(shown, str(number), next_time=NEXT_TIME)
     assert isinstance(found, Unclear) != (1 <= number <= count)
     if isinstance(found, tuple):
         chosen = [e for e in found if isinstance(e, Choose) or (isinstance(e, Toggle) and e.on)]

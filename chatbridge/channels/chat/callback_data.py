@@ -2,7 +2,7 @@
 
 Every tap on an ask's button names the ask, the question the card showed, and what it does; taps of
 the form carry the step they were drawn for, and a toggle the state it sets. The one button of an
-operation names the operation.
+operation names the operation, and those of quiet hours the words that they stand for.
 """
 
 from __future__ import annotations
@@ -83,6 +83,13 @@ class Output:
     operation_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """Switch quiet hours as these words say: `2h`, `until 08:00` or `off`."""
+
+    words: str
+
+
 NEITHER = Tap(ask_id="", question=0, action=Neither())
 
 
@@ -120,7 +127,13 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "y": (QuickAnswer, ("step", "check")),
     "u": (Use, ("step",)),
     "v": (Use, ("step", "option")),
-    "E": (lambda: AskAction.EXTEND, ()),
+    "L": (form.AskLater, ("step",)),
+    "m": (form.Extend, ("step", "minutes")),
+    "M": (form.ExtendUntil, ("step", "until")),
+    "N": (form.Snooze, ("step", "minutes")),
+    "U": (form.SnoozeUntil, ("step", "until")),
+    "W": (form.ShowNow, ("step",)),
+    "E": (partial(form.Extend, minutes=15), ()),  # on cards of earlier versions
     "D": (lambda: AskAction.DISCARD, ()),
     "T": (lambda: AskAction.TAKE_BACK, ()),
     "S": (Show, ()),
@@ -131,30 +144,36 @@ _OUTPUT = "o:"
 _ID = r"([A-Za-z0-9_-]{22})"
 _TAP_FORM = re.compile(rf"{_ID}([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
 _OUTPUT_FORM = re.compile(_OUTPUT + _ID, re.ASCII)
+_QUIET = "q:"
+_QUIET_FORM = re.compile(_QUIET + r"([0-9]{1,2}h|until [0-9]{2}:[0-9]{2}|off)", re.ASCII)
 
 
-def encode(tap: Tap | Output) -> str:
+def encode(tap: Tap | Output | Quiet) -> str:
     """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
     if isinstance(tap, Output):
         return _OUTPUT + _short(tap.operation_id)
+    if isinstance(tap, Quiet):
+        return _QUIET + tap.words
     if tap == NEITHER:
         return _NEITHER
     for code in _CODES.get(type(tap.action), ()):
         numbers = [getattr(tap.action, name) for name in _ACTIONS[code][1]]
-        if _action(code, numbers) == tap.action:
+        if None not in numbers and _action(code, numbers) == tap.action:
             return ".".join([f"{_short(tap.ask_id)}{code}{tap.question}", *map(str, numbers)])
     raise ValueError(f"no button can carry {tap.action!r}")
 
 
-def decode(data: str) -> Tap | Output | None:
+def decode(data: str) -> Tap | Output | Quiet | None:
     """The tap, or None for anything that `encode` cannot have made. Never raises."""
     if data == _NEITHER:
         return NEITHER
-    tap: Tap | Output | None = None
+    tap: Tap | Output | Quiet | None = None
     if len(data) > MAX_BYTES:
         return None
     if found := _OUTPUT_FORM.fullmatch(data):
         tap = Output(operation_id=_long(found[1]))
+    elif found := _QUIET_FORM.fullmatch(data):
+        tap = Quiet(words=found[1])
     elif found := _TAP_FORM.fullmatch(data):
         ask, code, question, rest = found.groups()
         action = _action(code, [int(number) for number in rest.split(".")[1:]])

@@ -28,8 +28,8 @@ from chatbridge.channels.chat.outcome import (
 )
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
-from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import GLYPHS, Card, Role, State
+from chatbridge.core.cards.build import ASIDE, build_card
+from chatbridge.core.cards.card import GLYPHS, SNOOZED_GLYPH, Card, Role, State
 from chatbridge.core.cards.card import Line as Answered
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Outcome, Status, View
@@ -47,15 +47,17 @@ GOES_ON = "It goes on below."
 
 def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Rows]:
     """The card, and its buttons where the channel has any."""
-    question = card.view is not None and not card.approval
+    question = card.view not in (None, View.LATER) and not card.approval
     overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
     def document(lengths: Lengths) -> doc.Document:
         if card.view is None:
             return _ended(card, seen, chat, lengths)
+        if card.snoozed_until is not None:
+            return _snoozed(card, chat)
         if chat.threads and (side := side_hint(card, seen)):
-            return doc.paragraph(*side)
+            return (doc.line(*side), doc.Options(card.choices))
         shown = _screen(card, seen, chat, lengths, listed=listed, overflowed=overflowed)
         return (heading(card), shown, doc.Lines(hints(card, seen, chat)))
 
@@ -76,11 +78,20 @@ def _screen(
         return asked_block(card, lengths.scale)
     if card.view is View.REVIEW:
         return doc.Numbered(items=tuple(pairs(card.lines, scale=lengths.scale)), spaced=True)
-    if card.view in (View.CANCEL, View.EXPLAIN):
+    if card.view in ASIDE:
         return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
         return approvals.screen(card, seen, chat, listed=listed)
     return long_questions.question(card, chat, lengths, listed=listed, overflowed=overflowed)
+
+
+def _snoozed(card: Card, chat: Capabilities[T]) -> doc.Document:
+    """What is left of a card while it is out of the way."""
+    until = doc.Time(card.snoozed_until or 0.0)
+    first: doc.Line = (f"{SNOOZED_GLYPH} Snoozed until ", until, ". It comes back then.")
+    about: doc.Line = (doc.strong(project(card.project)), ": ", _asked_in_short(card))
+    how: doc.Line = () if chat.buttons else ("Reply show to see it now.",)
+    return (doc.Lines((first, about, how)),)
 
 
 def _ended(card: Card, seen: Seen, chat: Capabilities[T], lengths: Lengths) -> doc.Document:
@@ -140,10 +151,7 @@ def continued(card: Card) -> doc.Document:
 
 def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
     """The root while the screen to be answered is further down in its thread."""
-    asked: doc.Inline = asked_line(card.question, ROOT_LENGTH)
-    if card.count > 1:
-        title = shortened(card.title or "", ROOT_LENGTH)
-        asked = doc.Name(title) if title else f"{card.count} questions"
+    asked = _asked_in_short(card)
     done: doc.Line = (f"{card.done} of {card.count} answered.",) if card.count > 1 else ()
     go_on = sentences((done, ("Go on in the thread.",), time_left(card, seen)))
     about = approvals.about_blocks(card, chat, limit=chat.root_code)
@@ -153,6 +161,13 @@ def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
         *about,
         doc.line(*go_on),
     )
+
+
+def _asked_in_short(card: Card) -> doc.Inline:
+    if card.count == 1:
+        return asked_line(card.question, ROOT_LENGTH)
+    title = shortened(card.title or "", ROOT_LENGTH)
+    return doc.Name(title) if title else f"{card.count} questions"
 
 
 def prompt_subject(card: Card) -> str:
@@ -179,7 +194,7 @@ def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: b
             return clipped(why, TOAST_LENGTH)
         case form.Cancelled():
             return "Sent." if asked_back else "Cancelled."
-        case form.Moved():
+        case form.Moved() | form.Postponed():
             return ""
         case form.Answered(answers=answers):
             outcome = Outcome(at=0.0, answers=answers, grant=grant_of(ask_before, answers))
@@ -208,7 +223,7 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
         return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
-    if view in (View.CANCEL, View.EXPLAIN):
+    if view in ASIDE:
         return doc.paragraph(_left_aside(ask, view, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
@@ -220,7 +235,9 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
 
 
 def _left_aside(ask: Ask, view: View, at: int, *, going_on: bool) -> str:
-    """The cancel screen, and the one for asking back."""
+    """The cancel screen, and those for asking back and for more time."""
+    if view is View.LATER:
+        return "Closed."
     if at < len(ask.questions) and ask.draft.entries[at].ask_back is not None:
         return "Asked back."
     if ask.status is Status.CANCELLED:

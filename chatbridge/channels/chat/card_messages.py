@@ -84,6 +84,11 @@ class CardMessages:
         """The one that is answered."""
         return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
 
+    def folded(self, *, step: int) -> CardMessages:
+        """With the root as the one that is answered, at this step."""
+        later = (replace(part, step=OVER) for part in self.parts[1:])
+        return replace(self, parts=(replace(self.root, step=step), *later))
+
     @property
     def messages(self) -> tuple[str, ...]:
         """All that go once another card takes the place of this one."""

@@ -195,10 +195,11 @@ async def answerable(inbox: AskActions) -> list[Ask]:
 
 async def shown_on(inbox: AskActions, surface: str) -> list[tuple[Ask, Post]]:
     """Those of them that a text beside the cards on this surface may be for, with their posts. An
-    ask that is answered late only counts while it waits for text."""
+    ask that is answered late only counts while it waits for text. A snoozed one is out of sight."""
     found = []
     for ask in await answerable(inbox):
-        if ask.open or takes_text(ask):
+        snoozed = ask.attention.snoozed_until is not None
+        if (ask.open and not snoozed) or takes_text(ask):
             post = await inbox.post(ask.id, surface=surface)
             if post is not None:
                 found.append((ask, post))

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Faint, Inline, Line, Name, Time, strong
-from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
 from chatbridge.core.cards.phrases import UNSENT, format_only_on
@@ -23,6 +22,8 @@ LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
 DENYING = "deny, or “deny:” and why."
+HOW_MUCH_LATER = "How much more time?"
+COMES_BACK = "A snoozed question goes out of the way, and comes back as a new message."
 FOR_MORE = " Reply more to allow more than this."
 MARKED = "It is marked as destructive."
 
@@ -88,6 +89,9 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
     elif card.view is View.EXPLAIN:
         yield (strong(TO_EXPLAIN),)
         yield ("Send it as text, or:" if seen.private else "Reply with it, or:",)
+    elif card.view is View.LATER:
+        yield (strong(HOW_MUCH_LATER),)
+        yield (COMES_BACK,)
     elif card.view is View.REVIEW:
         yield ("Nothing has been sent yet.",)
         if card.changed_by is not None and not seen.private:
@@ -145,7 +149,7 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
         return
     if card.approval:
         yield (_decide(card, seen),)
-        yield time_left(card, seen)
+        yield sentences((time_left(card, seen), _more_time(card)))
         return
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
@@ -156,7 +160,9 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     elif card.view is View.REVIEW and card.changed_by is not None and seen.viewer is None:
         yield _last_change(card)
     yield from _waiting(card)
-    yield sentences(((_how(card, seen),), (_words(card, seen),), time_left(card, seen)))
+    what_to_do: Line = (_how(card, seen),)
+    ends = time_left(card, seen)
+    yield sentences((what_to_do, (_words(card, seen),), ends, _more_time(card)))
 
 
 def side_hint(card: Card, seen: Seen) -> Line:
@@ -172,6 +178,12 @@ def side_hint(card: Card, seen: Seen) -> Line:
         if seen.reactions:
             how = "Reply with it, or ✅ for all of it. 🔁 has it asked differently, ↩️ goes back."
         return (f"{TO_EXPLAIN} {how}",)
+    if card.view is View.LATER:
+        pick, back = "Reply with a number", "Reply back to go back."
+        if seen.reactions:
+            pick, back = "React or reply with a number", "↩️ goes back."
+        words = "or with words such as +45min, snooze 2h or snooze until 08:00."
+        return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {COMES_BACK}",)
     if card.approval and card.view is View.OTHER:
         back = "↩️ goes back." if seen.reactions else "Reply back to go back."
         return (f"Why should it be denied? Reply with the reason. {back}",)
@@ -287,12 +299,14 @@ def _word(card: Card, role: Role) -> str:
 def time_left(card: Card, seen: Seen) -> Line:
     if card.state is State.LATE:
         return (LATE,)
-    near = card.deadline is not None and card.deadline - seen.now < MORE_TIME_BEFORE
     denied: Line = ()
     if card.approval and card.deadline is not None:
         denied = ("Denied if nobody answers.",)
-    return sentences((denied, _ends(card, seen.now, stop="."), more_time(card) if near else ()))
+    return sentences((denied, _ends(card, seen.now, stop=".")))
 
 
-def more_time(card: Card) -> Line:
-    return ("Reply +15 for more time.",) if card.button(Role.EXTEND) else ()
+def _more_time(card: Card) -> Line:
+    if not card.button(Role.LATER):
+        return ()
+    what = "for more time" if card.deadline is not None else "to snooze it"
+    return (f"Reply {_word(card, Role.LATER)} {what}.",)

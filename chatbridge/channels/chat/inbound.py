@@ -35,7 +35,14 @@ from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards import phrases
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
-from chatbridge.core.errors import AskEnded, ChatbridgeError, NotHere, RetryLater, UnknownAsk
+from chatbridge.core.errors import (
+    AskEnded,
+    ChatbridgeError,
+    NotHere,
+    RetryLater,
+    StoreError,
+    UnknownAsk,
+)
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import TAP_IT, allows
@@ -52,6 +59,7 @@ from chatbridge.core.forms.typed_input import (
 )
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Ask, ChannelState, Person
+from chatbridge.core.nights.switching import format_quiet, format_state
 from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -135,8 +143,6 @@ class ChatInput:
     ) -> Result:
         """Apply the actions as one. `beside` is committed with them."""
         try:
-            if AskAction.EXTEND in actions:
-                return await self._extend(ask, by)
             if AskAction.DISCARD in actions:
                 later = await self.inbox.discard(ask.id, cursor=by.cursor)
                 return "Discarded." if later.discarded else self._ended(later)
@@ -145,18 +151,17 @@ class ChatInput:
             events = [each for each in actions if not isinstance(each, AskAction)]
             if len(ask.questions) > 1 and await by.chat.is_far_above(ask):
                 by.chat.requests[ask.id] = CardRequest(leaves=ask.draft.at)
-            return await self.inbox.put(
+            step = await self.inbox.put(
                 ask.id, *events, person=by.person, cursor=by.cursor, beside=beside
             )
+            if not isinstance(step, form.Postponed):
+                return step
+            silent = self.typed and step.snoozed_until is not None  # its card says so
+            return "" if silent else phrases.format_postponed(step, now=self.clock.time())
         except AskEnded:
             return self._ended(await self.inbox.ask(ask.id))
         except NotHere as error:
             return phrases.format_only_on(error.channels)
-
-    async def _extend(self, ask: Ask, by: Origin) -> str:
-        later = await self.inbox.extend(ask.id, person=by.person, cursor=by.cursor)
-        at, moved = phrases.clock_time(later.deadline or 0.0), later.deadline != ask.deadline
-        return f"Ends {at} now." if moved else f"{at} is the latest allowed."
 
     async def _take_back(self, ask: Ask, by: Origin) -> str:
         later = await self.inbox.take_back(ask.id, person=by.person, cursor=by.cursor)
@@ -185,7 +190,14 @@ class ChatInput:
             return notices.ONLY_TEXT
         read = partial(_interpret_beside_buttons, ask, text)
         if self.typed:
-            read = partial(interpret, ask, text, replies=self.inbox.replies)
+            read = partial(
+                interpret,
+                ask,
+                text,
+                next_time=partial(self.inbox.nights.hours.next_time, after=self.clock.time()),
+                replies=self.inbox.replies,
+                later=self.inbox.later(ask),
+            )
         meaning = await off_loop(read, weight=weight_of(ask))
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
@@ -284,13 +296,15 @@ class ChatInput:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
+                if ask.attention.snoozed_until is not None:
+                    await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
                 return await self._request(ask, CardRequest(repost=True), by.chat)
             case Write(step=step) if not is_over(ask):
                 stale = step != ask.draft.step
                 return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
             case Show() | Write():
                 return self._ended(ask)
-            case AskAction():
+            case AskAction() | form.Extend(step=None):
                 return await self.put(ask, action, by=by)
             case QuickAnswer(step=step, check=check):
                 text = next((each for each in self.inbox.replies if crc(each) == check), None)
@@ -342,7 +356,8 @@ class ChatInput:
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE.why
-        build = partial(build_card, ask, channel=self.channel, replies=self.inbox.replies)
+        later, replies = self.inbox.later(ask), self.inbox.replies
+        build = partial(build_card, ask, channel=self.channel, replies=replies, later=later)
         card = await off_loop(build, weight=weight_of(ask))
         key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):
@@ -368,9 +383,11 @@ class ChatInput:
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
-    async def command(self, name: str, by: Origin) -> Said | None:
-        """What the bot says to a command, if anything."""
+    async def command(self, name: str, by: Origin, *, words: str = "") -> Said | None:
+        """What the bot says to a command, if anything. `words` are what follows its name."""
         match name:
+            case "quiet":
+                return (await self.quiet(words, by))[1]
             case "pending" | "cancel":
                 listed = await self.inbox.open_rows(limit=notices.LISTED_AT_MOST)
                 if name == "pending" or listed.only is None:
@@ -380,6 +397,22 @@ class ChatInput:
                 rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
                 return notices.history(rows)
         return None
+
+    async def quiet(self, words: str, by: Origin) -> tuple[str, Said]:
+        """Switch quiet hours as the words say, if there are some. Return how they are, in a few
+        words and with what can be done."""
+        if words.strip():
+            try:
+                await self.inbox.switch_quiet(words, cursor=by.cursor)
+            except StoreError:
+                raise
+            except ChatbridgeError as error:
+                return str(error), str(error)
+        nights, now = self.inbox.nights, self.clock.time()
+        said: Said = notices.quiet(nights, now=now)
+        if self.typed:
+            said = f"{format_quiet(nights, now=now)} {notices.QUIET_WORDS}"
+        return format_state(nights, now=now), said
 
     async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
         """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
@@ -422,7 +455,7 @@ def is_over(ask: Ask, *, may_reopen: bool = False) -> bool:
 def _is_for_any_step(meaning: Sequence[Action] | Unclear) -> bool:
     """More time, or a late answer: what a card offers wherever the form is."""
     return not isinstance(meaning, Unclear) and isinstance(
-        meaning[0], AskAction | form.AnswerAnyway
+        meaning[0], AskAction | form.AnswerAnyway | form.AskLater | form.ShowNow | form.Later
     )
 
 

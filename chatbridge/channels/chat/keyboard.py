@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from chatbridge.channels.chat.callback_data import Action, QuickAnswer, Tap, Write, crc, encode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.cards.card import Button, Card, Choice, Role
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
@@ -34,8 +33,8 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 _LABELS = {Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
 _OURS = (
-    "other…|‹ back|skip|send answers|cancel…|cancel without a reason|+15 min|answer anyway|discard|"
-    "ask back…|explain this|ask it differently|show all|allow more…|"
+    "other…|‹ back|skip|send answers|cancel…|cancel without a reason|more time…|answer anyway|"
+    "discard|ask back…|explain this|ask it differently|show all|allow more…|"
     "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo"
 )
 _RESERVED = frozenset(_OURS.split("|"))
@@ -49,7 +48,7 @@ _ROWS = (
     (Role.MORE,),
     *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.TAKE_BACK)),
     (Role.UNDO,),
-    (Role.EXTEND, Role.EXPLAIN, Role.CANCEL),
+    (Role.LATER, Role.EXPLAIN, Role.CANCEL),
 )
 """The form's own buttons, row by row."""
 
@@ -138,6 +137,9 @@ def _dropped_label(text: str) -> str:
 
 def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
     """All of a card's buttons. `listed`: the options stand in the text, numbered."""
+    if card.snoozed_until is not None:
+        show = card.button(Role.SHOW_NOW)
+        return ((_key(card, show.label, show.action),),) if show else ()
     lines = enumerate(card.lines, 1)
     edits = [_key(card, f"Edit {i}", line.edit) for i, line in lines if line.edit]
     found = [*_option_rows(card, seen, buttons, listed=listed), *in_rows(edits, 3)]
@@ -154,6 +156,8 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
 
 def takes_typing(card: Card) -> bool:
     """Whether the card is there to be typed for, so that a prompt can help."""
+    if card.snoozed_until is not None:
+        return False
     text = card.view is View.QUESTION and card.type is QuestionType.TEXT
     return text or card.view in (View.OTHER, View.EXPLAIN)
 
@@ -205,8 +209,6 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
             style = PRIMARY
         case Role.BACK:
             label = f"‹ {button.label}"
-        case Role.EXTEND if card.deadline is None or card.deadline - now >= MORE_TIME_BEFORE:
-            return None
         case Role.TAKE_BACK if card.grant and not card.grant.holds(now):
             return None
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:

@@ -18,6 +18,7 @@ from chatbridge.channels.chat.callback_data import (
     question_shown,
 )
 from chatbridge.channels.chat.callback_data import Output as OutputTap
+from chatbridge.channels.chat.callback_data import Quiet as QuietTap
 from chatbridge.channels.chat.capabilities import Capabilities, T
 from chatbridge.channels.chat.keyboard import distinct, in_rows
 from chatbridge.channels.chat.outcome import agent, project
@@ -37,10 +38,13 @@ from chatbridge.core.model import (
     Question,
     Subject,
 )
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.switching import format_quiet, offered
 from chatbridge.core.text import clipped, one_line, prose, visible
 from chatbridge.markdown import HEADLINE_SOURCE, headline
 
 LISTED_AT_MOST = 20
+QUIET_WORDS = "Send !quiet 2h, !quiet until 08:00 or !quiet off."
 LIST_QUESTION, ONE_QUESTION = 50, 60
 REMARK_LENGTH = 1_000
 TYPED_LENGTH, ANSWER_LENGTH = 200, 60
@@ -55,6 +59,19 @@ WHOLE_IN_INBOX = "The whole output is in the web inbox."
 
 NOTHING_WAITS = "Nothing is waiting."
 ONLY_TEXT = "Only text can be an answer here."
+
+
+# ── quiet hours ───────────────────────────────────────────────────────────────────────────────────
+
+
+def quiet(nights: Nights, *, now: float) -> doc.Message:
+    """The quiet hours, how they are now, and a button for each way to switch them."""
+    keys = [
+        doc.Key(text=label, data=encode(QuietTap(words=words)))
+        for label, words in offered(nights, now=now)
+    ]
+    document = doc.paragraph(format_quiet(nights, now=now))
+    return doc.Message(document=document, rows=tuple(in_rows(keys, 2)))
 
 
 # ── which question a text is for ──────────────────────────────────────────────────────────────────
@@ -154,7 +171,7 @@ def pending(listed: Rows) -> doc.Message:
         return doc.Message(document=doc.paragraph(NOTHING_WAITS))
     first = "1 question is open" if total == 1 else f"{total} questions are open"
     items = [
-        (row.id, min(row.summary.at, row.summary.count - 1), (*row_entry(row), *ends(row.deadline)))
+        (row.id, min(row.summary.at, row.summary.count - 1), (*row_entry(row), *_until(row)))
         for row in listed.rows
     ]
     return _with_numbers(first, items, total=total)
@@ -219,6 +236,11 @@ def row_entry(row: Row) -> doc.Line:
 
 def _entry(name: str, words: str) -> doc.Line:
     return (doc.strong(project(name)), ": ", doc.Name(words, LIST_QUESTION))
+
+
+def _until(row: Row) -> doc.Line:
+    snoozed = row.summary.snoozed_until
+    return ends(row.deadline) if snoozed is None else (" · snoozed until ", doc.Time(snoozed))
 
 
 def ends(deadline: float | None) -> doc.Line:

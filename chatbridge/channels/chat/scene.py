@@ -64,7 +64,7 @@ class Scene(Generic[T]):
             below = cards.continued(card)
             return Drawing(text=can.write(below if part.step == OVER else step, now=0.0))
 
-        emojis = seen.reactions and not can.buttons
+        emojis = seen.reactions and not can.buttons and card.snoozed_until is None
         return Wanted(
             step=card.step if card.view is not None else None,
             card=lambda: self.drawing,

@@ -227,6 +227,8 @@ class ChatSurface(ChatWriter[T]):
         replaced: tuple[Part, ...] = ()
         if place is not None:
             place, replaced = self._recalled(ask, place).without(removed)
+        if place is not None and ask.attention.snoozed_until is not None:
+            place = place.folded(step=ask.draft.step)
         place, raises = self._raises(ask, place)
         if raises and place is not None and place.raising != ask.attention.raised:
             noted = replace(place, raising=ask.attention.raised)
@@ -320,7 +322,7 @@ class ChatSurface(ChatWriter[T]):
             build_card,
             ask,
             channel=self.channel,
-            latest_deadline=self._inbox.latest_deadline(ask),
+            later=self._inbox.later(ask),
             only_on=self._inbox.only_on(ask, self.channel),
             replies=self._inbox.replies,
         )

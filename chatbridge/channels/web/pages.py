@@ -44,6 +44,7 @@ from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.summary import Tally, format_counts, latest_period, usual_period
+from chatbridge.core.nights.switching import format_quiet, offered
 from chatbridge.core.policy import DAY
 from chatbridge.core.statistics import statistics_object
 from chatbridge.core.text import one_line, shortened, title_of
@@ -76,6 +77,7 @@ class Pages:
             Route("/rows", self._rows),
             Route("/notices", self._notices),
             Route("/notices/{notice_id}/dismiss", self._dismiss, methods=["POST"]),
+            Route("/quiet", self._quiet, methods=["POST"]),
             Route("/history", self._history),
             Route("/summary", self._summary),
             Route("/stats", self._stats),
@@ -102,6 +104,7 @@ class Pages:
             skip=skip,
             current=None,
             away=self._away() is not None,
+            quiet=self._quiet_now(),
         )
 
     async def _rows(self, request: Request) -> Response:
@@ -124,6 +127,22 @@ class Pages:
         if "x-chatbridge" in request.headers:
             return await self._notices(request)
         return RedirectResponse(LIST, status_code=303)
+
+    async def _quiet(self, request: Request) -> Response:
+        fields = await read_form(request, seconds=self.site.body_seconds)
+        nights, now = self.site.inbox.nights, self.site.clock.time()
+        words = fields.get("words")
+        if words not in {each for _, each in offered(nights, now=now)}:
+            raise Refusal(422, "Quiet hours have changed meanwhile. Go back and look again.")
+        await self.site.inbox.switch_quiet(words)
+        return RedirectResponse(LIST, status_code=303)
+
+    def _quiet_now(self) -> tuple[str, list[tuple[str, str]]] | None:
+        """How quiet hours are, and how they can be switched; None: there is no chat to be quiet."""
+        if self.site.health.troubles().keys() <= {SURFACE}:
+            return None
+        nights, now = self.site.inbox.nights, self.site.clock.time()
+        return format_quiet(nights, now=now), offered(nights, now=now)
 
     async def _ask(self, request: Request) -> Response:
         ask = await self.site.inbox.ask(request.path_params["ask_id"])
@@ -243,9 +262,6 @@ class Pages:
             case None:
                 await self.site.inbox.ask(ask_id)
                 return form.UNFIT
-            case AskAction.EXTEND:
-                await self.site.inbox.extend(ask_id, person=person)
-                return None
             case AskAction.DISCARD:
                 await self.site.inbox.discard(ask_id)
                 return None
@@ -325,7 +341,7 @@ class Pages:
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,
-                    latest_deadline=self.site.inbox.latest_deadline(ask),
+                    later=self.site.inbox.later(ask),
                     only_on=self.site.inbox.only_on(ask, SURFACE),
                     replies=self.site.inbox.replies,
                 )

@@ -29,7 +29,6 @@ from starlette.routing import Route
 from chatbridge import markdown
 from chatbridge.channels.web.addresses import Address, parse_address, split_addresses
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
-from chatbridge.core.asks.deadlines import MORE_TIME_BEFORE
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
 from chatbridge.core.cards.build import MARKED, REALLY
@@ -197,7 +196,6 @@ class Templates:
             "COUNTED": COUNTED,
             "is_empty": is_empty,
             "MAX_TEXT": MAX_TEXT,
-            "MORE_TIME_BEFORE": MORE_TIME_BEFORE,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }

@@ -125,6 +125,8 @@ NUMBERS: dict[str, Callable[[str | None], int | None]] = {
     "step": whole_number,
     "option": whole_number,
     "question": whole_number,
+    "minutes": whole_number,
+    "until": whole_number,
     "on": lambda text: {"0": False, "1": True}.get(text or ""),
 }
 

@@ -99,6 +99,7 @@ def all_checks() -> list[Check]:
         Check("agents", clients),
         Check("commands", commands),
         Check("approvals", approvals),
+        Check("quiet", tonight.quiet_hours),
         Check("service", service),
         Check("clock", clock),
     ]
@@ -109,6 +110,7 @@ def tonight_checks() -> list[Check]:
         Check("chatbridge", tonight.basis),
         Check("phone", tonight.phone),
         Check("waiting", tonight.waiting),
+        Check("quiet", tonight.quiet),
         Check("agents", tonight.agents),
         Check("service", tonight.night_service),
         Check("sleep", tonight.sleep),

@@ -30,6 +30,7 @@ from chatbridge.cli.ui.wording import HOUR, counted, duration, lasted
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Ask, Outcome
+from chatbridge.core.nights.switching import format_hours
 from chatbridge.core.text import one_line, shortened
 
 NIGHT = 8 * HOUR
@@ -117,6 +118,30 @@ def waiting(context: DoctorContext) -> list[Finding]:
         fix = 'approvals.timeout = "8h" in config.toml, or leave it out'
         return [remark("waiting", f"{what}{duration(approvals)}", fix, **details)]
     return [fine("waiting", f"questions may wait {duration(wait)}", **details)]
+
+
+RINGS = {"approval": "approvals", "urgent": "urgent questions"}
+
+
+def quiet(context: DoctorContext) -> list[Finding]:
+    """When the chats are quiet, what rings nevertheless, and when somebody is reminded."""
+    nights = context.settings.policy().nights
+    policy, hours = nights.policy, format_hours(nights).rstrip(".")
+    said = [f"{hours.removeprefix('Quiet hours').lstrip(': ')}, without sound"]
+    if policy.quiet is not None and policy.quiet.hold:
+        said = [f"{hours.removeprefix('Quiet hours').lstrip(': ')}, held until they end"]
+    if not any(nights.hours.windows):
+        said = ["no quiet hours: every question rings"]
+    elif rings := [name for key, name in RINGS.items() if key in policy.let_through]:
+        said.append(f"{' and '.join(rings)} ring")
+    after = " and ".join(duration(seconds) for seconds in policy.reminders)
+    said.append(f"reminders after {after}" if after else "no reminders")
+    return [fine("quiet", "; ".join(said))]
+
+
+def quiet_hours(context: DoctorContext) -> list[Finding]:
+    """The same where there are some."""
+    return quiet(context) if any(context.settings.policy().nights.hours.windows) else []
 
 
 def deadlines(context: DoctorContext) -> list[Finding]:

@@ -4,6 +4,7 @@ ask: `chatbridge ask` and `chatbridge notify`
 lists: `chatbridge pending` and `chatbridge history`
 stats: `chatbridge stats`
 stored: the questions in the database, where no hub runs
-answer: `chatbridge answer` and `chatbridge cancel`
+answer: `chatbridge answer`, `cancel`, `snooze` and `extend`
+quiet: `chatbridge quiet`
 terminal_form: a question that is answered by typing, also for the demo
 """

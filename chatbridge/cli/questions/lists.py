@@ -84,7 +84,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
             cell(ask["agent"]["project"]),
             cell(ask["agent"]["name"]),
             cell(("urgent: " if ask.get("priority") == "urgent" else "") + headline(ask)),
-            left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now),
+            _left(ask, now=now),
         )
         for ask in asks
     ]
@@ -96,6 +96,14 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
         line = "     ".join(hints)
         parts += ["", *([line] if len(line) <= room else hints)]
     return parts
+
+
+def _left(ask: Json, *, now: float) -> str:
+    from chatbridge.core.cards.phrases import format_time
+
+    if snoozed := ask.get("snoozedUntil"):
+        return f"snoozed until {format_time(seconds_of(snoozed), now=now)}"
+    return left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now)
 
 
 def headline(ask: Json) -> str:

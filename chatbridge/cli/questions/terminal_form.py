@@ -13,20 +13,24 @@ from chatbridge import markdown
 from chatbridge.core.cards.build import answer_text
 from chatbridge.core.exact_text import distinguish_labels
 from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_later import read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
 from chatbridge.core.text import one_line, prose, split_recommended
 
 BACK = "<"
 EXPLAIN, REPHRASE = "?", "??"
+SNOOZE = "!snooze "
 
 
 class Reply(NamedTuple):
-    """What a typed line led to: something to print, or the answers or what asks back to send."""
+    """What a typed line led to: something to print, or the answers, what asks back or what
+    postpones it to send."""
 
     text: str = ""
     answers: tuple[Answer, ...] | None = None
     asks_back: str | None = None
+    later: tuple[str, str] | None = None  # The request of a hub, and the time for it
 
 
 class TerminalForm:
@@ -82,6 +86,8 @@ class TerminalForm:
         """What a typed line leads to: another screen, a word about it, or the end."""
         if self._takes_ask_back and line.startswith(EXPLAIN):
             return self._ask_back(line)
+        if self._takes_ask_back and (later := _later(line)):
+            return later
         if self._draft.view is not View.REVIEW:
             question = self.questions[self._draft.at]
             if (number := _named(question, line)) is not None:
@@ -188,6 +194,7 @@ class TerminalForm:
         if self._takes_ask_back:
             hint += (
                 f"\n{EXPLAIN} and what is unclear asks back; {REPHRASE} has it asked differently."
+                f"\n+15 or +1h gives it more time; {SNOOZE}1h puts it off."
             )
         return hint
 
@@ -211,6 +218,15 @@ def _named(question: Question, line: str) -> int | None:
         if question.type is QuestionType.CONFIRM and said == label[:1]:
             return number
     return None
+
+
+def _later(line: str) -> Reply | None:
+    """More time, or a snooze, in words that are hardly an answer."""
+    said = one_line(line).casefold()
+    if said.startswith(SNOOZE):
+        return Reply(later=("snooze", said.removeprefix(SNOOZE)))
+    plus = read_plus(said)
+    return Reply(later=("extend", f"{plus.minutes}min")) if plus else None
 
 
 def _plain(question: Question) -> str:

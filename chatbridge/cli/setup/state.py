@@ -58,7 +58,7 @@ class Setup:
 
     def save_wait(self, wait: str) -> None:
         """How long an agent waits if it does not say. Twice that at most: there must be room for
-        "+15 min" on a card."""
+        "More time…" on a card."""
         longest = 2 * parse(wait)
         units = (("h", 3600), ("m", 60), ("s", 1))
         unit, length = next(it for it in units if it[1] == 1 or longest % it[1] == 0)

@@ -16,7 +16,9 @@ from chatbridge.core.cards.row import Row
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
+from chatbridge.core.nights import later
 from chatbridge.core.nights.hours import Switch
+from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.switching import read_switch
 from chatbridge.core.policy import DAY, Policy
@@ -97,6 +99,7 @@ class AskActions:
             for event in events:
                 step = transitions.apply_event(ask, event)
                 step = transitions.delay_sending(ask, step, now=now, policy=self._policy)
+                step = self._postponed(ask, event, step)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -105,6 +108,13 @@ class AskActions:
 
         await self._change(ask_id, change, person, cursor, *beside)
         return led_to[-1]
+
+    def _postponed(self, ask: Ask, event: form.Event, step: form.Step) -> form.Step:
+        """The step, held to the clock and the limits if it is about more time."""
+        if isinstance(event, form.AskLater) and isinstance(step, form.Moved):
+            return step if self.later(ask) else later.NO_MORE_TIME
+        latest = transitions.latest_deadline(ask, self._policy)
+        return later.settle(ask, step, now=self._clock.time(), latest=latest)
 
     def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
         now = self._clock.time()
@@ -116,8 +126,10 @@ class AskActions:
                 if draft.view is View.CONFIRM_GRANT and draft.lasting is not None:
                     until = now + draft.lasting  # as its screen says, however late it is tapped
                 draft = replace(draft, by=person, until=until)
-                attention = replace(ask.attention, touched_at=now)
+                attention = replace(ask.attention, touched_at=now, snoozed_until=None)
                 return replace(ask, draft=draft, attention=attention, revision=ask.revision + 1)
+            case form.Postponed():
+                return transitions.postpone(ask, step, now=now)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
                 return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
@@ -137,16 +149,6 @@ class AskActions:
         now = self._clock.time()
         cancel = partial(transitions.cancel, reason=reason, by=person, now=now)
         return await self._change(ask_id, cancel, person)
-
-    async def extend(
-        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
-    ) -> Ask:
-        """Move the deadline by 15 minutes, at most to the latest one allowed."""
-
-        def extend(ask: Ask) -> Ask:
-            return transitions.extend(ask, latest=self.latest_deadline(ask), policy=self._policy)
-
-        return await self._change(ask_id, extend, person, cursor)
 
     async def _change(
         self, ask_id: str, change: Callable[[Ask], Ask], person: Person, *notes: ChannelState | None
@@ -233,9 +235,11 @@ class AskActions:
         """The owner's quick answers; for `build_card`."""
         return self._policy.replies
 
-    def latest_deadline(self, ask: Ask) -> float:
-        """The latest deadline to which `extend` can move this ask."""
-        return transitions.latest_deadline(ask, self._policy)
+    def later(self, ask: Ask) -> tuple[LaterOption, ...]:
+        """The ways to postpone this ask now; for `build_card`."""
+        now, latest = self._clock.time(), transitions.latest_deadline(ask, self._policy)
+        morning = later.morning(self.nights, now)
+        return later.options(ask, now=now, latest=latest, morning=morning)
 
     @property
     def nights(self) -> Nights:

@@ -37,9 +37,8 @@ def all_due(
             yield held_until, Due.SHOW
         if reminder := policy.nights.next_reminder(ask, now=now):
             yield reminder[0], Due.REMIND
-        for turn in redraw_times(ask):
-            if turn > now:
-                yield turn, Due.REDRAW
+        if (turn := _soon(ask)) is not None and turn > now:
+            yield turn, Due.REDRAW
         if ask.orphaned_since is not None and not ask.orphaned:
             yield ask.orphaned_since + policy.orphaned_after, Due.ORPHANED
     elif transitions.is_undelivered(ask):
@@ -48,7 +47,8 @@ def all_due(
 
 def is_redraw_due(ask: Ask, *, now: float) -> bool:
     """Whether the card should have been drawn again by now."""
-    return any(turn <= now for turn in redraw_times(ask))
+    soon = _soon(ask)
+    return soon is not None and soon <= now
 
 
 def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
@@ -79,7 +79,6 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
 
 SOON_SHARE = 0.2
 SOON_MAX_SECONDS = 10 * 60.0
-MORE_TIME_BEFORE = 15 * 60.0  # Seconds before the deadline when a chat's card offers more time
 
 
 def soon_at(*, created_at: float, deadline: float | None) -> float | None:
@@ -89,10 +88,5 @@ def soon_at(*, created_at: float, deadline: float | None) -> float | None:
     return deadline - min((deadline - created_at) * SOON_SHARE, SOON_MAX_SECONDS)
 
 
-def redraw_times(ask: Ask) -> tuple[float, ...]:
-    """The times at which the card has to be drawn again."""
-    if ask.deadline is None:
-        return ()
-    soon = soon_at(created_at=ask.created_at, deadline=ask.deadline)
-    times = (ask.deadline - MORE_TIME_BEFORE, soon)
-    return tuple(sorted({t for t in times if t is not None and t > ask.created_at}))
+def _soon(ask: Ask) -> float | None:
+    return soon_at(created_at=ask.created_at, deadline=ask.deadline)

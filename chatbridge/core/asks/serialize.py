@@ -25,6 +25,8 @@ def ask_object(ask: Ask) -> dict[str, Any]:
         "delivered": ask.delivered_at is not None,
         "kept": ask.kept,
     }
+    if ask.open and ask.attention.snoozed_until is not None:
+        found["snoozedUntil"] = iso(ask.attention.snoozed_until)
     if not ask.open:
         outcome = ask.outcome or Outcome(at=ask.settled_at or ask.created_at)
         found["outcome"] = outcome_object(ask.questions, outcome)

@@ -184,13 +184,10 @@ def withdraw(ask: Ask, *, now: float) -> Ask:
     return _ended(ask, Status.WITHDRAWN, Outcome(at=now))
 
 
-def extend(ask: Ask, *, latest: float, policy: Policy) -> Ask:
-    """:raises AskEnded:"""
-    if not ask.open:
-        raise AskEnded(ask.id, status=ask.status)
-    if ask.deadline is None or ask.deadline >= latest:
-        return ask
-    return _revised(ask, deadline=min(ask.deadline + policy.extension, latest))
+def postpone(ask: Ask, step: form.Postponed, *, now: float) -> Ask:
+    """Give it more time, or snooze it, as `later.settle` has worked out."""
+    attention = replace(ask.attention, touched_at=now, snoozed_until=step.snoozed_until)
+    return _revised(ask, draft=step.draft, deadline=step.deadline, attention=attention)
 
 
 def extend_to(ask: Ask, deadline: float | None) -> Ask:

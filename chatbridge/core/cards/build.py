@@ -39,9 +39,11 @@ from chatbridge.core.model import (
     Subject,
     View,
 )
+from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-SIDE_VIEWS = (View.CANCEL, View.OTHER, View.EXPLAIN, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
+ASIDE = (View.CANCEL, View.EXPLAIN, View.LATER)
+SIDE_VIEWS = (*ASIDE, View.OTHER, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
@@ -50,18 +52,20 @@ def build_card(
     ask: Ask,
     *,
     channel: str,
-    latest_deadline: float | None = None,
+    later: Sequence[LaterOption] = (),
     only_on: tuple[str, ...] = (),
     replies: Sequence[str] = (),
 ) -> Card:
-    """Build the card that `channel` should show. `latest_deadline`: how far the deadline can be
-    moved; without it there is no "+15 min". `only_on`: the channels that can settle this ask, if
-    `channel` cannot. `replies`: the owner's quick answers to questions for text."""
+    """Build the card that `channel` should show. `later`: the ways to postpone it. `only_on`: the
+    channels that can settle this ask, if `channel` cannot. `replies`: the owner's quick answers to
+    questions for text."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_question = view is not None and ask.draft.at < len(ask.questions)
     question = ask.questions[ask.draft.at] if on_question else None
     outcome = ask.late or ask.outcome
+    postponing = () if only_on else _later(ask, later)
+    choices = _choices(ask, question, view) if question and not only_on else ()
     return Card(
         ask_id=ask.id,
         revision=ask.revision,
@@ -76,20 +80,22 @@ def build_card(
         number=min(ask.draft.at + 1, len(ask.questions)),
         count=len(ask.questions),
         done=sum(entry.done for entry in ask.draft.entries),
-        type=question.type if question else None,
+        type=question.type if question and view is not View.LATER else None,
         question=prose(question.text) if question else "",
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=_entered(ask) if question else None,
         changed_by=ask.draft.by,
-        choices=_choices(ask, question, view) if question and not only_on else (),
+        choices=postponing if view is View.LATER else choices,
+        later=postponing,
+        snoozed_until=ask.attention.snoozed_until if ask.open else None,
         replies=tuple(
             form.Text(text=text, step=ask.draft.step)
             for text in replies
             if question and question.type is QuestionType.TEXT and view is View.QUESTION
         ),
         lines=_lines(ask, view),
-        buttons=() if only_on else _buttons(ask, state, latest_deadline),
+        buttons=() if only_on else _buttons(ask, state, can_wait=bool(postponing)),
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
@@ -187,6 +193,21 @@ def _choices(ask: Ask, question: Question, view: View | None) -> tuple[Choice, .
     )
 
 
+def _later(ask: Ask, options: Sequence[LaterOption]) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            number=number,
+            label=option.label,
+            description=None,
+            recommended=False,
+            picked=False,
+            action=replace(option.event, step=ask.draft.step),
+        )
+        for number, option in enumerate(options, 1)
+        if ask.open and ask.draft.view is not View.SENDING
+    )
+
+
 def _labels(question: Question) -> dict[str, tuple[str, bool]]:
     """Map each label to its displayed form and whether the agent recommends it."""
     labels = [option.label for option in question.choices]
@@ -241,6 +262,8 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.EXPLAIN: ("Ask back…", form.AskExplain),
     Role.REPHRASE: ("Ask it differently", form.Rephrase),
     Role.EXPLAIN_NOW: ("Explain this", form.Explain),
+    Role.LATER: ("More time…", form.AskLater),
+    Role.SHOW_NOW: ("Show now", form.ShowNow),
     Role.CANCEL: ("Cancel…", form.AskCancel),
     Role.CANCEL_NOW: ("Cancel question", form.Cancel),
     Role.BACK: ("Back", form.Back),
@@ -267,7 +290,7 @@ def _tap(ask: Ask, role: Role, label: str = "") -> Button:
     return Button(role=role, label=label or usual, action=event(step=ask.draft.step))
 
 
-def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[Button, ...]:
+def _buttons(ask: Ask, state: State, *, can_wait: bool) -> tuple[Button, ...]:
     if state is State.TIMED_OUT and takes_late_answer(ask):
         return (_tap(ask, Role.ANYWAY),)
     if state is State.KEPT:
@@ -279,10 +302,12 @@ def _buttons(ask: Ask, state: State, latest_deadline: float | None) -> tuple[But
     if ask.draft.view is View.SENDING:
         return (_tap(ask, Role.UNDO),)
     buttons = approval_buttons(ask) if ask.approval else _form_buttons(ask)
+    if ask.open and ask.attention.snoozed_until is not None:
+        buttons.append(_tap(ask, Role.SHOW_NOW))
     if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
-    if ask.deadline is not None and ask.deadline < (latest_deadline or 0.0):
-        buttons.append(Button(role=Role.EXTEND, label="+15 min", action=AskAction.EXTEND))
+    if can_wait:
+        buttons.append(_tap(ask, Role.LATER))
     if not ask.approval:
         if form.can_ask_back(ask.questions, ask.draft):
             buttons.append(_tap(ask, Role.EXPLAIN))
@@ -295,6 +320,8 @@ def _form_buttons(ask: Ask) -> list[Button]:
     match draft.view:
         case View.CANCEL:
             return [_tap(ask, Role.BACK, "Keep it open"), _tap(ask, Role.CANCEL_NOW)]
+        case View.LATER:
+            return [_tap(ask, Role.BACK)]
         case View.EXPLAIN:
             roles = (Role.EXPLAIN_NOW, Role.REPHRASE, Role.BACK)
             return [_tap(ask, role) for role in roles]
@@ -378,7 +405,7 @@ def _grant(ask: Ask) -> Grant | None:
 def approval_buttons(ask: Ask) -> list[Button]:
     back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
     match ask.draft.view:
-        case View.SCOPE | View.HOW_LONG:
+        case View.SCOPE | View.HOW_LONG | View.LATER:
             return [back, deny]
         case View.CONFIRM_GRANT:
             return [_tap(ask, Role.MORE_NOW), back, deny]

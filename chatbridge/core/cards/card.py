@@ -32,7 +32,7 @@ class State(StrEnum):
     DENIED = "denied"
 
 
-APPROVAL_GLYPH, REMINDER_GLYPH = "🔐", "⏳"
+APPROVAL_GLYPH, REMINDER_GLYPH, SNOOZED_GLYPH = "🔐", "⏳", "💤"
 GLYPHS = {
     **dict.fromkeys(State, "🚫"),
     **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
@@ -44,7 +44,6 @@ GLYPHS = {
 class AskAction(StrEnum):
     """Button actions on the ask itself, besides the form's events."""
 
-    EXTEND = "extend"
     DISCARD = "discard"
     TAKE_BACK = "take_back"
 
@@ -60,7 +59,8 @@ class Role(StrEnum):
     SEND = "send"
     CANCEL = "cancel"
     CANCEL_NOW = "cancel_now"
-    EXTEND = "extend"
+    LATER = "later"
+    SHOW_NOW = "show_now"
     ANYWAY = "anyway"
     DISCARD = "discard"
     UNDO = "undo"
@@ -127,6 +127,8 @@ class Card:
     entered: str | None = None  # The text entered for this question
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
+    later: tuple[Choice, ...] = ()  # The ways to postpone it
+    snoozed_until: float | None = None
     replies: tuple[Text, ...] = ()  # The owner's quick answers to a question for text
     lines: tuple[Line, ...] = ()
     buttons: tuple[Button, ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
+from chatbridge.core.forms.form import Postponed
 from chatbridge.core.model import Ask, Attention, Priority, Status
 from chatbridge.core.text import title_of
 
@@ -93,6 +94,13 @@ def format_end(ask: Ask, *, now: float) -> str:
     day = f"{local_time(ended):%A} " if now - ended > TIME_ONLY_SECONDS else ""
     how = "Already answered" if ask.status is Status.ANSWERED else ask.status.replace("_", " ")
     return f"{how.capitalize()} at {day}{clock_time(ended)}."
+
+
+def format_postponed(step: Postponed, *, now: float) -> str:
+    """What a person is told who has asked for more time, or snoozed it."""
+    if step.snoozed_until is not None:
+        return f"Snoozed until {format_time(step.snoozed_until, now=now)}."
+    return f"Ends {format_time(step.deadline or 0.0, now=now)} now."
 
 
 UNSENT = (

@@ -30,6 +30,7 @@ class Summary:
     verdict: str | None = None
     lasting: str | None = None  # Of an approval: for how long it was allowed, beyond one use
     beyond: bool = False  # Of an approval: it covers more than its subject
+    snoozed_until: float | None = None
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
 

@@ -138,9 +138,55 @@ class Undo(_Tap):
     """Take an answer back that is about to be sent."""
 
 
+class AskLater(_Tap):
+    """Show the screen for more time: nothing changes yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Later:
+    """Words that were typed, and buttons of earlier versions, fit every screen: they have no
+    step."""
+
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extend(_Later):
+    """Move the deadline by so many minutes, or as far as is allowed."""
+
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtendUntil(_Later):
+    """Move the deadline to this time, in minutes since the epoch."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snooze(_Later):
+    """Put the card out of the way for so many minutes."""
+
+    minutes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnoozeUntil(_Later):
+    """Put the card out of the way until this time, in minutes since the epoch."""
+
+    until: int
+
+
+class ShowNow(_Tap):
+    """Bring a snoozed card back."""
+
+
+Later = Extend | ExtendUntil | Snooze | SnoozeUntil
 Event = (
     Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
     | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll | Undo
+    | AskLater | Extend | ExtendUntil | Snooze | SnoozeUntil | ShowNow
 )  # fmt: skip
 
 
@@ -165,13 +211,24 @@ class Cancelled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Postponed:
+    """It gets more time, or is snoozed. `core.nights.later` says what `how` comes to by the
+    clock."""
+
+    draft: Draft
+    how: Later
+    deadline: float | None = None
+    snoozed_until: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
     """Nothing changed. The channel shows `why` to the person."""
 
     why: str
 
 
-Step = Moved | Answered | Cancelled | Refused
+Step = Moved | Answered | Cancelled | Postponed | Refused
 
 STALE = Refused(why="That was an older step. Here is the current one.")
 NONE_PICKED = Refused(why="Pick at least one, or use Other.")
@@ -194,10 +251,12 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
         case view, AskCancel() if view is not View.CANCEL:
             return show(draft, view=View.CANCEL)
         case view, AnswerAnyway() if not draft.late:
-            aside = view in (View.CANCEL, View.EXPLAIN)
+            aside = view in (View.CANCEL, View.EXPLAIN, View.LATER)
             return show(draft, late=True, view=_view_beside(draft) if aside else view)
-        case ((View.CANCEL | View.EXPLAIN), Back()):
+        case ((View.CANCEL | View.EXPLAIN | View.LATER), Back()):
             return show(draft, view=_view_beside(draft))
+        case _, (AskLater() | ShowNow() | Extend() | ExtendUntil() | Snooze() | SnoozeUntil()):
+            return _later(draft, event)
         case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
         case view, AskExplain() if view is not View.EXPLAIN and can_ask_back(questions, draft):
@@ -290,8 +349,20 @@ def _ask_back(
     return Cancelled(reason=f"{wish} {text}" if text else wish)
 
 
+def _later(draft: Draft, event: AskLater | ShowNow | Later) -> Step:
+    """More time can be had on every screen, and its own is closed then."""
+    match event:
+        case AskLater():
+            return UNFIT if draft.view is View.LATER else show(draft, view=View.LATER)
+        case ShowNow():
+            return Moved(draft=draft)
+    if draft.view is View.LATER:
+        draft = replace(draft, view=_view_beside(draft), step=draft.step + 1)
+    return Postponed(draft=draft, how=event)
+
+
 def _view_beside(draft: Draft) -> View:
-    """The screen to which the cancel screen and the one for asking back lead back."""
+    """The screen to which those of cancelling, asking back and more time lead back."""
     return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 
@@ -418,6 +489,8 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
             return show(draft, whole=True)
         case view, Other() if view is not View.OTHER:
             return show(draft, view=View.OTHER)
+        case _, (AskLater() | ShowNow() | Extend() | ExtendUntil() | Snooze() | SnoozeUntil()):
+            return _later(draft, event)
         case View.CONFIRM_GRANT, Back():
             return show(draft, view=View.HOW_LONG)
         case View.HOW_LONG, Back() if len(scopes) > 1:

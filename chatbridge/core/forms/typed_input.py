@@ -8,25 +8,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from chatbridge.core.asks.transitions import takes_late_answer
-from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.build import SIDE_VIEWS, build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
+from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_later, read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
+from chatbridge.core.nights.later import NO_MORE_TIME, LaterOption
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
 
 MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
 SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
 
-_MORE_TIME = re.compile(r"\+ ?15( ?(m|min|minutes))?", re.IGNORECASE)
 _WORDS = {
     "done": (Role.DONE,),
     "send": (Role.SEND,),
     "skip": (Role.SKIP,),
     "back": (Role.BACK,),
     "cancel": (Role.CANCEL, Role.CANCEL_NOW),
+    **dict.fromkeys(("later", "more time", "snooze"), (Role.LATER,)),
 }
 _CANCEL_WORDS = {
     **dict.fromkeys(("back", "keep", "keep it open", "no", "n"), Role.BACK),
@@ -45,7 +47,12 @@ _APPROVAL_WORDS = {
     "all": Role.SHOW_ALL,
     "why": Role.DENY_WHY,
     "back": Role.BACK,
+    "later": Role.LATER,
+    "more time": Role.LATER,
+    "snooze": Role.LATER,
 }
+_SHOW_NOW = ("show", "show now")
+_FOR_TEXT = (View.OTHER, View.CANCEL, View.EXPLAIN)
 
 Action = Event | AskAction
 Names = Mapping[str, Sequence[int]]  # Positions of options by their names
@@ -61,14 +68,18 @@ class Unclear:
 YES_OR_NO = Unclear(why="Reply yes or no.")
 UNDO_FIRST = Unclear(why="Your answer is about to be sent. Reply undo to take it back.")
 SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.")
+HOW_MUCH_LATER = Unclear(why="Reply with a number, or words such as +1h or snooze 1h, or back.")
 
 
 def takes_text(ask: Ask) -> bool:
-    """Whether the form expects a text: an answer, an Other, a reason, or what to explain."""
+    """Whether the form expects a text: an answer, an Other, a reason, or what to explain. A card
+    that is snoozed asks for none, though a reply to it counts."""
     draft = ask.draft
+    if ask.attention.snoozed_until is not None:
+        return False
     if draft.view is View.QUESTION:
         return ask.questions[draft.at].type is QuestionType.TEXT
-    return draft.view in (View.OTHER, View.CANCEL, View.EXPLAIN)
+    return draft.view in _FOR_TEXT
 
 
 def takes_words(ask: Ask) -> bool:
@@ -145,17 +156,26 @@ def _map_names(question: Question) -> Names:
     return names
 
 
-def interpret(ask: Ask, text: str, *, replies: Sequence[str] = ()) -> tuple[Action, ...] | Unclear:
+def interpret(
+    ask: Ask,
+    text: str,
+    *,
+    next_time: NextTime,
+    replies: Sequence[str] = (),
+    later: Sequence[LaterOption] = (),
+) -> tuple[Action, ...] | Unclear:
     """Return what this text does in a channel without buttons. Never raises. `replies`: the owner's
-    quick answers, which go by their numbers."""
-    card, said = build_card(ask, channel="", replies=replies), _fold(text)
+    quick answers, which go by their numbers. `later`: the ways to postpone the ask now."""
+    card, said = build_card(ask, channel="", replies=replies, later=later), _fold(text)
     if undo := card.button(Role.UNDO):
         taken_back = said.removeprefix("!") in ("undo", "back") or reaction_for(card, text.strip())
         return (undo.action,) if taken_back else UNDO_FIRST
-    more_time = _MORE_TIME.fullmatch(said) and ask.open and ask.deadline is not None
+    show_now = card.button(Role.SHOW_NOW)
+    if show_now and said.removeprefix("!") in _SHOW_NOW:
+        return (show_now.action,)
     if ask.approval and ask.open:
-        if more_time:
-            return (AskAction.EXTEND,)
+        if postponed := _postpone(ask, card, said, next_time):
+            return postponed
         return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
     question = ask.questions[ask.draft.at] if card.type is not None else None
     if takes_late_answer(ask) and not ask.draft.late and said == "anyway":
@@ -164,17 +184,43 @@ def interpret(ask: Ask, text: str, *, replies: Sequence[str] = ()) -> tuple[Acti
     if said not in names:
         if shortcut := reaction_for(card, text.strip()):
             return (shortcut.action,)
-        if more_time:
-            return (AskAction.EXTEND,)
+        if postponed := _postpone(ask, card, said, next_time):
+            return postponed
         if control := _find_control(ask, card, said):
             return control
     if card.view is View.REVIEW:
         return _on_review(card, said)
+    if card.view is View.LATER:
+        return next(((c.action,) for c in card.choices if said in _called(c)), HOW_MUCH_LATER)
     if card.view is not View.QUESTION or question is None or not card.choices:
         return (form.Text(text=text, step=card.step),)
     if question.type is QuestionType.CONFIRM:
         return _say_yes_or_no(card.step, text)
     return _pick_options(card, names, text, multi=question.type is QuestionType.MULTI_SELECT)
+
+
+def _postpone(
+    ask: Ask, card: Card, said: str, next_time: NextTime
+) -> tuple[Action] | Unclear | None:
+    """More time, or a snooze. Where any word may be an answer, only what is short and hardly
+    anything else counts without an exclamation mark."""
+    if not ask.open:
+        return None
+    word, asks_for_text = said.removeprefix("!"), card.view in _FOR_TEXT
+    asks_for_text |= card.view is View.QUESTION and card.type is QuestionType.TEXT
+    if asks_for_text and word == said:
+        how: form.Later | None = read_plus(said)
+    else:
+        how = read_later(word, next_time)
+        if how is None and word.startswith("snooze "):
+            return Unclear(why=WRITE_TIME)
+    if how is None or (ask.deadline is None and isinstance(how, form.Extend | form.ExtendUntil)):
+        return None
+    return (how,)
+
+
+def _called(choice: Choice) -> tuple[str, str]:
+    return str(choice.number), _fold(choice.label)
 
 
 def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Unclear | None:
@@ -197,10 +243,12 @@ def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Uncle
     return _find_word_action(ask, card, said)
 
 
-def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
+def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | Unclear | None:
     for role in _WORDS.get(word, ()):
         if button := card.button(role):
             return (button.action,)
+    if _WORDS.get(word) == (Role.LATER,) and ask.open and card.view not in SIDE_VIEWS:
+        return Unclear(why=NO_MORE_TIME.why)
     if word == "cancel" and card.view in (View.OTHER, View.EXPLAIN) and ask.open:
         return (form.AskCancel(step=card.step),)
     return None
@@ -305,7 +353,7 @@ def interpret_approval(card: Card, text: str) -> tuple[Event, ...] | None:
         steps = range(card.step, card.step + (1 if now else 2))
         return tuple(form.Choose(step=step, option=ALLOW) for step in steps)
     for choice in card.choices:
-        if word in (str(choice.number), _fold(choice.label)):
+        if word in _called(choice):
             return (choice.action,)
     if word == "session":  # the shortest way to it
         more = form.AskMore(step=card.step), form.Pick(step=card.step + 1, option=SESSION)

@@ -34,7 +34,6 @@ class NightPolicy:
     """Times are in seconds."""
 
     quiet: QuietRule | None = None
-    hold: bool = False  # In quiet hours, show cards only when these end
     let_through: frozenset[str] = frozenset({"approval", "urgent"})
     extend_deadlines: bool = True  # Out of quiet hours, as far as the time-out's limit allows
     grace: float = 30 * MINUTE  # After quiet hours: when such a deadline is
@@ -73,8 +72,8 @@ def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> S
 def held_until(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
     """Until when the card is not shown in chats that do not have it; None: it may come now. What
     would time out unseen is not held, and nothing that has been shown before."""
-    projects = ask.attention.quiet
-    if not policy.hold and not (projects is not None and projects.hold):
+    rules = (policy.quiet, ask.attention.quiet)
+    if not any(rule.hold for rule in rules if rule is not None):
         return None
     period = calendar.period_at(now)
     if period is None:

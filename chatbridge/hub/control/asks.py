@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from chatbridge.core.asks.serialize import ask_object, iso
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
-from chatbridge.core.cards.phrases import NOWHERE, format_time
+from chatbridge.core.cards.phrases import NOWHERE, format_postponed, format_time
 from chatbridge.core.errors import (
     AskEnded,
     ChatbridgeError,
@@ -32,11 +32,13 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
+from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.summaries import summarize
 from chatbridge.core.nights.summary import Summary, usual_period
+from chatbridge.core.nights.switching import format_quiet
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
 from chatbridge.core.statistics import statistics_object
@@ -52,9 +54,13 @@ SHORTEST_ID = 6  # Characters of an id that are shown, if they tell it from the 
 ENDED_TO_LOOK_AT = 200  # The newest ended asks that can still be named by the beginning of their id
 MOST_HISTORY = 1_000
 BRIEF_CHARACTERS, BRIEF_ITEMS = 300, 20
+MOST_WHEN = 100
 MOST_DIGITS = 4  # A longer number is nobody's option
 TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
 PAUSE_SECONDS = 0.1  # Time between two lists for a watcher: a burst of changes becomes one
+
+
+ReadTime = Callable[[str, NextTime], form.Later | None]
 
 
 class Watchers:
@@ -92,6 +98,9 @@ class TerminalAsks:
             "ask": self._one,
             "answer": self._answer,
             "cancel": self._cancel,
+            "snooze": partial(self._postpone, read_snooze),
+            "extend": partial(self._postpone, read_extend),
+            "quiet": self._quiet,
             "history": self._history,
             "stats": self._stats,
             "summary": self._summary,
@@ -187,6 +196,32 @@ class TerminalAsks:
         except AskEnded:
             raise await self._ended(ask.id, request.uid) from None
         return {"ask": await self._shown(after, request.uid), "heard": after.orphaned_since is None}
+
+    async def _quiet(self, request: Request) -> Json:
+        """Switches quiet hours, if there are `words`, and says how they are."""
+        words = request.given.get("words")
+        if words not in (None, ""):
+            await self.inbox.switch_quiet(words if isinstance(words, str) else "?")
+        return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
+
+    async def _postpone(self, read: ReadTime, request: Request) -> Json:
+        """Snooze it, or give it more time: `when` is as a person writes it."""
+        ask, when = await self._settled_here(request), request.given.get("when")
+        now = self.clock.time()
+        next_time = partial(self.inbox.nights.hours.next_time, after=now)
+        how = read(when[:MOST_WHEN], next_time) if isinstance(when, str) else None
+        if how is None:
+            raise InvalidAnswer("when", WRITE_TIME)
+        try:
+            step = await self.inbox.put(ask.id, how, person=_person(request.uid))
+        except AskEnded:
+            raise await self._ended(ask.id, request.uid) from None
+        if isinstance(step, form.Refused):
+            raise ChatbridgeError(step.why)
+        assert isinstance(step, form.Postponed)
+        after = await self.inbox.ask(ask.id)
+        said = format_postponed(step, now=now)
+        return {"ask": await self._shown(after, request.uid), "said": said}
 
     async def _settled_here(self, request: Request) -> Ask:
         """:raises NotHere: an approval, whatever `approvals.channels` says: an agent could do it,

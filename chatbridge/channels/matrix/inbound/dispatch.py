@@ -37,6 +37,7 @@ from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.ports import Clock
 
 HELP = ("!help", "help")
+QUIET = "!quiet"
 GONE = "Your message is no longer there. Reply to the question you mean."
 _QUOTE = re.compile(r"\A> <@[^>\n]*>.*\n(?:>.*\n)*\n")
 """What older clients put before a reply: the message that it replies to."""
@@ -107,6 +108,11 @@ class Receiver:
                     self._reply(result, to=event, root=found.root)
                 elif number := _number_in(event):
                     await self._number(*number, event, by)
+                elif _is_plain(event) and (words := _quiet_words(event)) is not None:
+                    if event.at >= self._began:  # what was meant while no hub was there is over
+                        _, said = await self._input.quiet(words, by)
+                        assert isinstance(said, str), "nothing has buttons here"
+                        self._replies.say(said, to=event)
                 elif _is_plain(event) and chat.viewer is not None:
                     await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
@@ -271,6 +277,12 @@ def _is_plain(message: RoomEvent) -> bool:
     """A text that is neither a reply nor in a thread."""
     about = relation(message.content)
     return about.kind is None and about.reply_to is None and _text_of(message) is not None
+
+
+def _quiet_words(message: RoomEvent) -> str | None:
+    """What follows `!quiet`; None: it is something else."""
+    first, _, rest = " ".join((_text_of(message) or "").split()).partition(" ")
+    return rest if first.casefold() == QUIET else None
 
 
 def _number_in(message: RoomEvent) -> tuple[int, str] | None:

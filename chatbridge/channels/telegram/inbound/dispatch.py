@@ -15,7 +15,7 @@ from functools import partial
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
-from chatbridge.channels.chat.callback_data import Output, Tap, decode
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, paragraph
 from chatbridge.channels.chat.document import Message as Note
@@ -127,6 +127,12 @@ class Receiver:
             send, say = partial(self._send_file, to=message), partial(self._say, to=message)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
         number = message.message_id
+        if isinstance(tap, Quiet):
+            told, said = await self._input.quiet(tap.words, by)
+            if isinstance(said, Note):
+                html = write(said.document, now=self.clock.time())
+                self.spawn(self.api.edit(chat.id, number, html, said.rows))
+            return told
         name = str(number)
         if tap.is_on_card:
             chat.touched(tap.ask_id, name)
@@ -179,8 +185,10 @@ class Receiver:
             await self._text(message, chat, by)
         elif command in ("start", "help"):
             await self._say(notices.help_text(private=chat.private), to=message, reply=False)
-        elif said := await self._input.command(command, by):
-            await self._say(said, to=message, reply=False)
+        else:
+            words = " ".join((message.text or "").split()[1:])
+            if said := await self._input.command(command, by, words=words):
+                await self._say(said, to=message, reply=False)
 
     def _command_in(self, message: Message) -> str | None:
         """The command that this message is; a text that only looks like one is a text. Where a

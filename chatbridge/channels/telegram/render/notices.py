@@ -9,6 +9,7 @@ COMMANDS = (
     ("pending", "Open questions"),
     ("history", "The last ten that have ended"),
     ("cancel", "Cancel an open question"),
+    ("quiet", "Quiet hours, on or off"),
     ("help", "What can be done here"),
 )
 
@@ -22,6 +23,7 @@ def help_text(*, private: bool) -> str:
             "With several questions open, reply to the one you mean.",
             "/pending shows what is open, /history what has ended.",
             "/cancel tells an agent that you will not answer.",
+            "/quiet 2h keeps this chat quiet for a while; /quiet says how it is.",
             "What you answer after the time is up is kept for the agent's next call.",
         )
     )

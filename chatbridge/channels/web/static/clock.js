@@ -2,8 +2,6 @@
 
 import { all, announce, card, find } from "./page.js";
 
-const EXTEND_BELOW_S = 15 * 60;
-
 let skew = 0;
 const serverNow = () => Date.now() / 1000 + skew;
 
@@ -27,8 +25,6 @@ export function countDown(root) {
     element.classList.toggle("soon", serverNow() >= Number(element.dataset.soon));
     const track = element.nextElementSibling;
     if (track?.matches("progress")) track.setAttribute("value", Math.max(0, Math.round(left)));
-    const extend = find("#extend", element.parentElement);
-    if (extend) extend.hidden = left >= EXTEND_BELOW_S;
   }
 }
 
