@@ -229,7 +229,7 @@ async def test_quiet_says_how_it_is_and_switches_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("odd", ["soon", "on 8d", 5, ["on"], True, {}])
 async def test_words_that_mean_nothing_switch_nothing(tmp_path: Path, odd: Any) -> None:
     async with desk(tmp_path) as mine:
-        with pytest.raises(ChatbridgeError, match="such as 2h|up to 7 days"):
+        with pytest.raises(ChatbridgeError, match=r"such as 2h|up to 7 days"):
             await mine.action("quiet", words=odd)
         assert mine.world.broker.policy.nights.switch is None
 
