@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,8 @@ from chatbridge.core.policy import Policy
 from tests.fakes.clock import START
 from tests.fakes.inbox import ANYWHERE, CONFIRM, SELECT
 from tests.fakes.telegram.people import Card
-from tests.fakes.telegram_desk import Telegram, running_telegram
+from tests.fakes.telegram.server import BotApi
+from tests.fakes.telegram_desk import PATIENCE, Telegram, running_telegram
 
 HOUR = 3600.0
 NIGHT = Period(START, START + 8 * HOUR)
@@ -52,16 +54,23 @@ def end_the_night(telegram: Telegram) -> None:
 
 
 async def went_on(telegram: Telegram) -> None:
-    """The chat has done what it had to do, and two more cards."""
-    for _ in range(2):
+    """The chat has done what it had to do, and more."""
+    for _ in range(4):
         ask = await telegram.desk.ask(SELECT)
         await telegram.in_time(telegram.card(ask))
 
 
 async def test_a_network_that_is_down_delays_it(telegram: Telegram) -> None:
-    await asked(telegram)
+    await telegram.desk.notify("Nothing else is to be sent.")
+    await telegram.sees("Nothing else is to be sent.")
     telegram.api.go_down()
     end_the_night(telegram)
+    (chat,) = telegram.channel.surfaces
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            if chat.trouble is not None:  # it has tried
+                break
+            await asyncio.sleep(0.005)
     telegram.clock.advance(HOUR)
     telegram.api.come_back()
     await telegram.in_time(telegram.sees(GLYPH))
@@ -85,9 +94,13 @@ async def test_an_answer_that_was_lost_does_not_send_it_again(
     await asked(telegram)
     telegram.api.cut("sendMessage", after_effect=arrived, when=is_summary)
     end_the_night(telegram)
+
+    def tried(api: BotApi) -> int:
+        return sum(is_summary(call.params) for call in api.calls("sendMessage"))
+
+    await asyncio.to_thread(telegram.api.until, tried)
     await went_on(telegram)
-    tried = [call for call in telegram.api.calls("sendMessage") if is_summary(call.params)]
-    assert len(tried) == 1
+    assert tried(telegram.api) == 1
     assert len(summaries(telegram)) == int(arrived)
 
 
