@@ -22,6 +22,7 @@ def a_row(ask: Ask, *, seq: int = 1) -> Row:
         delivered_at=ask.delivered_at,
         late=ask.late is not None,
         orphaned=ask.orphaned,
+        attention=ask.attention,
         summary=summary_of(ask),
     )
 

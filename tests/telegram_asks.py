@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from chatbridge.channels.chat.capabilities import Seen
@@ -28,6 +29,7 @@ from chatbridge.core.model import (
     new_draft,
 )
 from chatbridge.core.nights.later import LaterOption, options
+from chatbridge.core.nights.nights import Nights
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
@@ -129,6 +131,9 @@ def notice(
         level=level,
         at=NOW,
     )
+
+
+NEXT_TIME = partial(Nights().hours.next_time, after=NOW)
 
 
 def later(shown: Ask) -> tuple[LaterOption, ...]:

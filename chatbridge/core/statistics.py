@@ -21,7 +21,8 @@ COUNTED = (
     "Waiting counts from the question to its end, or until its agent stopped waiting; approvals "
     "count, too. A late answer counts as timed out."
 )
-QUARTER = 900  # No zone is apart from UTC by less
+QUARTER = 900  # All zones are ahead of UTC, or behind it, by whole quarter hours
+QUARTERS_OF_DAY = 96
 LISTED = 100  # Agents choose their names, and could have any number of them
 KEYS = {
     Status.ANSWERED: "answered",
@@ -84,21 +85,32 @@ class Statistics:
     """Seconds, by the hour in which was asked."""
 
 
-def local_hour(at: float) -> int:
-    """The hour of the day in the hub's time zone."""
-    return time.localtime(at).tm_hour
+def local_offset(at: float) -> int:
+    """The seconds by which the hub's time zone is ahead of UTC at that time."""
+    return time.localtime(at).tm_gmtoff
 
 
 class _Hours(dict[int, int]):
-    """The hour of the day of each quarter hour."""
+    """The hour of the day of each quarter hour. It is looked up for a whole day at once: asking the
+    zone for each quarter hour takes as long as everything else."""
 
-    def __init__(self, hour_of: Callable[[float], int]) -> None:
+    def __init__(self, offset_of: Callable[[float], int]) -> None:
         super().__init__()
-        self._hour_of = hour_of
+        self._offset_of = offset_of
 
     def __missing__(self, quarter: int) -> int:
-        hour = self[quarter] = self._hour_of(quarter * QUARTER)
-        return hour
+        begin = quarter - quarter % QUARTERS_OF_DAY
+        day = range(begin, begin + QUARTERS_OF_DAY)
+        ahead = self._offset_of(day[0] * QUARTER)
+        if ahead == self._offset_of(day[-1] * QUARTER):
+            self.update((each, self._hour(each, ahead)) for each in day)
+        else:  # the clocks are changed on this day
+            self.update((each, self._hour(each, self._offset_of(each * QUARTER))) for each in day)
+        return self[quarter]
+
+    @staticmethod
+    def _hour(quarter: int, ahead: int) -> int:
+        return (quarter * QUARTER + ahead) // 3600 % 24
 
 
 def statistics_of(
@@ -106,9 +118,9 @@ def statistics_of(
     *,
     since: float,
     until: float,
-    hour_of: Callable[[float], int] = local_hour,
+    offset_of: Callable[[float], int] = local_offset,
 ) -> Statistics:
-    stats, hours = Statistics(since=since, until=until), _Hours(hour_of)
+    stats, hours = Statistics(since=since, until=until), _Hours(offset_of)
     for times in found:
         figures = stats.agents.setdefault((times.project, times.agent), Figures())
         figures.add(_figures_of(times))

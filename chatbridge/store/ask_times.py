@@ -35,6 +35,8 @@ _COUNTED = """
     AND approval = is_approval AND status = ended
     AND created_at BETWEEN :since AND :until
 """
+_HEARD = f"{_COUNTED} AND alone_since IS NULL"
+_LEFT = f"{_COUNTED} AND alone_since >= -9e999"
 _GONE = "max(alone_since, created_at)"
 ASK_TIMES = f"""
     WITH RECURSIVE
@@ -58,13 +60,15 @@ ASK_TIMES = f"""
     approvals (is_approval) AS (VALUES (0), (1)),
     ends (ended) AS (VALUES {ENDS})
     SELECT of_project, of_agent, is_approval, ended,
-        (SELECT {_spans("created_at", "settled_at")} {_COUNTED}),
-        (SELECT {_spans(_GONE, "settled_at")} {_COUNTED} AND alone_since < settled_at)
+        (SELECT {_spans("created_at", "settled_at")} {_HEARD}),
+        (SELECT {_spans("created_at", "settled_at")} {_LEFT}),
+        (SELECT {_spans(_GONE, "settled_at")} {_LEFT})
     FROM groups, approvals, ends WHERE of_agent IS NOT NULL
     UNION ALL
     SELECT project_name, agent_name, approval, status,
-        {_spans("created_at", ":until")},
-        {_spans(_GONE, ":until")} FILTER (WHERE alone_since IS NOT NULL)
+        {_spans("created_at", ":until")} FILTER (WHERE alone_since IS NULL),
+        {_spans("created_at", ":until")} FILTER (WHERE alone_since >= -9e999),
+        {_spans(_GONE, ":until")} FILTER (WHERE alone_since >= -9e999)
     FROM asks WHERE status = 'open' AND created_at BETWEEN :since AND :until
     GROUP BY project_name, agent_name, approval
 """  # noqa: S608 - constants
@@ -78,14 +82,14 @@ def times_of(rows: Iterable[Any]) -> list[AskTimes]:
             agent=agent,
             approval=bool(approval),
             status=Status(status),
-            taken=_unpacked(asks),
+            taken=_unpacked(heard, left),
             unheard=_unpacked(unheard),
         )
-        for project, agent, approval, status, asks, unheard in rows
-        if asks and isinstance(project, str) and isinstance(agent, str)
+        for project, agent, approval, status, heard, left, unheard in rows
+        if (heard or left) and isinstance(project, str) and isinstance(agent, str)
     ]
 
 
-def _unpacked(packed: str | None) -> Spans:
-    numbers = json.loads(f"[{packed or ''}]")
+def _unpacked(*packed: str | None) -> Spans:
+    numbers = json.loads(f"[{','.join(filter(None, packed))}]")
     return [number // SCALE for number in numbers], [number % SCALE for number in numbers]

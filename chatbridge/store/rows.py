@@ -31,7 +31,6 @@ from chatbridge.core.model import (
     ChannelState,
     Notice,
     Post,
-    Priority,
     Project,
     Status,
     View,
@@ -190,7 +189,7 @@ def _check_parts(ask: Ask) -> None:
 ROW_COLUMNS = (
     "seq", "id", "project", "project_name", "project_label", "client", "agent_name", "status",
     "created_at", "deadline", "settled_at", "delivered_at", "late IS NOT NULL AS is_late", "alone",
-    "summary",
+    "attention", "summary",
 )  # fmt: skip
 """What a row of a list is made of."""
 
@@ -218,7 +217,6 @@ def summary_of(ask: Ask) -> Summary:
         language=subject.language if subject else None,
         file=bool(subject and subject.file),
         approval=ask.approval,
-        urgent=ask.attention.priority is Priority.URGENT,
         channels=ask.approval_channels,
         count=len(ask.questions),
         at=draft.at,
@@ -228,7 +226,6 @@ def summary_of(ask: Ask) -> Summary:
         verdict=verdict_of(ask),
         lasting=allowed_words(ask.grant) if ask.grant else None,
         beyond=bool(subject and subject.beyond),
-        snoozed_until=ask.attention.snoozed_until if ask.open else None,
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
     )

@@ -72,11 +72,13 @@ COUNT_OPEN_ASKS = f"SELECT count(*) FROM asks WHERE status = 'open' AND {READABL
 COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
 _BEGINS_SO = "substr(project || ':', 1, length(:party)) = :party"
 COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} AND {_BEGINS_SO}"
-COUNT_URGENT_ASKS = """
+_URGENT_ASKS = """
     SELECT count(*) FROM asks WHERE (status = 'open' OR settled_at >= :since)
-    AND created_at >= :since AND json_extract(attention, '$.priority') = 'urgent' AND
+    AND created_at >= :since AND instr(attention, '"priority": "urgent"')
 """
 """Of what is in two indexes: open asks, and what has ended since then."""
+COUNT_URGENT_ASKS = f"{_URGENT_ASKS} AND project = :party"
+COUNT_URGENT_ASKS_OF_PARTY = f"{_URGENT_ASKS} AND {_BEGINS_SO}"
 OPEN_ASKS_OF = """
     SELECT * FROM asks WHERE status = 'open'
     AND EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.link = ?) ORDER BY seq
@@ -232,8 +234,7 @@ class SqliteTransaction:
         return int(count)
 
     async def count_urgent_asks(self, *, party: str, since: float) -> int:
-        of_party = _BEGINS_SO if party.endswith(":") else "project = :party"
-        sql = f"{COUNT_URGENT_ASKS} {of_party}"
+        sql = COUNT_URGENT_ASKS_OF_PARTY if party.endswith(":") else COUNT_URGENT_ASKS
         ((count,),) = await self.rows(sql, {"party": party, "since": since})
         return int(count)
 

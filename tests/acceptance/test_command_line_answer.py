@@ -212,6 +212,36 @@ def test_a_form_that_is_left_sends_nothing(
         assert [it["id"] for it in home.asks()] == [ask["id"]]
 
 
+def test_more_time_and_a_snooze_are_typed_beside_the_question_or_are_commands(
+    home: House,
+) -> None:
+    with agent(home) as asking:
+        asking.ask(1, COLOURS)
+        ask = home.until()
+        with OnTerminal(home.environment, "answer", ask["id"]) as terminal:
+            terminal.expect("> ")
+            terminal.type("+15\n")
+            terminal.expect("Ends ")
+            terminal.expect("> ")
+            terminal.type("!snooze 9h\n")
+            terminal.expect("It can be snoozed until ")
+            terminal.type("!snooze 5min\n")
+            code, shown = terminal.finish()
+        assert code == 0
+        assert "Snoozed until " in shown
+        assert "snoozed until " in run(home, "pending").stdout
+        (listed,) = [it for it in home.asks() if it["id"] == ask["id"]]
+        assert listed["snoozedUntil"]
+        done = run(home, "snooze", ask["id"][:6], "10", "min")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr.startswith("Snoozed until ")
+        refused = run(home, "extend", ask["id"], "until", "99:00")
+        assert refused.returncode == 2
+        assert run(home, "snooze", "0000000", "1h").returncode == 1
+        assert run(home, "answer", ask["id"], "red").returncode == 0
+        assert asking.result()["answers"][0]["values"] == ["red"]
+
+
 def test_what_is_pasted_beyond_the_answer_does_not_become_the_shells_next_command(
     home: House,
 ) -> None:

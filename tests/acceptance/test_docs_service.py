@@ -26,6 +26,7 @@ ORDER = {
 UNTIL_A_LINE = 'exec 3< <(exec {command}); read -r line <&3; kill $!; echo "$line"'
 
 
+@pytest.mark.early
 def test_every_command_about_the_service_does_what_the_page_says(container: Container) -> None:
     named = {
         command

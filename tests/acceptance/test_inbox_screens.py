@@ -257,6 +257,9 @@ async def test_more_time_and_cancelling_have_keys_too(browser: Browser, tmp_path
         ask = await visit.inbox.ask(DATABASE, timeout=300)
         page = await visit.open(ask)
         await page.keyboard.press("m")
+        await expect(page.get_by_role("button", name="+15 min")).to_be_focused()
+        await page.keyboard.press("2")  # of no card that is behind it
+        await page.keyboard.press("Enter")
         await expect(page.locator("#card .left")).to_have_text("19 min left")
         await page.keyboard.press("x")
         await page.keyboard.type("2mh")  # the reason, and no key of the page

@@ -60,6 +60,7 @@ def said_by_all(scene: Scene) -> str:
     return "\n".join([arguments, status, log, lock, *(it.stdout + it.stderr for it in printed)])
 
 
+@pytest.mark.early
 async def test_neither_password_nor_token_nor_key_is_in_anything_that_hubs_left_after_failures(
     synapse: Synapse, tmp_path: Path
 ) -> None:

@@ -182,6 +182,12 @@ def _pages(part: Json) -> Iterator[Row]:
     ):
         yield _row(what, ms(many["pages_ms"][page]), f"{ms(empty['pages_ms'][page])} of none")
     yield _row(
+        "the statistics of 100,000",
+        ms(many["pages_ms"]["stats"]),
+        f"{ms(many['look_ms'])}: SQLite alone adds up their times",
+        at_most(many["pages_ms"]["stats"], 200, "ms"),
+    )
+    yield _row(
         "the inbox with 1,000 open asks, a page of 100",
         ms(opened["pages_ms"]["list"]),
         f"{ms(empty['pages_ms']['list'])} with none",

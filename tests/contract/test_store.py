@@ -40,7 +40,7 @@ from tests.contract.asks import (
 NOW = 4000.0
 
 one_store_for_all_examples = settings(
-    max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

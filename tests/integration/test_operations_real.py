@@ -115,6 +115,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
+@pytest.mark.early
 async def test_a_thousand_at_once_all_end_within_bounds(state: str) -> None:
     async with hub(state) as (here, _):
         blocking = [await here.operations.begin(shell(state, PRINTS)) for _ in range(PLACES)]

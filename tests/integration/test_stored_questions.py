@@ -22,12 +22,15 @@ from chatbridge.core.model import (
     Agent,
     Answer,
     Ask,
+    ChannelState,
     Option,
     Outcome,
     Question,
     QuestionType,
     Status,
 )
+from chatbridge.core.nights.hours import Period, Switch
+from chatbridge.core.nights.switching import to_note
 from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask, answered, keep, timed_out
@@ -51,7 +54,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def stored(state: Path, *asks: Ask) -> Path:
+def stored(state: Path, *things: Ask | ChannelState) -> Path:
     """The database that a hub has left."""
     path = state / "chatbridge.db"
     state.mkdir(mode=0o700)
@@ -59,7 +62,7 @@ def stored(state: Path, *asks: Ask) -> Path:
 
     async def write() -> None:
         store = await SqliteStore.open(path)
-        await keep(store, *asks)
+        await keep(store, *things)
         await store.close()
 
     asyncio.run(write())
@@ -133,6 +136,18 @@ def test_a_summary_says_what_happened_and_lists_what_waits(
     assert {name: found[name] for name in numbers} == numbers
     assert path.read_bytes() == before
     assert {it.name for it in state.iterdir()} <= {"chatbridge.db", "hub.lock"}
+
+
+def test_a_summary_is_about_the_last_quiet_hours_also_by_hand(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    nap = Switch(on=True, period=Period(now - 3000.0, now - 600.0))
+    stored(state, to_note(nap, at=now - 3000.0), timed_out(an_ask(), at=now - 3600.0))
+    assert commands.summary(["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert seconds_of(found["since"]) == pytest.approx(now - 3000.0, abs=1)
+    assert found["timedOut"] == 0
 
 
 def test_a_summary_without_a_database_or_usable_settings_says_so(

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.summaries import SummaryPost
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, StoreError
 from chatbridge.core.model import QuietRule
@@ -26,8 +28,10 @@ from chatbridge.core.nights.summary import (
     Summary,
     Tally,
 )
+from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask, answered, keep
+from tests.contract.test_store_notices import DONE
 from tests.fakes.chat import Chat
 from tests.fakes.clock import START, StillClock
 from tests.fakes.core_env import PATIENCE
@@ -366,6 +370,36 @@ async def test_quiet_hours_by_hand_end_with_one(tmp_path: Path) -> None:
             async with asyncio.timeout(PATIENCE):
                 await handed.some.wait()
             assert handed.periods == [nap]
+
+
+async def test_the_broker_says_when_quiet_hours_are_switched(tmp_path: Path) -> None:
+    clock, nights = StillClock(), Nights()
+
+    async def drained() -> None:
+        return None
+
+    async with opened(tmp_path) as store, running(store, clock, nights) as (handed, summaries):
+        await keep(store, DONE)
+        broker = Broker(
+            store,
+            clock=clock,
+            policy=Policy(nights=nights),
+            changed=lambda _: None,
+            drained=drained,
+            switched=summaries.look,
+        )
+        intake = AskActions(broker, store=store, clock=clock)
+        await intake.switch_quiet("2h")
+        await looked(clock)
+        await keep(store, replace(DONE, id="n-2", message="Another one.", at=clock.time()))
+        clock.advance(HOUR)
+        await looked(clock)
+        await intake.switch_quiet("off")
+        await looked(clock, until=AFTER_SECONDS)
+        clock.advance(AFTER_SECONDS)
+        async with asyncio.timeout(PATIENCE):
+            await handed.some.wait()
+        assert handed.periods == [Period(START, START + HOUR)]
 
 
 async def test_without_quiet_hours_there_is_no_timer(tmp_path: Path) -> None:

@@ -133,6 +133,29 @@ async def test_what_was_drawn_for_another_ask_or_time_changes_nothing(telegram: 
     assert [await telegram.now(each) for each in (ask, other)] == before
 
 
+async def test_a_snoozed_question_is_out_of_the_way_until_the_list_brings_it_back(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(TEXT, timeout=HOUR)
+    card = await telegram.step(ask, "More time…", "Snooze 1 h")
+    until = clock_time(telegram.clock.time() + HOUR)
+    assert read(card) == (f"💤 Snoozed until {until}. It comes back then.\nshop-api: {TEXT.text}")
+    assert card.rows == (("Show now",),)
+    telegram.clock.advance(5)
+    await telegram.say("words to nobody")
+    await telegram.sees("Nothing is waiting.")
+    assert (await telegram.now(ask)).open
+    await telegram.say("/pending")
+    listed = await telegram.sees("1 question is open")
+    assert f"snoozed until {until}" in read(listed)
+    await telegram.tap(listed, "1")
+    back = await telegram.sees("Type your answer and send it.")
+    assert back.id != card.id
+    telegram.clock.advance(5)
+    await telegram.say("feat: back again", reply_to=back)
+    assert await telegram.answers(ask) == (Answer(values=("feat: back again",)),)
+
+
 # ── too late ──────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -20,11 +20,14 @@ from chatbridge.core.model import (
     Option,
     Question,
     QuestionType,
+    QuietRule,
     Status,
     View,
 )
 from chatbridge.core.nights.hours import Period, Switch
-from chatbridge.core.policy import DAY
+from chatbridge.core.nights.policy import NightPolicy
+from chatbridge.core.policy import DAY, HOUR
+from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.web import MARK, Web
 
@@ -46,6 +49,28 @@ async def test_the_only_open_ask_opens_itself_unless_told_to_stay(web: Web) -> N
     assert f"/asks/{ask.id}" in stayed.text
     await web.desk.ask(TEXT)
     assert (await web.browser.get("/")).status_code == 200
+
+
+async def test_what_chats_hold_back_is_there_at_once_and_says_until_when(web: Web) -> None:
+    nights, now = web.desk.inbox.nights, web.desk.clock.time()
+    earlier = await web.desk.ask(TEXT, timeout=8 * HOUR)
+    nights.policy = NightPolicy(quiet=QuietRule(hours=("",) * 7, hold=True))
+    nights.switch = Switch(on=True, period=Period(now + 1, now + HOUR))
+    assert isinstance(web.desk.clock, StillClock)
+    web.desk.clock.advance(2)
+    held = await web.desk.ask(SELECT, timeout=8 * HOUR)
+    until = f"Held until {local_time(now + HOUR):%H:%M}"
+    assert [await held_says(web, path) for path in (f"/asks/{held.id}", "/?all")] == [until, until]
+    assert await held_says(web, f"/asks/{earlier.id}") == ""
+    web.desk.clock.advance(HOUR)
+    assert await held_says(web, f"/asks/{held.id}") == ""
+
+
+async def held_says(web: Web, path: str) -> str:
+    """What the card says, or the list if there is no card."""
+    page = (await web.browser.get(path)).text
+    part = page.partition('<article class="card"')[2] or page
+    return "".join(re.findall(r"Held until \S{5}", re.sub(r"<[^>]+>", "", part)))
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,20 @@ def test_buttons_of_an_approval_do_not_stand_out() -> None:
     assert {key.style for row in rows for key in row} == {None}
 
 
+def test_more_time_for_an_approval_is_asked_for_where_it_can_be_denied_but_not_allowed() -> None:
+    later = stepped(COMMAND, form.AskLater(step=0))
+    assert TELEGRAM.read(later)[1:3] == ["Run this command?", "How much more time?"]
+    assert TELEGRAM.read(later)[-1] == ENDS
+    assert TELEGRAM.offers(later)[0] == ["+15 min"]
+    assert TELEGRAM.offers(later)[-1] == ["‹ Back", "Deny"]
+    assert MATRIX.read(later)[0].startswith("How much more time? React or reply with a number,")
+    assert MATRIX.offers(later)[0][-2:] == ["👎", "↩️"]
+    allow = form.advance_approval(
+        later.questions[0], later.draft, form.Choose(step=1, option=ALLOW)
+    )
+    assert allow == form.UNFIT
+
+
 def test_where_nobody_can_react_words_decide() -> None:
     words = HINT.removeprefix("👍 allow once, 👎 deny. Or ").replace("reply", "Reply", 1)
     assert MATRIX.read(COMMAND, TYPED)[-2] == words

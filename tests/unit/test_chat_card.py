@@ -355,6 +355,11 @@ def test_more_time_has_a_screen_of_its_own() -> None:
     assert listed[-1] == f"5 Snooze until {until}"
     assert MATRIX.offers(later) == [["1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "↩️"]]
     assert MATRIX.read(later, TYPED)[0].startswith("How much more time? Reply with a number,")
+    for other in (ask(confirm("Sure?")), PICKED):  # whatever is asked, these are plain choices
+        aside = stepped(other, form.AskLater(step=0))
+        assert TELEGRAM.offers(aside)[0] == ["+15 min"]
+        assert MATRIX.offers(aside)[0][:2] == ["1️⃣", "2️⃣"]
+        assert "1 +15 min" in MATRIX.read(aside)
 
 
 @each_chat

@@ -15,7 +15,7 @@ from chatbridge.core.forms.typed_input import UNDO_FIRST, interpret
 from chatbridge.core.model import ALLOW, Ask, Question
 from chatbridge.core.policy import Policy
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
-from tests.telegram_asks import NOW, approval, ask, confirm, select, text
+from tests.telegram_asks import NEXT_TIME, NOW, approval, ask, confirm, select, text
 
 GO_ON, STOP = "Go on, take the safe way", "Stop and <wait> for me"
 AT = f"Sending at {local_time(NOW + 5):%H:%M:%S}…"
@@ -48,9 +48,9 @@ def test_without_reactions_a_word_undoes_it() -> None:
 def test_nothing_but_undo_is_read_while_it_is_sent(question: Question) -> None:
     shown = sending(question)
     for said in ("undo", " !Undo", "back", "↩️"):
-        assert interpret(shown, said, now=NOW) == (form.Undo(step=shown.draft.step),)
+        assert interpret(shown, said, next_time=NEXT_TIME) == (form.Undo(step=shown.draft.step),)
     for said in ("no, wait", "cancel", "deny", "1", "👎"):
-        assert interpret(shown, said, now=NOW) == UNDO_FIRST
+        assert interpret(shown, said, next_time=NEXT_TIME) == UNDO_FIRST
 
 
 @each_chat
@@ -67,9 +67,9 @@ def test_quick_answers_are_offered_where_a_text_is_asked_for_and_nowhere_else(ch
 def test_a_number_stands_for_a_quick_answer_only_with_its_sign() -> None:
     shown = ask(text("Why?"))
     stop = form.Text(text=STOP, step=0)
-    assert interpret(shown, "!2", replies=(GO_ON, STOP), now=NOW) == (stop,)
+    assert interpret(shown, "!2", replies=(GO_ON, STOP), next_time=NEXT_TIME) == (stop,)
     for said in ("2", "12", "!3", "!0"):
-        assert interpret(shown, said, replies=(GO_ON, STOP), now=NOW) == (
+        assert interpret(shown, said, replies=(GO_ON, STOP), next_time=NEXT_TIME) == (
             form.Text(text=said, step=0),
         )
     key = reaction_for(build_card(shown, channel="matrix", replies=(GO_ON, STOP)), "2️⃣")

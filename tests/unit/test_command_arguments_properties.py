@@ -135,7 +135,7 @@ def calls(draw: st.DrawFn) -> tuple[Command, dict[str, Any]]:
     return command, draw(given_for(command))
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @drawn(calls())
 def test_a_parser_reads_the_options_asked_for_and_the_values_given_and_nothing_else(
     call: tuple[Command, dict[str, Any]],
@@ -165,7 +165,7 @@ def test_a_parser_reads_the_options_asked_for_and_the_values_given_and_nothing_e
     assert rest == []
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @drawn(calls())
 def test_what_the_schema_takes_is_taken_but_for_the_listed_rules_and_nothing_else_is(
     call: tuple[Command, dict[str, Any]],

@@ -38,7 +38,8 @@ def grown(p50: float) -> Json:
         **both(p50, p50),
         "start_ms": 1150.0,
         "history_command_ms": 95.0,
-        "pages_ms": {"history": 21.0, "search": 40.0, "list": 300.0, "card": 4.0},
+        "pages_ms": {"history": 21.0, "search": 40.0, "list": 300.0, "card": 4.0, "stats": 90.0},
+        "look_ms": 60.0,
         "database_mb": 81.4,
     }
 

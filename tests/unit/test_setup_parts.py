@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import segno
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chatbridge.channels.telegram.setup import token_in
@@ -60,6 +60,7 @@ def modules(lines: list[str]) -> list[list[int]]:
     return [[PARTS[char][half] for char in line] for line in lines for half in (0, 1)]
 
 
+@settings(max_examples=6)  # each takes a tenth of a second
 @given(name=st.text("abcdefgh_", min_size=5, max_size=32))
 def test_the_picture_is_the_links_code_with_a_light_margin_of_two_modules(name: str) -> None:
     link = f"https://t.me/{name}?start=p_7Q4K2MXD"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chatbridge.core.model import Status
 from chatbridge.core.statistics import (
@@ -24,10 +26,6 @@ from chatbridge.core.statistics import (
 
 Json = dict[str, Any]
 UNTIL = 30 * 86400.0
-
-
-def utc_hour(at: float) -> int:
-    return int(at // 3600 % 24)
 
 
 def taken(
@@ -53,9 +51,9 @@ def taken(
     )
 
 
-def counted(*times: AskTimes, **given: Any) -> Json:
-    given = {"hour_of": utc_hour, **given}
-    found = statistics_object(statistics_of(times, since=0.0, until=UNTIL, **given))
+def counted(*times: AskTimes, offset_of: Callable[[float], int] = lambda at: 0) -> Json:
+    stats = statistics_of(times, since=0.0, until=UNTIL, offset_of=offset_of)
+    found = statistics_object(stats)
     return dict(json.loads(json.dumps(found)))
 
 
@@ -116,24 +114,34 @@ def test_an_agent_that_has_gone_does_not_wait_but_its_answer_took_as_long() -> N
     assert found["hours"][2]["waitedSeconds"] == 1_000
 
 
-def test_hours_are_local_and_follow_the_zone_through_its_change() -> None:
-    zone = ZoneInfo("Asia/Kathmandu")  # 5 h 45 min ahead
+def ahead_in(zone: ZoneInfo) -> Callable[[float], int]:
+    def ahead(at: float) -> int:
+        offset = datetime.fromtimestamp(at, zone).utcoffset()
+        assert offset is not None
+        return int(offset.total_seconds())
 
-    def hour_in(at: float) -> int:
-        return datetime.fromtimestamp(at, zone).hour
+    return ahead
 
-    asked = datetime(2026, 3, 1, 7, 20, tzinfo=zone).timestamp()
-    assert counted(taken((asked, 5)), hour_of=hour_in)["hours"][7]["asked"] == 1
 
+@pytest.mark.parametrize("name", ["Asia/Kathmandu", "Europe/Berlin", "America/St_Johns"])
+@given(day=st.integers(0, 364), minute=st.integers(0, 24 * 60 - 1))
+def test_hours_are_those_of_the_zone_on_every_day_of_a_year(
+    name: str, day: int, minute: int
+) -> None:
+    zone = ZoneInfo(name)
+    at = datetime(2026, 1, 1, tzinfo=UTC).timestamp() + day * 86400.0 + minute * 60.0
+    found = counted(taken((at, 5)), offset_of=ahead_in(zone))["hours"]
+    expected = datetime.fromtimestamp(at, zone).hour
+    assert [it["hour"] for it in found if it["asked"]] == [expected]
+    assert found[expected]["waitedSeconds"] == 5
+
+
+def test_the_hour_after_a_change_of_clocks_is_the_one_on_the_wall() -> None:
     berlin = ZoneInfo("Europe/Berlin")
     times = [datetime(2026, 3, day, 3, 10, tzinfo=berlin).timestamp() for day in (28, 29)]
     assert times[1] - times[0] == 23 * 3600  # an hour was left out in that night
-    spring = counted(
-        taken(*((at, 5) for at in times)),
-        hour_of=lambda at: datetime.fromtimestamp(at, berlin).hour,
-    )
-    assert [hour["hour"] for hour in spring["hours"] if hour["asked"]] == [3]
-    assert spring["hours"][3]["waitedSeconds"] == 10
+    found = counted(taken(*((at, 5) for at in times)), offset_of=ahead_in(berlin))
+    assert found["hours"][3]["asked"] == 2
 
 
 def test_agents_are_apart_and_who_waited_most_comes_first() -> None:

@@ -17,6 +17,7 @@ from chatbridge.channels.chat import runs
 from chatbridge.channels.chat.callback_data import Show, Tap, decode
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.summary import LISTED_AT_MOST, draw_summary, numbered
+from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.model import Ask, Attention, Project, QuietRule, Status
 from chatbridge.core.nights.hours import Calendar, Period, Switch, parse_rule
 from chatbridge.core.nights.policy import NightPolicy
@@ -113,6 +114,21 @@ def test_a_summary_at_a_set_time_is_due_once_a_day(minute: int, now: float) -> N
     assert due - found.end == DAY  # in UTC
     assert 0 < found.end - found.start <= DAY
     assert latest_period(now=due, calendar=NIGHTLY, policy=policy).end == due  # type: ignore[union-attr]
+
+
+@given(st.integers(0, 24 * 60 - 1), st.floats(at("2026-01-01"), at("2027-01-01")))
+def test_a_set_time_is_that_of_the_owners_clock(minute: int, now: float) -> None:
+    berlin = ZoneInfo("Europe/Berlin")
+    use_zone(berlin)
+    try:
+        due = next_end(now=now, calendar=Calendar(), policy=NightPolicy(summary_at=minute))
+    finally:
+        use_zone(None)
+    assert due
+    assert now < due <= now + DAY + HOUR
+    local = datetime.fromtimestamp(due, berlin)
+    skipped = local.date().isoformat() == "2026-03-29" and minute // 60 == 2
+    assert local.hour * 60 + local.minute == minute + 60 * skipped
 
 
 @given(st.floats(at("2026-01-01"), at("2027-01-01")))

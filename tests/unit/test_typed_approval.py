@@ -15,7 +15,7 @@ from chatbridge.core.forms.form import AskMore, Choose, Event, ShowAll, Text
 from chatbridge.core.forms.typed_input import Unclear, interpret, interpret_beside_buttons
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, View
 from tests import strategies as some
-from tests.telegram_asks import NOW, approval, ask, stepped
+from tests.telegram_asks import NEXT_TIME, approval, ask, stepped
 from tests.telegram_strategies import approvals
 
 SHORT = ask(approval("make deploy"))
@@ -113,7 +113,7 @@ _words = st.sampled_from(
 def test_an_exact_word_does_what_it_says(
     shown: Ask, said: str, events: tuple[Event | AskAction, ...]
 ) -> None:
-    assert interpret(shown, said, now=NOW) == events
+    assert interpret(shown, said, next_time=NEXT_TIME) == events
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def test_anything_else_decides_nothing_and_says_what_would(
     shown: Ask, words: tuple[str, ...], how: str
 ) -> None:
     for said in words:
-        assert interpret(shown, said, now=NOW) == Unclear(why=how)
+        assert interpret(shown, said, next_time=NEXT_TIME) == Unclear(why=how)
 
 
 def test_an_approval_without_a_limit_takes_no_more_time() -> None:
-    assert isinstance(interpret(replace(SHORT, deadline=None), "+15", now=NOW), Unclear)
+    assert isinstance(interpret(replace(SHORT, deadline=None), "+15", next_time=NEXT_TIME), Unclear)
 
 
 @given(approvals(), _words | some.texts | some.big_texts)
 def test_every_reply_is_taken_or_refused_kindly(shown: Ask, said: str) -> None:
-    found = interpret(shown, said, now=NOW)
+    found = interpret(shown, said, next_time=NEXT_TIME)
     if isinstance(found, Unclear):
         assert found.why.endswith(".")
         return

@@ -10,7 +10,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskCancel, AskExplain, Back, Event, Explain, Rephrase, Text
 from chatbridge.core.forms.typed_input import Unclear, interpret
 from chatbridge.core.model import Ask, Outcome, Status
-from tests.telegram_asks import NOW, ask, confirm, select, stepped, text
+from tests.telegram_asks import NEXT_TIME, NOW, ask, confirm, select, stepped, text
 
 ONE = ask(select("Which?", "red", "blue"))
 NAMED = ask(select("What next?", "Explain", "Test"))
@@ -57,7 +57,7 @@ REVIEW = stepped(ask(confirm("Sure?"), confirm("Really?")), *[form.Choose(step=0
 def test_a_word_asks_back_or_is_what_was_asked_for(
     shown: Ask, said: str, events: tuple[Event, ...]
 ) -> None:
-    assert interpret(shown, said, now=NOW) == events
+    assert interpret(shown, said, next_time=NEXT_TIME) == events
     draft = shown.draft
     for event in events:
         step = form.advance(shown.questions, draft, event)
@@ -66,8 +66,8 @@ def test_a_word_asks_back_or_is_what_was_asked_for(
 
 
 def test_where_nobody_can_be_asked_back_the_words_do_nothing_else() -> None:
-    assert interpret(SECOND, "!explain", now=NOW) == Unclear(why=form.UNFIT.why)
-    assert interpret(UNASKABLE, "explain", now=NOW) == (Text(text="explain", step=2),)
+    assert interpret(SECOND, "!explain", next_time=NEXT_TIME) == Unclear(why=form.UNFIT.why)
+    assert interpret(UNASKABLE, "explain", next_time=NEXT_TIME) == (Text(text="explain", step=2),)
     over = replace(WORDS, status=Status.TIMED_OUT, outcome=Outcome(at=NOW))
     late = replace(over, draft=replace(over.draft, late=True))
-    assert interpret(late, "!rephrase", now=NOW) == Unclear(why=form.UNFIT.why)
+    assert interpret(late, "!rephrase", next_time=NEXT_TIME) == Unclear(why=form.UNFIT.why)

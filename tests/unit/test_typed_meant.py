@@ -23,10 +23,9 @@ from chatbridge.core.model import (
     Status,
     View,
 )
-from chatbridge.core.nights.later import next_time
 from tests import strategies as some
 from tests.matrix_asks import go, plain
-from tests.telegram_asks import NOW, ask, confirm, later, select, text
+from tests.telegram_asks import NEXT_TIME, NOW, ask, confirm, later, select, text
 from tests.telegram_strategies import questions_asked as any_asks
 
 DATABASE = select(
@@ -46,14 +45,14 @@ OTHER = go(SECOND, form.Other(step=0))
 
 
 def action(shown: Ask, said: str) -> Action:
-    found = interpret(shown, said, now=NOW)
+    found = interpret(shown, said, next_time=NEXT_TIME)
     assert isinstance(found, tuple), found
     (event,) = found
     return event
 
 
 def why(shown: Ask, said: str) -> str:
-    found = interpret(shown, said, now=NOW)
+    found = interpret(shown, said, next_time=NEXT_TIME)
     assert isinstance(found, Unclear), found
     return plain(found.why)
 
@@ -118,7 +117,7 @@ def test_a_question_with_one_option_says_so() -> None:
 
 def test_what_is_quoted_back_is_cut_visible_and_kept_apart() -> None:
     shown = ask(select("Which?", "x\u202e" + "y" * 100, "x\u202e" + "y" * 90))
-    found = interpret(shown, "x\u202e" + "y" * 60, now=NOW)
+    found = interpret(shown, "x\u202e" + "y" * 60, next_time=NEXT_TIME)
     assert isinstance(found, Unclear)
     assert "\u202e" not in found.why
     assert found.why.count("\u2068x⟨U+202E⟩") == found.why.count("…\u2069") == 3
@@ -151,7 +150,7 @@ def exactly(*options: int) -> tuple[Event, ...]:
 )
 def test_a_list_is_the_whole_choice_and_finishes_it(said: str, options: tuple[int, ...]) -> None:
     picked = go(SECOND, Toggle(step=0, option=1, on=True))
-    assert interpret(picked, said, now=NOW) == exactly(*options)
+    assert interpret(picked, said, next_time=NEXT_TIME) == exactly(*options)
 
 
 @pytest.mark.parametrize("said", ["1,9", "unit tests, 9", "9", "1 2 9"])
@@ -272,13 +271,13 @@ def test_there_is_no_more_time_where_there_is_no_limit() -> None:
 @pytest.mark.parametrize("word", ["later", "Later", "more time", "snooze", "!later"])
 def test_a_word_opens_the_screen_for_more_time(word: str) -> None:
     for shown in (FORM, SECOND, REVIEW):
-        found = interpret(shown, word, now=NOW, later=later(shown))
+        found = interpret(shown, word, next_time=NEXT_TIME, later=later(shown))
         assert found == (form.AskLater(step=shown.draft.step),)
         assert why(shown, word) == "This question can get no more time."
 
 
 def test_where_any_word_may_be_an_answer_only_few_mean_more_time() -> None:
-    eight = int(next_time(8 * 60, NOW) // 60)
+    eight = int(NEXT_TIME(8 * 60) // 60)
     for said in ("later", "snooze 1h", "until 08:00", "+1", "+30"):
         assert action(THIRD, said) == Text(text=said, step=2)
     assert action(THIRD, "!snooze 1h") == form.Snooze(minutes=60)
@@ -301,9 +300,9 @@ def test_the_screen_for_more_time_takes_a_number_its_words_or_any_time() -> None
         ("snooze 2h", form.Snooze(minutes=120)),
         ("back", form.Back(step=step)),
     ):
-        assert interpret(aside, said, now=NOW, later=ways) == (how,)
+        assert interpret(aside, said, next_time=NEXT_TIME, later=ways) == (how,)
     for said in ("9", "yes", "Unit tests"):
-        unclear = interpret(aside, said, now=NOW, later=ways)
+        unclear = interpret(aside, said, next_time=NEXT_TIME, later=ways)
         assert isinstance(unclear, Unclear), "it answers nothing"
 
 
@@ -311,7 +310,8 @@ def test_a_snoozed_question_takes_show_and_every_answer() -> None:
     snoozed = replace(SECOND, attention=Attention(snoozed_until=NOW + 60))
     for said in ("show", "!Show now"):
         assert action(snoozed, said) == form.ShowNow(step=1)
-    assert interpret(snoozed, "1", now=NOW) == interpret(SECOND, "1", now=NOW)
+    found = interpret(snoozed, "1", next_time=NEXT_TIME)
+    assert found == interpret(SECOND, "1", next_time=NEXT_TIME)
     assert action(SECOND, "show") == Text(text="show", step=1)
 
 
@@ -348,7 +348,7 @@ _ends = st.none() | st.integers(1, 8)
 def test_every_text_is_taken_or_refused_kindly(shown: Ask, data: st.DataObject) -> None:
     labels = [option.label for question in shown.questions for option in question.choices]
     beginnings = st.builds(lambda label, end: label[:end], st.sampled_from(labels or [""]), _ends)
-    found = interpret(shown, data.draw(_said | beginnings), now=NOW)
+    found = interpret(shown, data.draw(_said | beginnings), next_time=NEXT_TIME)
     if isinstance(found, Unclear):
         assert found.why.endswith(".")
         assert len(found.why) < 500
@@ -378,7 +378,7 @@ def test_a_number_never_picks_what_is_not_there(count: int, number: int, multi: 
     kind = QuestionType.MULTI_SELECT if multi else QuestionType.SELECT
     options = tuple(Option(label=f"option {i}") for i in range(count))
     shown = ask(Question(id="q", text="?", type=kind, options=options))
-    found = interpret(shown, str(number), now=NOW)
+    found = interpret(shown, str(number), next_time=NEXT_TIME)
     assert isinstance(found, Unclear) != (1 <= number <= count)
     if isinstance(found, tuple):
         chosen = [e for e in found if isinstance(e, Choose) or (isinstance(e, Toggle) and e.on)]

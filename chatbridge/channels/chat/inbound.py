@@ -194,7 +194,7 @@ class ChatInput:
                 interpret,
                 ask,
                 text,
-                now=self.clock.time(),
+                next_time=partial(self.inbox.nights.hours.next_time, after=self.clock.time()),
                 replies=self.inbox.replies,
                 later=self.inbox.later(ask),
             )

@@ -239,7 +239,7 @@ def _entry(name: str, words: str) -> doc.Line:
 
 
 def _until(row: Row) -> doc.Line:
-    snoozed = row.summary.snoozed_until
+    snoozed = row.attention.snoozed_until
     return ends(row.deadline) if snoozed is None else (" · snoozed until ", doc.Time(snoozed))
 
 

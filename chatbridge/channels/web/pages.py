@@ -311,6 +311,10 @@ class Pages:
         response.delete_cookie(self.site.cookie, httponly=True, samesite="strict")
         return response
 
+    def _held_until(self, ask: Ask | Row) -> float | None:
+        """When the chats show it, if they do not do so yet."""
+        return self.site.inbox.nights.held_until(ask, now=self.site.clock.time())
+
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
     async def _page(
@@ -334,10 +338,12 @@ class Pages:
                 if name != SURFACE and trouble is None
             ],
             "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
+            "held_until": self._held_until,
         }
 
         def page() -> Response:
             if ask is not None:
+                context["held"] = self._held_until(ask)
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,

@@ -6,7 +6,6 @@ import argparse
 import os
 import select
 import sys
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -54,7 +53,7 @@ def _postpone(do: str, given: argparse.Namespace) -> int:
     from chatbridge.core.forms.typed_later import WRITE_TIME, read_snooze
 
     when = " ".join(given.when)
-    if read_snooze(when, now=time.time()) is None:
+    if read_snooze(when, float) is None:  # the hub knows the zone, and what is allowed
         raise WrongUsage(f"{shortened(one_line(when), 40)!r} is no time. {WRITE_TIME}")
     say(ask_hub(do, start=is_set_up(), id=given.id, when=when)["said"])
     return 0

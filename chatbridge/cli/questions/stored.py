@@ -15,6 +15,7 @@ from chatbridge.cli import database_file
 from chatbridge.cli.ui.running import complain
 from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.core.model import Ask
+from chatbridge.core.nights import switching
 from chatbridge.core.nights.hours import Calendar, Period
 from chatbridge.core.nights.summary import Summary, Tally, by_urgency, usual_period
 from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
@@ -54,7 +55,7 @@ def stats(*, seconds: float) -> Json | None:
 
 
 def summary(*, since: float | None, brief: bool) -> Json | None:
-    """As a hub sums it up, but for quiet hours that were switched on by hand."""
+    """As a hub sums it up."""
     now, (path, calendar) = time.time(), _settled()
     period = usual_period(now=now, calendar=calendar)
     if since is not None:
@@ -97,7 +98,10 @@ def _settled() -> tuple[Path, Calendar]:
     state = Path(runtime_paths.state_dir())
     try:
         settings = load()
-        return settings.database(state), settings.policy().nights.calendar
+        path, nights = settings.database(state), settings.policy().nights
+        switched = database_file.notes(path, switching.CHANNEL).get(switching.KEY)
+        nights.switch = switching.from_text(switched) if switched else None
+        return path, nights.calendar
     except SettingsError as error:
         complain(str(error))
         return Settings.model_construct().database(state), Calendar()

@@ -54,9 +54,9 @@ class Broker:
         drained: Callable[[], Awaitable[None]],
         switched: Callable[[], None] = lambda: None,
     ) -> None:
-        """`changed` is called after every change, `switched` after quiet hours were switched by
-        hand. `drained` returns once each reachable channel
-        has processed the backlog of its service."""
+        """`changed` is called after every change, `switched` when quiet hours were switched by
+        hand. `drained` returns once each reachable channel has processed the backlog of its
+        service."""
         self.policy = policy
         self.waiting_calls = WaitingCalls(store, clock, policy, self._notify)
         self._store = store

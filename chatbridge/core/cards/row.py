@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from chatbridge.core.asks.deadlines import soon_at
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
-from chatbridge.core.model import Agent, Project, Status
+from chatbridge.core.model import Agent, Attention, Project, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,6 @@ class Summary:
     language: str | None = None  # Of an approval: the language of its code
     file: bool = False  # The subject is the file to change
     approval: bool = False
-    urgent: bool = False
     channels: tuple[str, ...] = ()  # Of an approval: where it could be settled when it was asked
     count: int = 1  # Number of questions
     at: int = 0  # Index of the current question
@@ -30,7 +29,6 @@ class Summary:
     verdict: str | None = None
     lasting: str | None = None  # Of an approval: for how long it was allowed, beyond one use
     beyond: bool = False  # Of an approval: it covers more than its subject
-    snoozed_until: float | None = None
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
 
@@ -48,6 +46,7 @@ class Row:
     delivered_at: float | None
     late: bool  # Whether it was answered after the time-out
     orphaned: bool
+    attention: Attention
     summary: Summary = field(repr=False)
 
     @property

@@ -13,7 +13,7 @@ from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
-from chatbridge.core.forms.typed_later import WRITE_TIME, read_later, read_plus
+from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_later, read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.nights.later import NO_MORE_TIME, LaterOption
@@ -160,7 +160,7 @@ def interpret(
     ask: Ask,
     text: str,
     *,
-    now: float,
+    next_time: NextTime,
     replies: Sequence[str] = (),
     later: Sequence[LaterOption] = (),
 ) -> tuple[Action, ...] | Unclear:
@@ -174,7 +174,7 @@ def interpret(
     if show_now and said.removeprefix("!") in _SHOW_NOW:
         return (show_now.action,)
     if ask.approval and ask.open:
-        if postponed := _postpone(ask, card, said, now=now):
+        if postponed := _postpone(ask, card, said, next_time):
             return postponed
         return interpret_approval(card, text) or Unclear(why=format_approval_help(card))
     question = ask.questions[ask.draft.at] if card.type is not None else None
@@ -184,7 +184,7 @@ def interpret(
     if said not in names:
         if shortcut := reaction_for(card, text.strip()):
             return (shortcut.action,)
-        if postponed := _postpone(ask, card, said, now=now):
+        if postponed := _postpone(ask, card, said, next_time):
             return postponed
         if control := _find_control(ask, card, said):
             return control
@@ -199,7 +199,9 @@ def interpret(
     return _pick_options(card, names, text, multi=question.type is QuestionType.MULTI_SELECT)
 
 
-def _postpone(ask: Ask, card: Card, said: str, *, now: float) -> tuple[Action] | Unclear | None:
+def _postpone(
+    ask: Ask, card: Card, said: str, next_time: NextTime
+) -> tuple[Action] | Unclear | None:
     """More time, or a snooze. Where any word may be an answer, only what is short and hardly
     anything else counts without an exclamation mark."""
     if not ask.open:
@@ -209,7 +211,7 @@ def _postpone(ask: Ask, card: Card, said: str, *, now: float) -> tuple[Action] |
     if asks_for_text and word == said:
         how: form.Later | None = read_plus(said)
     else:
-        how = read_later(word, now=now)
+        how = read_later(word, next_time)
         if how is None and word.startswith("snooze "):
             return Unclear(why=WRITE_TIME)
     if how is None or (ask.deadline is None and isinstance(how, form.Extend | form.ExtendUntil)):

@@ -7,9 +7,9 @@ A number without a unit is nobody's time, except that `+15` has always been 15 m
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from chatbridge.core.forms import form
-from chatbridge.core.nights.later import MINUTE, next_time
 
 _HOURS, _MINUTES = r"(?P<hours>\d{1,3}) ?(?:h|hr|hrs|hours?)", r"(?: ?(?:m|min|mins|minutes?))"
 _DURATION = re.compile(
@@ -19,22 +19,24 @@ _DURATION = re.compile(
 _CLOCK = re.compile(r"(?:until|till|to) (?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?", re.ASCII)
 _SNOOZE = re.compile(r"snooze (?P<when>.+)")
 _PLUS = re.compile(r"\+ ?(?P<when>.+)")
+NextTime = Callable[[int], float]
+"""When it is this minute of the day for the next time, where the owner lives."""
 WRITE_TIME = "Write a time such as 45min, 1h or until 08:00."
 
 
-def read_snooze(when: str, *, now: float) -> form.Snooze | form.SnoozeUntil | None:
+def read_snooze(when: str, next_time: NextTime) -> form.Snooze | form.SnoozeUntil | None:
     """What `1h`, `45 min` or `until 08:00` means; None: it is no time."""
     if minutes := _duration(when):
         return form.Snooze(minutes=minutes)
-    until = _clock(when, now=now)
+    until = _clock(when, next_time)
     return None if until is None else form.SnoozeUntil(until=until)
 
 
-def read_extend(when: str, *, now: float) -> form.Extend | form.ExtendUntil | None:
+def read_extend(when: str, next_time: NextTime) -> form.Extend | form.ExtendUntil | None:
     """The same for more time."""
     if minutes := _duration(when):
         return form.Extend(minutes=minutes)
-    until = _clock(when, now=now)
+    until = _clock(when, next_time)
     return None if until is None else form.ExtendUntil(until=until)
 
 
@@ -45,12 +47,12 @@ def read_plus(said: str) -> form.Extend | None:
     return form.Extend(minutes=minutes) if minutes else None
 
 
-def read_later(said: str, *, now: float) -> form.Later | None:
+def read_later(said: str, next_time: NextTime) -> form.Later | None:
     """What these words ask for, in lower case and as one line; None: they are no such words."""
     if found := _SNOOZE.fullmatch(said):
-        return read_snooze(found["when"], now=now)
+        return read_snooze(found["when"], next_time)
     return read_plus(said) or (
-        read_extend(said, now=now) if said.startswith(("until ", "till ")) else None
+        read_extend(said, next_time) if said.startswith(("until ", "till ")) else None
     )
 
 
@@ -63,10 +65,10 @@ def _duration(text: str) -> int | None:
     return hours * 60 + rest + minutes or None
 
 
-def _clock(text: str, *, now: float) -> int | None:
+def _clock(text: str, next_time: NextTime) -> int | None:
     """When it is this time of the day next, in minutes since the epoch."""
     found = _CLOCK.fullmatch(" ".join(text.casefold().split()))
     hour, minute = (int(found["hour"]), int(found["minute"] or 0)) if found else (24, 0)
     if hour > 23 or minute > 59:
         return None
-    return int(next_time(hour * 60 + minute, now) // MINUTE)
+    return int(next_time(hour * 60 + minute) // 60)

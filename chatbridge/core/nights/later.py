@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.hours import MINUTES_OF_A_DAY, Calendar, QuietHours
 from chatbridge.core.nights.nights import Nights
 
 MINUTE, DAY = 60.0, 86_400.0
@@ -151,13 +150,4 @@ def morning(nights: Nights, now: float) -> float:
     if end is not None and end - now <= DAY:
         return end
     at = nights.policy.summary_at
-    return next_time(USUAL_MORNING if at is None else at, now)
-
-
-def next_time(minute: int, now: float) -> float:
-    """When it is this minute of the day next, in local time."""
-    minute %= MINUTES_OF_A_DAY
-    before = (minute - 1) % MINUTES_OF_A_DAY
-    at = Calendar((QuietHours((((before, minute),),) * 7),)).end_after(now)
-    assert at is not None
-    return at
+    return nights.hours.next_time(USUAL_MORNING if at is None else at, after=now)

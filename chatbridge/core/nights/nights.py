@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from chatbridge.core.model import Ask, QuietRule
 from chatbridge.core.nights import policy as rules
 from chatbridge.core.nights.hours import NO_HOURS, Calendar, QuietHours, Switch, parse_rule
-from chatbridge.core.nights.policy import NightPolicy, Sound
+from chatbridge.core.nights.policy import Asked, NightPolicy, Sound
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class Nights:
         """The owner's own."""
         return Calendar(() if self.policy.quiet is None else (self.hours,), self.switch)
 
-    def calendar_of(self, ask: Ask) -> Calendar:
+    def calendar_of(self, ask: Asked) -> Calendar:
         """With the quiet hours of its project, which a switch does not end."""
         calendar, own = self.calendar, self._hours_of(ask.attention.quiet)
         return calendar if own is None else replace(calendar, project=own)
@@ -43,7 +43,7 @@ class Nights:
     def sound(self, ask: Ask, *, now: float) -> Sound:
         return rules.sound(ask, now=now, calendar=self.calendar_of(ask), policy=self.policy)
 
-    def held_until(self, ask: Ask, *, now: float) -> float | None:
+    def held_until(self, ask: Asked, *, now: float) -> float | None:
         return rules.held_until(ask, now=now, calendar=self.calendar_of(ask), policy=self.policy)
 
     def next_reminder(self, ask: Ask, *, now: float) -> tuple[float, bool] | None:

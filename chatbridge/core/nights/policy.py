@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Protocol
 
 from chatbridge.core.model import Ask, Attention, Priority, QuietRule
 from chatbridge.core.nights.hours import Calendar
@@ -34,7 +35,6 @@ class NightPolicy:
     """Times are in seconds."""
 
     quiet: QuietRule | None = None
-    hold: bool = False  # In quiet hours, show cards only when these end
     let_through: frozenset[str] = frozenset({"approval", "urgent"})
     extend_deadlines: bool = True  # Out of quiet hours, as far as the time-out's limit allows
     grace: float = 30 * MINUTE  # After quiet hours: when such a deadline is
@@ -45,7 +45,23 @@ class NightPolicy:
     summary_at: int | None = None  # The minute of the day at which it is sent instead
 
 
-def is_let_through(ask: Ask, policy: NightPolicy) -> bool:
+class Asked(Protocol):
+    """What counts of an ask, or of its row in a list."""
+
+    @property
+    def approval(self) -> bool: ...
+
+    @property
+    def attention(self) -> Attention: ...
+
+    @property
+    def created_at(self) -> float: ...
+
+    @property
+    def deadline(self) -> float | None: ...
+
+
+def is_let_through(ask: Asked, policy: NightPolicy) -> bool:
     if ask.approval:
         return "approval" in policy.let_through
     return ask.attention.priority is Priority.URGENT and "urgent" in policy.let_through
@@ -70,14 +86,14 @@ def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> S
     return Sound.SILENT if missed else Sound.LOUD
 
 
-def held_until(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
+def held_until(ask: Asked, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
     """Until when the card is not shown in chats that do not have it; None: it may come now. What
-    would time out unseen is not held, and nothing that has been shown before."""
-    projects = ask.attention.quiet
-    if not policy.hold and not (projects is not None and projects.hold):
+    would time out unseen is not held, nor what was there before quiet hours began."""
+    rules = (policy.quiet, ask.attention.quiet)
+    if not any(rule.hold for rule in rules if rule is not None):
         return None
     period = calendar.period_at(now)
-    if period is None:
+    if period is None or ask.created_at < period.start:
         return None
     time_to_see_it = min(policy.grace, SEEN_SECONDS)
     ends_before = ask.deadline is not None and ask.deadline < period.end + time_to_see_it

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
@@ -32,7 +32,7 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
-from chatbridge.core.forms.typed_later import WRITE_TIME, read_extend, read_snooze
+from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.nights.hours import Period
@@ -60,8 +60,7 @@ TYPES: dict[type, str] = {list: "a list", dict: "an object", str: "a text"}
 PAUSE_SECONDS = 0.1  # Time between two lists for a watcher: a burst of changes becomes one
 
 
-class ReadTime(Protocol):
-    def __call__(self, when: str, *, now: float) -> form.Later | None: ...
+ReadTime = Callable[[str, NextTime], form.Later | None]
 
 
 class Watchers:
@@ -209,7 +208,8 @@ class TerminalAsks:
         """Snooze it, or give it more time: `when` is as a person writes it."""
         ask, when = await self._settled_here(request), request.given.get("when")
         now = self.clock.time()
-        how = read(when[:MOST_WHEN], now=now) if isinstance(when, str) else None
+        next_time = partial(self.inbox.nights.hours.next_time, after=now)
+        how = read(when[:MOST_WHEN], next_time) if isinstance(when, str) else None
         if how is None:
             raise InvalidAnswer("when", WRITE_TIME)
         try:

@@ -215,7 +215,6 @@ async def open_hub(
             delivery.changed(ask)
             keeper.changed(ask)
             watchers.changed(ask)
-            summaries.look()
 
         drained = supervisor.drained
         inbox: str | None = None

@@ -4,5 +4,5 @@ ALTER TABLE asks ADD COLUMN approval INTEGER NOT NULL DEFAULT 0;
 UPDATE asks SET approval = 1
     WHERE instr(questions, '"type": "approval"') OR instr(questions, '"type":"approval"');
 CREATE INDEX asks_counted
-    ON asks (project_name, agent_name, approval, status, created_at, settled_at, alone_since)
+    ON asks (project_name, agent_name, approval, status, alone_since, created_at, settled_at)
     WHERE settled_at IS NOT NULL;
