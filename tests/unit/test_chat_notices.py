@@ -143,11 +143,11 @@ def test_who_writes_after_the_end_is_told_how_it_ended() -> None:
 # ── about the chat ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_help_has_six_lines_and_names_what_there_is() -> None:
+def test_help_has_seven_lines_and_names_what_there_is() -> None:
     for there in (True, False):
         lines = read(telegram.help_text(private=there)).text
         help_ = said(matrix.help_text(reactions=there))
-        assert lines.count("\n") == help_.count("\n") == 5
+        assert lines.count("\n") == help_.count("\n") == 6
         assert ("React" in help_) is there
     commands = [name for name, _ in telegram.COMMANDS if name != "help"]
     assert all(f"/{name}" in telegram.help_text(private=True) for name in commands)
