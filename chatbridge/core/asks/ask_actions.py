@@ -241,6 +241,10 @@ class AskActions:
         morning = later.morning(self.nights, now)
         return later.options(ask, now=now, latest=latest, morning=morning)
 
+    def is_hidden(self, ask: Ask, *, surface: str) -> bool:
+        """Whether this surface does not show the ask yet, on purpose."""
+        return self.nights.is_hidden(ask, surface=surface, now=self._clock.time())
+
     @property
     def nights(self) -> Nights:
         return self._policy.nights
