@@ -63,8 +63,11 @@ class Refused(Exception):
 
 
 class Synapse:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lean: bool = False) -> None:
+        """`lean`: without work that nobody sees from outside, for the homeserver that many tests
+        share."""
         self.folder = folder
+        self._lean = lean
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Login | None = None
@@ -81,9 +84,9 @@ class Synapse:
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path) -> Iterator[Synapse]:
+    def running(cls, folder: Path, *, lean: bool = False) -> Iterator[Synapse]:
         """A homeserver of one's own."""
-        server = cls(folder)
+        server = cls(folder, lean=lean)
         try:
             server.start()
             yield server
@@ -105,7 +108,10 @@ class Synapse:
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+                env={
+                    **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+                    **({"LEAN_SYNAPSE": "1"} if self._lean else {}),
+                },
             )
         deadline = time.monotonic() + PATIENCE
         while not self._is_up():
