@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Person, Project, Question
+from chatbridge.core.model import Answer, Ask, Person, Project, Question, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.nights.summaries import AFTER_SECONDS, LATEST, Summaries
@@ -172,6 +172,22 @@ async def test_a_number_brings_its_card_to_the_bottom(driver: Driver) -> None:
     await driver.shown(ask)
     await driver.tap(ask, form.Choose(step=0, option=0))
     assert not (await now(driver, ask)).open
+
+
+async def test_a_number_brings_a_card_that_is_held_or_snoozed(driver: Driver) -> None:
+    snoozed = await asked(driver, SELECT)
+    await driver.desk.inbox.put(snoozed.id, form.Snooze(minutes=12 * 60), person=ELSEWHERE)
+    await morning(driver)
+    clock, nights = clock_of(driver), driver.desk.inbox.nights
+    nights.policy = replace(QUIETLY, quiet=QuietRule(hours=("",) * 7, hold=True))
+    nights.switch = Switch(on=True, period=Period(clock.time(), clock.time() + HOUR))
+    held = await driver.desk.ask(CONFIRM, timeout=20 * HOUR)
+    await until(lambda: CONFIRM.text in newest(driver))
+    for number, ask in ((1, snoozed), (2, held)):
+        assert await driver.pick(number) == ""
+        await until(partial(is_last, driver, ask.questions[0].text))
+        assert (await now(driver, ask)).attention.snoozed_until is None
+        await driver.shown(await now(driver, ask))
 
 
 async def test_a_strangers_number_brings_nothing(driver: Driver) -> None:
