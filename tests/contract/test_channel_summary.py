@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person, Project, Question, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
@@ -125,6 +126,19 @@ async def test_it_names_what_waits_and_what_happened_and_rings_once(driver: Driv
     assert "2. infra: Run this command? terraform apply" in said
     assert " · ends " in said
     assert summaries(driver)[before:] == [(newest(driver), True)]
+
+
+async def test_one_that_comes_in_quiet_hours_does_not_ring(driver: Driver) -> None:
+    await asked(driver, SELECT)
+    nights, clock = driver.desk.inbox.nights, clock_of(driver)
+    here = local_time(clock.time() + HOUR)
+    nights.policy = replace(QUIETLY, summary_at=here.hour * 60 + here.minute)
+    summaries_of(driver.desk).look()
+    before = len(summaries(driver))
+    clock.advance(HOUR + AFTER_SECONDS)
+    await until(lambda: len(summaries(driver)) > before)
+    assert nights.is_quiet(clock.time())
+    assert not summaries(driver)[-1][1]
 
 
 async def test_it_changes_with_what_it_names_and_does_not_come_again(driver: Driver) -> None:
