@@ -7,14 +7,13 @@ their own: what agents wait for them counts, but they are no questions with a ti
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from chatbridge.core.asks.serialize import iso
-from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.cards.phrases import format_duration, local_time
 from chatbridge.core.model import Status
 
 COUNTED = (
@@ -86,8 +85,9 @@ class Statistics:
 
 
 def local_offset(at: float) -> int:
-    """The seconds by which the hub's time zone is ahead of UTC at that time."""
-    return time.localtime(at).tm_gmtoff
+    """The seconds by which the owner's time zone is ahead of UTC at that time."""
+    ahead = local_time(at).utcoffset()
+    return int(ahead.total_seconds()) if ahead is not None else 0
 
 
 class _Hours(dict[int, int]):
