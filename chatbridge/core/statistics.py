@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Any
 
 from chatbridge.core.asks.serialize import iso
@@ -84,9 +85,10 @@ class Statistics:
     """Seconds, by the hour in which was asked."""
 
 
-def local_offset(at: float) -> int:
-    """The seconds by which the owner's time zone is ahead of UTC at that time."""
-    ahead = local_time(at).utcoffset()
+def local_offset(at: float, *, zone: tzinfo | None = None) -> int:
+    """The seconds by which the owner's time zone is ahead of UTC at that time. `zone`: that zone,
+    if it is not the one in which all times are said."""
+    ahead = local_time(at).astimezone(zone).utcoffset() if zone else local_time(at).utcoffset()
     return int(ahead.total_seconds()) if ahead is not None else 0
 
 
