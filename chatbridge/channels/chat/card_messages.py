@@ -80,6 +80,11 @@ class CardMessages:
         return self.parts[0]
 
     @property
+    def before(self) -> str:
+        """What comes after the root: of a card that was posted further down, the root before."""
+        return self.parts[1].event if len(self.parts) > 1 else ""
+
+    @property
     def newest(self) -> Part:
         """The one that is answered."""
         return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
