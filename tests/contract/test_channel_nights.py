@@ -287,6 +287,13 @@ async def test_where_only_the_last_reminder_goes_nothing_else_does(driver: Drive
 # ── later ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def points_below(driver: Driver) -> bool:
+    """Whether the newest card, or a screen of it, points to another one."""
+    texts = [text for text, _ in driver.heard()]
+    newest = max(at for at, text in enumerate(texts) if SELECT.text in text)
+    return any(BELOW in text for text in texts[newest:])
+
+
 async def snoozed(driver: Driver, *questions: Question, minutes: int = 60) -> Ask:
     """An ask whose card was there, and is out of the way by a tap on the screen for more time."""
     ask = await driver.desk.ask(*questions, timeout=3 * HOUR)
@@ -328,6 +335,7 @@ async def test_a_snoozed_card_is_a_line_and_comes_back_as_a_new_message_that_rin
     assert f"💤 Snoozed until {clock_time(until_then)}. It comes back then." in shown
     assert SELECT.text in shown
     assert "SQLite" not in shown
+    assert not points_below(driver), "there is nothing below"
     said = len(driver.heard())
     clock_of(driver).advance(until_then - clock_of(driver).time() - 1)
     await driver.shown(await driver.desk.ask(CONFIRM))
@@ -359,6 +367,7 @@ async def test_a_snoozed_card_can_be_shown_now_where_it_is(driver: Driver) -> No
     shown = await driver.shown(ask)
     assert "SQLite" in shown
     assert "💤" not in shown
+    assert not points_below(driver)
     assert len(driver.heard()) == said, "nothing new"
     await driver.tap(ask, form.Choose(step=ask.draft.step, option=0))
     assert not (await now(driver, ask)).open
