@@ -37,24 +37,27 @@ _reported: dict[str, ProjectSettings] = {}
 
 
 def _known_zone(name: str | None) -> str | None:
-    find_zone(name)
-    return name
+    find_zone(name or None)
+    return name or None
 
 
-class ProjectQuiet(BaseModel):
-    """Quiet hours beside the owner's. Only what makes things quieter can be set."""
+class QuietTable(BaseModel):
+    """What a project's file can say of quiet hours, beside what the owner says. It only makes
+    things quieter."""
 
     model_config = ConfigDict(extra="forbid")
 
     hours: Annotated[tuple[str, ...] | None, BeforeValidator(read_hours)] = None
+    """For each weekday from Monday on, as `QuietRule` has them."""
     zone: Annotated[str | None, AfterValidator(_known_zone)] = None
-    """None: the owner's."""
+    """None: of a project the owner's, of the owner that of the computer."""
     mode: Literal["silent", "hold"] = "silent"
 
     @property
     def rule(self) -> QuietRule | None:
+        """None: nothing is set. Without hours it counts for those that others set, or switch on."""
         hold = self.mode == "hold"
-        if self.hours is None and not hold:
+        if self.hours is None and self.zone is None and not hold:
             return None
         return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone, hold=hold)
 
@@ -67,7 +70,7 @@ class ProjectSettings(BaseModel):
     default_timeout: Annotated[float, BeforeValidator(seconds)] | None = Field(
         default=None, ge=MIN_TIMEOUT_SECONDS, le=LONGEST
     )
-    quiet: ProjectQuiet = ProjectQuiet()
+    quiet: QuietTable = QuietTable()
 
 
 def project_of(folder: str | None, *, link: str, label: str | None = None) -> Project:

@@ -93,25 +93,21 @@ def _period(text: str) -> float:
 
 def _since(text: str) -> float:
     """Seconds since the epoch."""
-    import re
     import time
 
-    from chatbridge import durations
-    from chatbridge.core.nights.hours import parse_minute
+    from chatbridge.core.nights.hours import parse_clock
     from chatbridge.core.nights.summary import last_time
+    from chatbridge.durations import parse_period
 
     now = time.time()
     try:
-        if found := re.fullmatch(r"(\d{1,2}):(\d{2})", text.strip(), re.ASCII):
-            return last_time(parse_minute(found[1], found[2]), now=now)
-        ago = durations.parse(text) if text.strip()[-1:].isalpha() else 0.0
+        if ":" in text:
+            return last_time(parse_clock(text), now=now)
+        return now - parse_period(text if text.strip()[-1:].isalpha() else "")
     except ValueError:
-        ago = 0.0
-    if not 0 < ago <= durations.LONGEST:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"
-        )
-    return now - ago
+        ) from None
 
 
 ask = Command(

@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from chatbridge.core.model import QuietRule
-from chatbridge.core.nights.hours import NO_HOURS, find_zone, parse_minute, read_hours
+from chatbridge.core.nights.hours import parse_clock, read_hours
 from chatbridge.core.nights.policy import MINUTE, NightPolicy
+from chatbridge.projects import QuietTable
 from chatbridge.setting_rules import listed
 from chatbridge.settings.tools import Seconds, SettingsTable
 
@@ -33,13 +32,6 @@ def _decoded(value: object) -> object:
         raise ValueError('write a table by weekday as JSON: {"mon-fri": "22:30-07:00"}') from None
 
 
-def _known_zone(name: str | None) -> str | None:
-    if not name:
-        return None
-    find_zone(name)
-    return name
-
-
 def _rising(times: tuple[float, ...]) -> tuple[float, ...]:
     if len(times) > MAX_REMINDERS:
         raise ValueError(f"accepted: at most {MAX_REMINDERS} times")
@@ -52,10 +44,7 @@ def _minute_of_the_day(value: object) -> object:
     """Of a text such as 08:00, or of TOML's own time."""
     if value is None or value == "":
         return None
-    found = re.fullmatch(r"\s*(\d{1,2}):(\d{2})(?::00)?\s*", str(value), re.ASCII)
-    if found is None or int(found[1]) > 23:
-        raise ValueError('write a time such as "08:00"')
-    return parse_minute(found[1], found[2])
+    return parse_clock(str(value))
 
 
 Hours = Annotated[
@@ -64,12 +53,9 @@ Hours = Annotated[
 Through = Literal["approval", "urgent"]
 
 
-class Quiet(SettingsTable):
+class Quiet(QuietTable, SettingsTable):
     hours: Hours = None
-    """For each weekday from Monday on, as `QuietRule` has them. None: no quiet hours but those that
-    are switched on."""
-    zone: Annotated[str | None, AfterValidator(_known_zone)] = None
-    mode: Literal["silent", "hold"] = "silent"
+    """None: no quiet hours but those that are switched on."""
     let_through: Annotated[tuple[Through, ...], NoDecode, BeforeValidator(listed)] = (
         "approval",
         "urgent",
@@ -77,14 +63,6 @@ class Quiet(SettingsTable):
     deadlines: Literal["extend", "run"] = "extend"
     grace: Seconds = 30 * MINUTE
     max_urgent: int = Field(default=3, ge=0, le=1000)
-
-    @property
-    def rule(self) -> QuietRule | None:
-        """None: nothing is set. Without hours it still counts for those that are switched on."""
-        hold = self.mode == "hold"
-        if self.hours is None and self.zone is None and not hold:
-            return None
-        return QuietRule(hours=self.hours or NO_HOURS, zone=self.zone, hold=hold)
 
 
 class Reminders(SettingsTable):

@@ -21,13 +21,13 @@ from chatbridge.channels.chat.inbound import (
     ChatInput,
     NeedsYesOrNo,
     Origin,
-    Outputs,
     Said,
     Spawn,
     Tapped,
     reply_to,
 )
 from chatbridge.channels.chat.notices import yes_or_no
+from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.surface import ChatSurface
@@ -138,7 +138,7 @@ class Receiver:
                 note.rows = said.rows
             return told
         if tap.is_on_card:
-            chat.touched(tap.ask_id, note.id)
+            chat.memory.touched(tap.ask_id, note.id)
         written = self._board.notes.get(note.reply_to or "")
         told, then = await self._input.tap(
             tap,

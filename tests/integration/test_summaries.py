@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
-from chatbridge.core.delivery.summaries import SummaryPost
+from chatbridge.core.delivery.summary_post import SummaryPost
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, StoreError
 from chatbridge.core.model import QuietRule
 from chatbridge.core.nights.hours import Period, Switch

@@ -7,7 +7,7 @@ import uuid
 from dataclasses import replace
 from pathlib import Path
 
-from chatbridge.channels.chat import inbound
+from chatbridge.channels.chat import outputs
 from chatbridge.channels.chat.callback_data import Output, encode
 from chatbridge.core.model import OperationEnd
 from tests.ended_operations import BADLY, HOSTILE, OPERATION, WELL
@@ -46,7 +46,7 @@ async def test_an_end_is_silent_when_it_is_good_and_loud_when_it_is_not(
 async def test_a_tap_brings_the_whole_output_as_a_silent_file(telegram: Telegram) -> None:
     telegram.desk.outputs[OPERATION] = b"\x1b[31mred\x1b[0m\n" * 100_000
     card = await told(telegram, BADLY)
-    assert await telegram.tap(card, "Whole output") == inbound.COMES
+    assert await telegram.tap(card, "Whole output") == outputs.COMES
     file = await telegram.sees(lambda card: card.document is not None)
     assert file.document
     assert (file.document.name, file.document.content) == (NAME, b"red\n" * 100_000)
@@ -67,7 +67,7 @@ async def test_what_is_no_longer_there_is_said_kindly_and_nothing_is_sent(
 
 
 def test_every_toast_is_short() -> None:
-    for toast in (inbound.COMES, inbound.ON_ITS_WAY, inbound.OUTPUT_GONE, inbound.EMPTY):
+    for toast in (outputs.COMES, outputs.ON_ITS_WAY, outputs.OUTPUT_GONE, outputs.EMPTY):
         assert len(toast) <= 60
 
 
@@ -86,7 +86,7 @@ async def test_anybody_on_the_allowlist_gets_an_output_and_nobody_else_learns_of
             assert await telegram.tap(card, "Whole output", phone=team.phone(eve)) == ""
             await telegram.dealt_with()
             assert files(telegram) == []
-            assert await telegram.tap(card, "Whole output", phone=team.phone(bob)) == inbound.COMES
+            assert await telegram.tap(card, "Whole output", phone=team.phone(bob)) == outputs.COMES
             await telegram.sees(lambda card: card.document is not None)
             elsewhere = api.private(eve).phone(eve)
             assert elsewhere.messages == ()
@@ -98,7 +98,7 @@ async def test_a_button_of_an_unknown_operation_and_a_forged_one_bring_nothing(
     telegram.desk.outputs[OPERATION] = b"whole"
     card = await told(telegram, BADLY)
     unknown = encode(Output(operation_id=str(uuid.uuid4())))
-    assert await telegram.press(card, unknown) == inbound.OUTPUT_GONE
+    assert await telegram.press(card, unknown) == outputs.OUTPUT_GONE
     assert await telegram.press(card, "o:../../etc/passwd") == "This question is no longer here."
     assert files(telegram) == []
 
@@ -114,7 +114,7 @@ async def test_a_file_that_telegram_puts_off_comes_once(telegram: Telegram) -> N
     card = await told(telegram, BADLY)
     telegram.api.fail("sendDocument", status=429, retry_after=5)
     await telegram.tap(card, "Whole output")
-    assert await telegram.tap(card, "Whole output") == inbound.ON_ITS_WAY
+    assert await telegram.tap(card, "Whole output") == outputs.ON_ITS_WAY
     await telegram.in_time(telegram.sees(lambda card: card.document is not None))
     assert files(telegram) == [NAME]
 
@@ -125,9 +125,9 @@ async def test_a_file_that_cannot_be_sent_is_owned_up_to(telegram: Telegram) -> 
     telegram.api.fail("sendDocument", status=500)
     said = telegram.api.hold("sendMessage", after_effect=True)
     await telegram.tap(card, "Whole output")
-    sorry = await telegram.sees(inbound.NOT_SENT)
+    sorry = await telegram.sees(outputs.NOT_SENT)
     assert (sorry.silent, sorry.reply_to) == (True, card.id)
-    assert await telegram.tap(card, "Whole output") == inbound.COMES, "also of who is quick"
+    assert await telegram.tap(card, "Whole output") == outputs.COMES, "also of who is quick"
     await telegram.sees(lambda card: card.document is not None)
     said.release()
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chatbridge.core.asks import transitions
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_later import read_extend, read_later, read_plus, read_snooze
+from chatbridge.core.forms.typed_times import read_extend, read_later, read_plus, read_snooze
 from chatbridge.core.model import Ask, Attention, QuietRule, Status
 from chatbridge.core.nights import later
 from chatbridge.core.nights.hours import Period, Switch
@@ -167,13 +167,13 @@ def test_more_time_does_not_end_a_snooze() -> None:
 def test_the_morning_is_the_end_of_quiet_hours_or_the_time_of_the_summary_or_eight() -> None:
     ends = NOW + 5 * HOUR
     by_hand = Nights(NightPolicy(), Switch(on=True, period=Period(NOW - HOUR, ends)))
-    assert later.morning(by_hand, NOW) == ends
-    assert clock_time(later.morning(Nights(NightPolicy()), NOW)) == "08:00"
-    assert clock_time(later.morning(Nights(NightPolicy(summary_at=9 * 60 + 30)), NOW)) == "09:30"
+    assert by_hand.morning(NOW) == ends
+    assert clock_time(Nights(NightPolicy()).morning(NOW)) == "08:00"
+    assert clock_time(Nights(NightPolicy(summary_at=9 * 60 + 30)).morning(NOW)) == "09:30"
     day = time.localtime(NOW).tm_wday
     far = tuple("10:00-11:00" if each == (day + 3) % 7 else "" for each in range(7))
     weekly = Nights(NightPolicy(quiet=QuietRule(hours=far)))
-    assert clock_time(later.morning(weekly, NOW)) == "08:00", "not three days from now"
+    assert clock_time(weekly.morning(NOW)) == "08:00", "not three days from now"
 
 
 # ── the form ──────────────────────────────────────────────────────────────────────────────────────
@@ -243,7 +243,7 @@ def test_words_for_more_time(said: str, how: form.Later) -> None:
     "said",
     [
         *("", "+", "+1", "+ 5", "+0h", "+15 apples", "-15", "1h", "snooze", "snooze 1", "snooze x"),
-        *("snooze until 24:00", "snooze until 8:61", "until", "until noon", "+٣h", "snooze 99999h"),
+        *("snooze until 24:01", "snooze until 8:61", "until", "until noon", "+٣h", "snooze 99999h"),
     ],
 )
 def test_other_words_are_none(said: str) -> None:

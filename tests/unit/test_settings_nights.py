@@ -149,7 +149,7 @@ def test_no_reminders_can_be_wanted(file: Path) -> None:
         ("[reminders]\nafter = ['soon']", "reminders.after"),
         ("[reminders]\nafter = []\nescalate = 'matrix'", "escalate needs a reminder"),
         ("[summary]\nat = '8 o'", 'summary.at: write a time such as "08:00"'),
-        ("[summary]\nat = '24:00'", "summary.at: write a time such as"),
+        ("[summary]\nat = '24:01'", "summary.at: there is no time 24:01"),
         ("[summary]\nat = 8", "summary.at: write a time such as"),
     ],
 )

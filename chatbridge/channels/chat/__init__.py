@@ -6,6 +6,7 @@ callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks
 card: the form's screens, and the messages that go with a card
 card_lookup: which ask a message with buttons shows, and which step of it
+card_memory: what this process knows of the cards in a chat
 card_messages: which messages an ask has in a chat
 card_visibility: which questions a text beside the cards may mean
 channel: what the channels of all chats do alike
@@ -16,6 +17,7 @@ keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
 notices: what a bot says outside of cards
 outcome: how an ended ask reads
+outputs: the whole output of an operation, as a file
 people: who may answer
 planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service

@@ -28,7 +28,7 @@ from chatbridge.channels.chat.outcome import (
 )
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
-from chatbridge.core.cards.build import ASIDE, build_card
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, SNOOZED_GLYPH, Card, Role, State
 from chatbridge.core.cards.card import Line as Answered
 from chatbridge.core.forms import form
@@ -79,7 +79,7 @@ def _screen(
         return asked_block(card, lengths.scale)
     if card.view is View.REVIEW:
         return doc.Numbered(items=tuple(pairs(card.lines, scale=lengths.scale)), spaced=True)
-    if card.view in ASIDE:
+    if card.view in form.ASIDE:
         return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
         return approvals.screen(card, seen, chat, listed=listed)
@@ -231,7 +231,7 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
         return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
-    if view in ASIDE:
+    if view in form.ASIDE:
         return doc.paragraph(_left_aside(ask, view, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."

@@ -31,7 +31,7 @@ class CardLookup:
         # A card whose number is not known, because a connection was cut or nobody said it.
         for tap in buttons:
             if tap.is_on_card:
-                chat.touched(tap.ask_id, message)
+                chat.memory.touched(tap.ask_id, message)
                 return tap.ask_id
         return None
 
@@ -57,7 +57,7 @@ class CardLookup:
     async def is_early(self, ask: Ask, *, message: str, chat: Chat) -> bool:
         """Whether a tap came too soon after the button appeared: a moment, or so soon that the
         service has not even said that the card is there."""
-        if chat.just_shown(ask):
+        if chat.memory.just_shown(ask):
             return True
         if chat.has_posted(ask, message):
             return False

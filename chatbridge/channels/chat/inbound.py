@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, auto
 from functools import partial
 from typing import Any, TypeVar
@@ -26,7 +26,7 @@ from chatbridge.channels.chat.callback_data import (
 )
 from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
-from chatbridge.channels.chat.document import Document, File, Message
+from chatbridge.channels.chat.document import Document, Message
 from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
@@ -492,51 +492,3 @@ async def patiently(send: Callable[[], Awaitable[T]], clock: Clock, *, pause: fl
             pause = error.after
     await clock.sleep(pause)
     return await send()
-
-
-# ── outputs ───────────────────────────────────────────────────────────────────────────────────────
-
-COMES = "It comes as a file."
-ON_ITS_WAY = "It is on its way."
-OUTPUT_GONE = "This output is no longer kept."
-EMPTY = "It printed nothing."
-NOT_SENT = "The output could not be sent. It is in the web inbox."
-
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """The whole output of an operation, sent as a file to the chat where somebody asked for it."""
-
-    inbox: AskActions
-    spawn: Spawn
-    _under_way: set[tuple[str, str]] = field(default_factory=set)
-
-    async def asked(
-        self,
-        operation_id: str,
-        chat: ChatSurface[Any],
-        *,
-        send: Callable[[File], Awaitable[object]],
-        say: Callable[[str], Awaitable[object]],
-    ) -> str:
-        """What the person is told; the file follows."""
-        content = await self.inbox.output(operation_id)
-        if not content:
-            return OUTPUT_GONE if content is None else EMPTY
-        if (chat.name, operation_id) in self._under_way:
-            return ON_ITS_WAY
-        self._under_way.add((chat.name, operation_id))
-
-        async def deliver() -> None:
-            file = notices.output_file(operation_id, content)
-            try:
-                await send(file)
-                return
-            except ChatbridgeError as error:
-                log.warning("%s: %s was not sent: %s", chat.channel, file.name, error)
-            finally:
-                self._under_way.discard((chat.name, operation_id))
-            await say(NOT_SENT)  # only now: who reads it may ask again at once
-
-        self.spawn(deliver())
-        return COMES

@@ -13,6 +13,7 @@ from chatbridge.channels.chat import approvals, card_messages, keyboard, long_qu
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import continued, placeholder
+from chatbridge.channels.chat.card_memory import CardMemory
 from chatbridge.channels.chat.card_messages import OVER, BotReaction, CardMessages, Part, Prompt
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
@@ -40,9 +41,6 @@ from chatbridge.core.nights.policy import Sound
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
 
-TOO_QUICK_SECONDS = 1.0
-"""Nobody can have read an approval so soon after its buttons appeared."""
-MAX_TOUCHED = 100
 FAR_ABOVE = 8
 """So many messages below a card, it is no longer on a phone's screen."""
 
@@ -70,17 +68,8 @@ class ChatSurface(ChatWriter[T]):
         super().__init__(name, can, service=service, clock=clock)
         self.requests: dict[str, CardRequest] = {}
         """The last request for each ask, until it is granted."""
+        self.memory = CardMemory(clock, self.handle, self.digest)
         self._announcer = Announcer(self, can, clock=clock)
-        self._before: dict[tuple[str, str], list[str]] = {}
-        """Messages before a card that are out, while the card is not; by room and ask."""
-        self._drawn: dict[str, tuple[str, Drawing[T]]] = {}
-        """What this process has shown, and where: the same again needs no edit."""
-        self._fresh: dict[str, float] = {}
-        """Since when an ask's card has had its present buttons, as far as this process knows."""
-        self._raising: dict[str, int] = {}
-        """The number for which this process is sending a new card of an ask."""
-        self._touched: dict[str, str] = {}
-        """The cards that somebody has used lately, by their asks."""
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
@@ -141,20 +130,7 @@ class ChatSurface(ChatWriter[T]):
     # ── what is known of a card ───────────────────────────────────────────────────────────────────
 
     def has_posted(self, ask: Ask, message: str) -> bool:
-        """Whether this is the ask's newest card, though that may not have been noted yet."""
-        handle = self.handle(self.current_room(), message)
-        return ask.id in self._drawn and self._drawn[ask.id][0] == handle
-
-    def just_shown(self, ask: Ask) -> bool:
-        """Whether the card has had its buttons for so short a time that nobody can have read it."""
-        since = self._fresh.get(ask.id)
-        return since is not None and self._clock.monotonic() - since < TOO_QUICK_SECONDS
-
-    def touched(self, ask_id: str, message: str) -> None:
-        """Somebody is using this card of an ask: it is the one, if nobody has said which."""
-        self._touched[ask_id] = message
-        while len(self._touched) > MAX_TOUCHED:
-            del self._touched[next(iter(self._touched))]
+        return self.memory.has_posted(ask, self.current_room(), message)
 
     async def lacks(self, ask: Ask) -> bool:
         """Whether something that has to be read before this approval is allowed is not known to be
@@ -221,21 +197,22 @@ class ChatSurface(ChatWriter[T]):
             except PostGone:
                 self.visibility.shown_cards.gone(ask)
                 if not ask.open:
-                    self._forget(ask)
+                    self.memory.forget(ask)
                 raise
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
         request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)
-        old, above = tuple[str, ...](), ""
+        old, above, raises = tuple[str, ...](), "", False
         replaced: tuple[Part, ...] = ()
         if place is not None:
-            place, replaced = self._recalled(ask, place).without(removed)
-        if place is not None and ask.attention.snoozed_until is not None:
-            place = place.folded(step=ask.draft.step)
-        place, raises = self._raises(ask, place)
-        if raises and place is not None and place.raising != ask.attention.raised:
-            noted = replace(place, raising=ask.attention.raised)
-            return Shown(place=self.to_text(noted), complete=False)
+            place, replaced = self.memory.recalled(ask, place).without(removed)
+        if place is not None:
+            if ask.attention.snoozed_until is not None:
+                place = place.folded(step=ask.draft.step)
+            place, raises = self.memory.raises(ask, place, idempotent=self.idempotent)
+            if raises and place.raising != ask.attention.raised:
+                noted = replace(place, raising=ask.attention.raised)
+                return Shown(place=self.to_text(noted), complete=False)
         replaces = request.repost or request.again
         continues = not replaces and (raises or request.continues(ask))
         if place is not None and ask.open and (replaces or continues):
@@ -266,7 +243,7 @@ class ChatSurface(ChatWriter[T]):
         if not any(map(sends_message, left)):
             self._granted(ask, request)
         if not ask.open:
-            self._forget(ask)
+            self.memory.forget(ask)
         if not left and scene.card.view is None:
             await self.finished(ask, place)
             if self.hears_removals:
@@ -281,26 +258,6 @@ class ChatSurface(ChatWriter[T]):
             cleanup_only=any(isinstance(step, RemoveReaction) for step in left[:1]),
         )
 
-    def _raises(self, ask: Ask, place: CardMessages | None) -> tuple[CardMessages | None, bool]:
-        """Whether a new card has to be posted at the bottom. Where a service would take it twice,
-        it is noted before: what a hub that was killed may have sent is not sent again."""
-        raised = ask.attention.raised
-        if place is None or not ask.open or place.raised >= raised:
-            return place, False
-        if self.idempotent:
-            return replace(place, raising=raised), True
-        if place.raising != raised:
-            self._raising[ask.id] = raised
-            return place, True
-        if self._raising.get(ask.id) == raised:
-            return place, True
-        return replace(place, raised=raised), False
-
-    def _forget(self, ask: Ask) -> None:
-        self._raising.pop(ask.id, None)
-        self._drawn.pop(ask.id, None)
-        self._fresh.pop(ask.id, None)
-
     def _granted(
         self, ask: Ask, request: CardRequest, *, left: CardRequest = NO_REQUEST
     ) -> CardRequest:
@@ -310,15 +267,6 @@ class ChatSurface(ChatWriter[T]):
             if left == NO_REQUEST:
                 del self.requests[ask.id]
         return left
-
-    def _recalled(self, ask: Ask, place: CardMessages) -> CardMessages:
-        """With what this process knows beyond what is stored."""
-        root, known = place.root, self._drawn.get(ask.id)
-        if not root.event and self._touched.get(ask.id, "") not in place.messages:
-            root = replace(root, event=self._touched.get(ask.id, ""))
-        if root.shows is None and known and known[0] == self.handle(place.room, root.event):
-            root = replace(root, shows=self.digest(known[1]))
-        return place if root is place.root else replace(place, parts=(root, *place.parts[1:]))
 
     async def card_of(self, ask: Ask) -> Card:
         build = partial(
@@ -363,11 +311,10 @@ class ChatSurface(ChatWriter[T]):
         return not any(takes_text(other) for other in others if other.id != ask.id)
 
     async def _steps(self, scene: Scene[T], place: CardMessages | None) -> list[Step[Drawing[T]]]:
-        root, known = place.root if place else None, self._drawn.get(scene.ask.id)
-        same = known is not None and known[1].rows == scene.drawing.rows
-        if place and root and not root.event and (not scene.ask.open or same):
+        same = not scene.ask.open or self.memory.has_rows(scene.ask, scene.drawing)
+        if place and not place.root.event and same:
             # It shows as much as can be shown without an edit.
-            place = place.having(replace(root, shows=self.digest(scene.drawing)))
+            place = place.having(replace(place.root, shows=self.digest(scene.drawing)))
         steps = plan(scene.wanted(self.digest), place)
         if not self._can.threads:
             return [*steps]
@@ -391,14 +338,14 @@ class ChatSurface(ChatWriter[T]):
         outgoing = partial(Outgoing, room=room, project=ask.project)
         topic, out = None, list[str]()
         if place is None:
-            self._touched.pop(ask.id, None)  # it was another card
+            self.memory.posting(ask)
             topic = await self.open_topic(room, ask.project)
-            out = self._before.get((room, ask.id), [])
+            out = self.memory.before.get((room, ask.id), [])
             for what in [*scene.before, *scene.first][len(out) :]:
                 key = ("before", self.name, ask.id, str(len(out)))
                 sent = await self.send(outgoing(what=what, key=key, topic=topic))
                 topic = sent.topic
-                out = self._before[room, ask.id] = [*out, sent.id]
+                out = self.memory.before[room, ask.id] = [*out, sent.id]
         else:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
@@ -415,7 +362,7 @@ class ChatSurface(ChatWriter[T]):
             )
         note = self.visibility.shown if place else partial(self.visibility.posted, new=new)
         since = note(ask, by=sent.id, at=sent.at, viewer=self.viewer)
-        self._note(ask, self.handle(room, sent.id), scene.drawing)
+        self.memory.drawn(ask, room, sent.id, scene.drawing)
         part = Part(
             event=sent.id,
             step=card.step,
@@ -425,8 +372,7 @@ class ChatSurface(ChatWriter[T]):
         )
         if place is not None:
             return place.having(part), [sent.id]
-        self._fresh[ask.id] = self._clock.monotonic()  # also one whose number is not known
-        self._before.pop((room, ask.id), None)
+        self.memory.posted(ask, room)
         posted = CardMessages(
             room=room,
             parts=(part,),
@@ -458,7 +404,7 @@ class ChatSurface(ChatWriter[T]):
             new = Outgoing(room=place.room, what=drawing, key=key, project=ask.project)
             sent = await self.send(replace(new, topic=place.topic))
             part, place = replace(part, event=sent.id), replace(place, topic=sent.topic)
-        self._note(ask, self.handle(place.room, part.event), drawing)
+        self.memory.drawn(ask, place.room, part.event, drawing)
         # In a thread every step has a card of its own, and only its end changes what one asks for.
         ended = scene.card.view is None and message == place.newest.event
         if ended or not self._can.threads:
@@ -468,12 +414,6 @@ class ChatSurface(ChatWriter[T]):
         part = replace(part, shows=self.digest(drawing))
         parts = tuple(part if each.event == message else each for each in place.parts)
         return replace(place, parts=parts)
-
-    def _note(self, ask: Ask, handle: str, drawing: Drawing[T]) -> None:
-        known = self._drawn.get(ask.id)
-        if known is None or known[0] != handle or known[1].rows != drawing.rows:
-            self._fresh[ask.id] = self._clock.monotonic()
-        self._drawn[ask.id] = handle, drawing
 
     async def _do(
         self,

@@ -50,7 +50,7 @@ def extend(given: argparse.Namespace) -> int:
 
 
 def _postpone(do: str, given: argparse.Namespace) -> int:
-    from chatbridge.core.forms.typed_later import WRITE_TIME, read_snooze
+    from chatbridge.core.forms.typed_times import WRITE_TIME, read_snooze
 
     when = " ".join(given.when)
     if read_snooze(when, float) is None:  # the hub knows the zone, and what is allowed

@@ -36,11 +36,10 @@ def pending(given: argparse.Namespace) -> int:
 
 
 def _asks(do: str, **given: Any) -> list[Json]:
-    return list(_found(do, "asks", **given))
+    return list(from_hub_or_database(do, "asks", **given))
 
 
-def _found(do: str, part: str, **given: Any) -> Any:
-    """From the hub; where none runs, from the database."""
+def from_hub_or_database(do: str, part: str, **given: Any) -> Any:
     try:
         return ask_hub(do, **given)[part]
     except NotRunning:
@@ -191,7 +190,7 @@ def history(given: argparse.Namespace) -> int:
 
 
 def summary(given: argparse.Namespace) -> int:
-    found = _found("summary", "summary", since=given.since, brief=not given.json)
+    found = from_hub_or_database("summary", "summary", since=given.since, brief=not given.json)
     if given.json:
         print(json.dumps(found, indent=2))
     else:

@@ -7,7 +7,8 @@ import json
 import sys
 from typing import Any
 
-from chatbridge.cli.hub.hub_client import NotRunning, ask_hub, is_set_up
+from chatbridge.cli.hub.hub_client import is_set_up
+from chatbridge.cli.questions.lists import from_hub_or_database
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import columns, wrapped
 from chatbridge.cli.ui.tables import Column, Table
@@ -22,7 +23,7 @@ INDENT = "  "
 
 
 def stats(given: argparse.Namespace) -> int:
-    found = _found(given.since)
+    found = from_hub_or_database("stats", "stats", seconds=given.since)
     if given.json:
         print(json.dumps(found, indent=2))
         return 0
@@ -33,19 +34,6 @@ def stats(given: argparse.Namespace) -> int:
         print("Next: chatbridge setup")
     sys.stdout.flush()
     return 0
-
-
-def _found(seconds: float) -> Json:
-    """From the hub; where none runs, from the database."""
-    try:
-        return dict(ask_hub("stats", seconds=seconds)["stats"])
-    except NotRunning:
-        from chatbridge.cli.questions import stored
-
-        found = stored.stats(seconds=seconds)
-        return (
-            dict(ask_hub("stats", start=True, seconds=seconds)["stats"]) if found is None else found
-        )
 
 
 def stats_screen(found: Json, *, over: str, room: int | None) -> list[list[Table | str]]:

@@ -13,7 +13,7 @@ from chatbridge import markdown
 from chatbridge.core.cards.build import answer_text
 from chatbridge.core.exact_text import distinguish_labels
 from chatbridge.core.forms import form
-from chatbridge.core.forms.typed_later import read_plus
+from chatbridge.core.forms.typed_times import read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Option, Question, QuestionType, View, new_draft
 from chatbridge.core.text import one_line, prose, split_recommended

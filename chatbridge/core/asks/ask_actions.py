@@ -238,8 +238,7 @@ class AskActions:
     def later(self, ask: Ask) -> tuple[LaterOption, ...]:
         """The ways to postpone this ask now; for `build_card`."""
         now, latest = self._clock.time(), transitions.latest_deadline(ask, self._policy)
-        morning = later.morning(self.nights, now)
-        return later.options(ask, now=now, latest=latest, morning=morning)
+        return later.options(ask, now=now, latest=latest, morning=self.nights.morning(now))
 
     def is_hidden(self, ask: Ask, *, surface: str) -> bool:
         """Whether this surface does not show the ask yet, on purpose."""

@@ -42,8 +42,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-ASIDE = (View.CANCEL, View.EXPLAIN, View.LATER)
-SIDE_VIEWS = (*ASIDE, View.OTHER, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
+SIDE_VIEWS = (*form.ASIDE, View.OTHER, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 

@@ -5,5 +5,5 @@ Modules:
     delivery: posts and edits cards until each surface shows the current revision
     queue: the order of asks on a surface, and its rate limit
     notices: stores and announces notices
-    summaries: sends the morning summary once to a surface, and keeps it up to date
+    summary_post: sends the morning summary once to a surface, and keeps it up to date
 """

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER, AskQueue, RateLimiter, Urgency
-from chatbridge.core.delivery.summaries import SummaryPost
+from chatbridge.core.delivery.summary_post import SummaryPost
 from chatbridge.core.errors import (
     ChatbridgeError,
     ChatRefused,

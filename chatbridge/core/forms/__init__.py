@@ -4,7 +4,7 @@ Modules:
 
     form: the events of a person, and the state machines that they drive
     typed_input: what a typed text means
-    typed_later: words for more time and for snoozing
+    typed_times: times as people type them, for more time, snoozing and quiet hours
     yes_no: a typed yes or no, with a remark
     emoji_shortcuts: emoji that stand for buttons
 """

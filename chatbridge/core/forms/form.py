@@ -186,7 +186,7 @@ Later = Extend | ExtendUntil | Snooze | SnoozeUntil
 Event = (
     Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
     | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll | Undo
-    | AskLater | Extend | ExtendUntil | Snooze | SnoozeUntil | ShowNow
+    | AskLater | ShowNow | Later
 )  # fmt: skip
 
 
@@ -230,6 +230,8 @@ class Refused:
 
 Step = Moved | Answered | Cancelled | Postponed | Refused
 
+ASIDE = (View.CANCEL, View.EXPLAIN, View.LATER)
+"""Screens that lead back to where they were opened."""
 STALE = Refused(why="That was an older step. Here is the current one.")
 NONE_PICKED = Refused(why="Pick at least one, or use Other.")
 REQUIRED = Refused(why="This question needs an answer.")
@@ -251,11 +253,11 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
         case view, AskCancel() if view is not View.CANCEL:
             return show(draft, view=View.CANCEL)
         case view, AnswerAnyway() if not draft.late:
-            aside = view in (View.CANCEL, View.EXPLAIN, View.LATER)
+            aside = view in ASIDE
             return show(draft, late=True, view=_view_beside(draft) if aside else view)
-        case ((View.CANCEL | View.EXPLAIN | View.LATER), Back()):
+        case view, Back() if view in ASIDE:
             return show(draft, view=_view_beside(draft))
-        case _, (AskLater() | ShowNow() | Extend() | ExtendUntil() | Snooze() | SnoozeUntil()):
+        case _, (AskLater() | ShowNow() | _Later()):
             return _later(draft, event)
         case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
@@ -489,7 +491,7 @@ def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
             return show(draft, whole=True)
         case view, Other() if view is not View.OTHER:
             return show(draft, view=View.OTHER)
-        case _, (AskLater() | ShowNow() | Extend() | ExtendUntil() | Snooze() | SnoozeUntil()):
+        case _, (AskLater() | ShowNow() | _Later()):
             return _later(draft, event)
         case View.CONFIRM_GRANT, Back():
             return show(draft, view=View.HOW_LONG)

@@ -13,7 +13,7 @@ from chatbridge.core.cards.card import AskAction, Card, Choice, Role
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
-from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_later, read_plus
+from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_later, read_plus
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.nights.later import NO_MORE_TIME, LaterOption

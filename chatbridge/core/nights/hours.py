@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -26,6 +26,7 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 NO_HOURS = ("",) * len(WEEKDAYS)
 MAX_WINDOWS = 4
 """Of a day. Who writes a project's file must not make the hub count for seconds."""
+_CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::00)?\s*", re.ASCII)
 _WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
 WRITE_WINDOW = 'write a time such as "22:30-07:00"'
 
@@ -63,30 +64,38 @@ class QuietHours:
             day = today + timedelta(days=days)
             for start, end in self.windows[day.weekday()]:
                 until = end if end > start else end + MINUTES_OF_A_DAY
-                period = Period(self._at(day, start), self._at(day, until, end=True))
+                last = time_on(day, until, self.zone, end=True)
+                period = Period(time_on(day, start, self.zone), last)
                 if period.start < period.end:  # the clock may skip all of it
                     yield period
-
-    def _at(self, day: date, minute: int, *, end: bool = False) -> float:
-        day += timedelta(days=minute // MINUTES_OF_A_DAY)
-        hour, minute = divmod(minute % MINUTES_OF_A_DAY, 60)
-        wall = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - of the zone
-        first, second = (wall.replace(tzinfo=self.zone, fold=fold).timestamp() for fold in (0, 1))
-        if first <= second:
-            return second if end else first
-        # The clock skips this time: the next one counts.
-        around = range(int(second), int(first) + 1)
-        return float(around[bisect_left(around, wall, key=self.wall_time)])
 
     def next_time(self, minute: int, *, after: float) -> float:
         """When it is this minute of the day in this zone for the next time."""
         today = datetime.fromtimestamp(after, self.zone).date()
         days = (today + timedelta(days=days) for days in range(3))
-        return next(at for day in days if (at := self._at(day, minute)) > after)
+        return next(at for day in days if (at := time_on(day, minute, self.zone)) > after)
 
     def wall_time(self, at: float) -> datetime:
         """What the clocks of the zone show then."""
-        return datetime.fromtimestamp(at, self.zone).replace(tzinfo=None)
+        return _wall_time(at, self.zone)
+
+
+def time_on(day: date, minute: int, zone: tzinfo | None, *, end: bool = False) -> float:
+    """When it is this minute of that day, which may be one of the next. `end`: the later one, where
+    the clock shows it twice."""
+    day += timedelta(days=minute // MINUTES_OF_A_DAY)
+    hour, minute = divmod(minute % MINUTES_OF_A_DAY, 60)
+    wall = datetime(day.year, day.month, day.day, hour, minute)  # noqa: DTZ001 - of the zone
+    first, second = (wall.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    if first <= second:
+        return second if end else first
+    # The clock skips this time: the next one counts.
+    around = range(int(second), int(first) + 1)
+    return float(around[bisect_left(around, wall, key=lambda at: _wall_time(at, zone))])
+
+
+def _wall_time(at: float, zone: tzinfo | None) -> datetime:
+    return datetime.fromtimestamp(at, zone).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +240,14 @@ def parse_window(text: str) -> Window:
     if start in (end, MINUTES_OF_A_DAY):
         raise ValueError(f"that is no time; {WRITE_WINDOW}")
     return start, end
+
+
+def parse_clock(text: str) -> int:
+    """The minute of the day, of a text such as `08:00`. :raises ValueError:"""
+    found = _CLOCK.fullmatch(text)
+    if found is None:
+        raise ValueError('write a time such as "08:00"')
+    return parse_minute(found[1], found[2])
 
 
 def parse_minute(hour: str, minute: str) -> int:

@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.nights import Nights
 
 MINUTE, DAY = 60.0, 86_400.0
 LEFT_AFTER_SNOOZE = 15 * MINUTE
 """So much time is left to answer what comes back."""
 LONGEST_SNOOZE_DAYS = 7
-USUAL_MORNING = 8 * 60
-"""The minute of the day, if the owner has set none."""
 
 NO_MORE_TIME = form.Refused(why="This question can get no more time.")
 NO_LIMIT = form.Refused(why="This question has no time limit.")
@@ -36,8 +33,7 @@ class LaterOption:
 
 
 def options(ask: Ask, *, now: float, latest: float, morning: float) -> tuple[LaterOption, ...]:
-    """What can be had without a cut. `latest`: the latest deadline allowed. `morning`: when a
-    person is likely to look again."""
+    """What can be had without a cut. `latest`: the latest deadline allowed."""
     if not ask.open:
         return ()
     found = []
@@ -142,12 +138,3 @@ def _snoozed(
     if last - now < MINUTE:
         return TOO_SOON
     return form.Refused(why=f"It can be snoozed until {format_time(last, now=now)} at most.")
-
-
-def morning(nights: Nights, now: float) -> float:
-    """The end of quiet hours, if they end within a day. Else the time of the summary, or eight."""
-    end = nights.calendar.end_after(now)
-    if end is not None and end - now <= DAY:
-        return end
-    at = nights.policy.summary_at
-    return nights.hours.next_time(USUAL_MORNING if at is None else at, after=now)

@@ -9,6 +9,10 @@ from chatbridge.core.nights import policy as rules
 from chatbridge.core.nights.hours import NO_HOURS, Calendar, QuietHours, Switch, parse_rule
 from chatbridge.core.nights.policy import Asked, NightPolicy, Sound
 
+DAY = 86_400.0
+USUAL_MORNING = 8 * 60
+"""The minute of the day, if the owner has set none."""
+
 
 @dataclass(slots=True)
 class Nights:
@@ -21,9 +25,14 @@ class Nights:
         return parse_rule(self.policy.quiet or QuietRule(hours=NO_HOURS))
 
     @property
+    def regular(self) -> Calendar:
+        """The same as a calendar."""
+        return Calendar(() if self.policy.quiet is None else (self.hours,))
+
+    @property
     def calendar(self) -> Calendar:
-        """The owner's own."""
-        return Calendar(() if self.policy.quiet is None else (self.hours,), self.switch)
+        """The owner's, with what was switched by hand."""
+        return replace(self.regular, switch=self.switch)
 
     def calendar_of(self, ask: Asked) -> Calendar:
         """With the quiet hours of its project, which a switch does not end."""
@@ -61,6 +70,15 @@ class Nights:
             return None
         night = self.calendar_of(ask).period_at(ask.created_at)
         return None if night is None else night.start
+
+    def morning(self, now: float, calendar: Calendar | None = None) -> float:
+        """When a person is likely to look again: the end of quiet hours, if they end within a day.
+        Else the time of the summary, or eight."""
+        end = (calendar or self.calendar).end_after(now)
+        if end is not None and end - now <= DAY:
+            return end
+        at = self.policy.summary_at
+        return self.hours.next_time(USUAL_MORNING if at is None else at, after=now)
 
     def is_quiet(self, now: float) -> bool:
         return self.calendar.period_at(now) is not None

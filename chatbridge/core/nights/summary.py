@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from chatbridge.core.cards.phrases import clock_time, format_time, local_time
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.hours import Calendar, Period
+from chatbridge.core.nights.hours import Calendar, Period, time_on
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.stored_json import reader
 
@@ -142,15 +142,9 @@ def _times_of_day(minute: int, now: float) -> tuple[float, float, float]:
     """The last but one moment at this minute of the day, the last one, and the next."""
     here = local_time(now)
     zone = here.tzinfo if isinstance(here.tzinfo, ZoneInfo) else None
-    times = [_at(here.date() + timedelta(days=days), minute, zone) for days in range(-3, 3)]
+    times = [time_on(here.date() + timedelta(days=days), minute, zone) for days in range(-3, 3)]
     past = [at for at in times if at <= now]
     return past[-2], past[-1], times[len(past)]
-
-
-def _at(day: date, minute: int, zone: ZoneInfo | None) -> float:
-    day += timedelta(days=minute // (24 * 60))
-    hour, minute = divmod(minute % (24 * 60), 60)
-    return datetime(day.year, day.month, day.day, hour, minute, tzinfo=zone).timestamp()
 
 
 # ── what is stored of it ──────────────────────────────────────────────────────────────────────────

@@ -6,22 +6,15 @@ The broker applies a switch, and keeps it as a note that survives a restart.
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from itertools import groupby
 
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.forms.typed_times import read_duration, read_until
 from chatbridge.core.model import ChannelState
-from chatbridge.core.nights.hours import (
-    WEEK_SECONDS,
-    WEEKDAYS,
-    Calendar,
-    Period,
-    Switch,
-    parse_minute,
-)
-from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.hours import WEEK_SECONDS, WEEKDAYS, Period, Switch
+from chatbridge.core.nights.nights import DAY, Nights
 from chatbridge.core.stored_json import reader
 
 CHANNEL, KEY = "nights", "switch"
@@ -30,10 +23,6 @@ HOW = "Say for how long, such as 2h, or until when, such as until 08:00, or off.
 USUAL_SECONDS = 8 * 3600.0
 """How long it stays quiet if nobody says, and there are no quiet hours that would end it."""
 LONGEST_SECONDS = WEEK_SECONDS
-MORNING = 8 * 60
-_UNITS = {"m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_FOR = re.compile(r"(?:for )?(\d{1,6}(?:\.\d{1,3})?) ?(m|min|h|d)", re.ASCII)
-_UNTIL = re.compile(r"until (\d{1,2})(?::(\d{2}))?", re.ASCII)
 
 from_text = reader(Switch)
 
@@ -61,21 +50,16 @@ def read_switch(words: str, *, nights: Nights, now: float) -> Switch | None:
 
 def _until(said: str, nights: Nights, now: float) -> float | None:
     if not said:
-        usual = Calendar((nights.hours,)).end_after(now)
-        near = usual is not None and usual - now <= 24 * 3600.0
-        return usual if near else now + USUAL_SECONDS
-    if found := _FOR.fullmatch(said):
-        return now + float(found[1]) * _UNITS[found[2]]
-    if found := _UNTIL.fullmatch(said):
-        try:
-            return nights.hours.next_time(parse_minute(found[1], found[2] or "00"), after=now)
-        except ValueError as error:
-            raise ChatbridgeError(f"{str(error).capitalize()}. {HOW}") from None
-    return None
+        usual = nights.regular.end_after(now)
+        return usual if usual is not None and usual - now <= DAY else now + USUAL_SECONDS
+    if seconds := read_duration(said):
+        return now + seconds
+    minute = read_until(said)
+    return None if minute is None else nights.hours.next_time(minute, after=now)
 
 
 def _off(nights: Nights, *, now: float) -> Switch | None:
-    regular, switch = Calendar((nights.hours,)).period_at(now), nights.switch
+    regular, switch = nights.regular.period_at(now), nights.switch
     if not nights.is_quiet(now):
         return None
     if regular is not None:
@@ -132,7 +116,7 @@ def _clock(minute: int) -> str:
 def offered(nights: Nights, *, now: float) -> list[tuple[str, str]]:
     """What to offer as buttons: what each says, and the words that it stands for."""
     period = nights.calendar.period_at(now)
-    end = Calendar((nights.hours,)).end_after(now) or nights.hours.next_time(MORNING, after=now)
+    end = nights.morning(now, nights.regular)
     until = f"{nights.hours.wall_time(end):%H:%M}"
     found = [("Quiet for 2 h", "2h"), (f"Quiet until {until}", f"until {until}"), ("Off", "off")]
     useless = {"off"} if period is None else {f"until {until}"} if period.end == end else set()

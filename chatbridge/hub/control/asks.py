@@ -32,7 +32,7 @@ from chatbridge.core.errors import (
 )
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
-from chatbridge.core.forms.typed_later import WRITE_TIME, NextTime, read_extend, read_snooze
+from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
 from chatbridge.core.nights.hours import Period

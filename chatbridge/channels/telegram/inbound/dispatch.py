@@ -24,7 +24,6 @@ from chatbridge.channels.chat.inbound import (
     ChatInput,
     NeedsYesOrNo,
     Origin,
-    Outputs,
     Said,
     Spawn,
     Tapped,
@@ -32,6 +31,7 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
+from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.telegram.client.api import Api
@@ -135,7 +135,7 @@ class Receiver:
             return told
         name = str(number)
         if tap.is_on_card:
-            chat.touched(tap.ask_id, name)
+            chat.memory.touched(tap.ask_id, name)
         written = message.reply_to_message if isinstance(message, Message) else None
         told, then = await self._input.tap(
             tap,
