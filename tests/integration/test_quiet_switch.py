@@ -173,6 +173,17 @@ async def test_what_was_snoozed_comes_back_with_time_to_answer_it(tmp_path: Path
         assert (await hub.now(ask)).open
 
 
+async def test_more_time_does_not_end_a_snooze(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        snoozed = await hub.now(ask)
+        await hub.inbox.put(ask.id, form.Extend(minutes=15), person=ADA)
+        extended = await hub.now(ask)
+        assert extended.attention.snoozed_until == hub.clock.time() + HOUR
+        assert extended.deadline == (snoozed.deadline or 0.0) + 15 * MINUTE
+
+
 async def test_a_snooze_into_the_night_does_not_end_there(tmp_path: Path) -> None:
     async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
         hub.clock.step(-HOUR)  # 21:41
