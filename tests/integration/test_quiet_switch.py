@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.asks.deadlines import Due, apply_due
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -171,6 +172,20 @@ async def test_what_was_snoozed_comes_back_with_time_to_answer_it(tmp_path: Path
         back = await hub.until(lambda each: each.attention.raised == 1)
         assert back.deadline == hub.clock.time() + 15 * MINUTE
         assert (await hub.now(ask)).open
+
+
+async def test_a_deadline_that_is_applied_before_the_end_of_a_snooze_ends_nothing(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        snoozed, policy = await hub.now(ask), hub.broker.policy
+        now = hub.clock.time() + 3 * HOUR
+        back = apply_due(Due.DEADLINE, snoozed, now=now, policy=policy)
+        assert (back.open, back.deadline) == (True, now + 15 * MINUTE)
+        assert back.attention.raised == 1
+        assert apply_due(Due.WAKE, back, now=now, policy=policy) is back
 
 
 async def test_more_time_does_not_end_a_snooze(tmp_path: Path) -> None:

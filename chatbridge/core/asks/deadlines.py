@@ -81,6 +81,10 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
 
 def _end(ask: Ask, *, now: float, policy: Policy) -> Ask:
     """End it, unless it would have timed out unseen."""
+    if ask.attention.snoozed_until is not None:  # that is over, too, and may be applied later
+        woken = _wake(ask, now=now, policy=policy)
+        if woken.deadline is not None and woken.deadline > now:
+            return woken
     until = min(
         policy.nights.time_to_see_it(ask, now=now), transitions.latest_deadline(ask, policy)
     )
