@@ -106,7 +106,7 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
     """A Matrix homeserver for all tests of this process. Who stops it has `Synapse.running`."""
     from tests.fakes.synapse import Synapse  # not above: its assertions would not be rewritten
 
-    with Synapse.running(tmp_path_factory.mktemp("synapse")) as server:
+    with Synapse.running(tmp_path_factory.mktemp("synapse"), lean=True) as server:
         yield server
 
 

@@ -25,6 +25,10 @@ def draw_past(ask: Ask, *, view: View, at: int) -> Words:
     return write(cards.finished_step(ask, view=view, at=at), now=0.0)
 
 
+def draw_continued(card: Card) -> Words:
+    return write(cards.continued(card), now=0.0)
+
+
 def pages_of(card: Card) -> Sequence[Words]:
     return [write(page, now=0.0) for page in approvals.pages(card, MATRIX)]
 

@@ -49,6 +49,9 @@ class Surface(Protocol):
     pace: RateLimit
     idempotent: bool  # Whether the service takes what is sent again for the same message
 
+    def wants(self, ask: Ask) -> bool:
+        """Whether somebody here has asked to see this one, though it may be held back."""
+
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """Post the ask's card, or update the one at `place`. :raises RetryLater: not done; try
         again after its pause. :raises PostGone: there is no card at `place` any more."""

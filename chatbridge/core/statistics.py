@@ -7,14 +7,14 @@ their own: what agents wait for them counts, but they are no questions with a ti
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from typing import Any
 
 from chatbridge.core.asks.serialize import iso
-from chatbridge.core.cards.phrases import format_duration
+from chatbridge.core.cards.phrases import format_duration, local_time
 from chatbridge.core.model import Status
 
 COUNTED = (
@@ -85,9 +85,11 @@ class Statistics:
     """Seconds, by the hour in which was asked."""
 
 
-def local_offset(at: float) -> int:
-    """The seconds by which the hub's time zone is ahead of UTC at that time."""
-    return time.localtime(at).tm_gmtoff
+def local_offset(at: float, *, zone: tzinfo | None = None) -> int:
+    """The seconds by which the owner's time zone is ahead of UTC at that time. `zone`: that zone,
+    if it is not the one in which all times are said."""
+    ahead = local_time(at).astimezone(zone).utcoffset() if zone else local_time(at).utcoffset()
+    return int(ahead.total_seconds()) if ahead is not None else 0
 
 
 class _Hours(dict[int, int]):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -54,8 +55,11 @@ async def chat(
 async def driver(chat: Driver) -> AsyncIterator[Driver]:
     """With no open ask, and no quiet hours."""
     yield chat
+    (surface,) = chat.channel.surfaces
     for ask in await chat.desk.inbox.open_asks():
-        await chat.shown(await chat.desk.broker.time_out(ask.id))
+        ended = await chat.desk.broker.time_out(ask.id)
+        if await chat.desk.inbox.post(ask.id, surface=surface.name) is not None:
+            await chat.shown(ended)
     chat.desk.inbox.nights.policy = NightPolicy()
     chat.desk.inbox.nights.switch = None
 
@@ -160,6 +164,19 @@ async def test_what_would_time_out_while_it_is_held_is_shown_without_a_sound(
     quiet_for(driver, HOUR)
     await driver.shown(await driver.desk.ask(CONFIRM, timeout=30 * MINUTE))
     assert not last_heard(driver, CONFIRM.text)[1]
+
+
+async def test_words_beside_the_cards_are_not_taken_for_what_is_held(driver: Driver) -> None:
+    first = await driver.desk.ask(TEXT, timeout=3 * HOUR)
+    await driver.shown(first)
+    (surface,) = driver.channel.surfaces
+    nights_of(driver).policy = NightPolicy(quiet=HOLD)
+    quiet_for(driver, HOUR)
+    await driver.desk.ask(replace(TEXT, text="And the tag?"), timeout=3 * HOUR)
+    inbox, shown = driver.desk.inbox, CardVisibility(driver.channel.name)
+    assert not await any_unseen(inbox, surface.name, shown)
+    nights_of(driver).policy = NightPolicy()
+    assert await any_unseen(inbox, surface.name, shown), "it may be on its way now"
 
 
 async def test_in_quiet_hours_a_notice_comes_without_a_sound(driver: Driver) -> None:
@@ -270,6 +287,13 @@ async def test_where_only_the_last_reminder_goes_nothing_else_does(driver: Drive
 # ── later ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+def points_below(driver: Driver) -> bool:
+    """Whether the newest card, or a screen of it, points to another one."""
+    texts = [text for text, _ in driver.heard()]
+    newest = max(at for at, text in enumerate(texts) if SELECT.text in text)
+    return any(BELOW in text for text in texts[newest:])
+
+
 async def snoozed(driver: Driver, *questions: Question, minutes: int = 60) -> Ask:
     """An ask whose card was there, and is out of the way by a tap on the screen for more time."""
     ask = await driver.desk.ask(*questions, timeout=3 * HOUR)
@@ -311,6 +335,7 @@ async def test_a_snoozed_card_is_a_line_and_comes_back_as_a_new_message_that_rin
     assert f"💤 Snoozed until {clock_time(until_then)}. It comes back then." in shown
     assert SELECT.text in shown
     assert "SQLite" not in shown
+    assert not points_below(driver), "there is nothing below"
     said = len(driver.heard())
     clock_of(driver).advance(until_then - clock_of(driver).time() - 1)
     await driver.shown(await driver.desk.ask(CONFIRM))
@@ -342,6 +367,7 @@ async def test_a_snoozed_card_can_be_shown_now_where_it_is(driver: Driver) -> No
     shown = await driver.shown(ask)
     assert "SQLite" in shown
     assert "💤" not in shown
+    assert not points_below(driver)
     assert len(driver.heard()) == said, "nothing new"
     await driver.tap(ask, form.Choose(step=ask.draft.step, option=0))
     assert not (await now(driver, ask)).open

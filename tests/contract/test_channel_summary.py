@@ -10,8 +10,9 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
+from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask, Person, Project, Question
+from chatbridge.core.model import Answer, Ask, Person, Project, Question, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.nights.summaries import AFTER_SECONDS, LATEST, Summaries
@@ -127,6 +128,19 @@ async def test_it_names_what_waits_and_what_happened_and_rings_once(driver: Driv
     assert summaries(driver)[before:] == [(newest(driver), True)]
 
 
+async def test_one_that_comes_in_quiet_hours_does_not_ring(driver: Driver) -> None:
+    await asked(driver, SELECT)
+    nights, clock = driver.desk.inbox.nights, clock_of(driver)
+    here = local_time(clock.time() + HOUR)
+    nights.policy = replace(QUIETLY, summary_at=here.hour * 60 + here.minute)
+    summaries_of(driver.desk).look()
+    before = len(summaries(driver))
+    clock.advance(HOUR + AFTER_SECONDS)
+    await until(lambda: len(summaries(driver)) > before)
+    assert nights.is_quiet(clock.time())
+    assert not summaries(driver)[-1][1]
+
+
 async def test_it_changes_with_what_it_names_and_does_not_come_again(driver: Driver) -> None:
     before = len(summaries(driver))
     first = await asked(driver, SELECT)
@@ -162,6 +176,22 @@ async def test_a_number_brings_its_card_to_the_bottom(driver: Driver) -> None:
     await driver.shown(ask)
     await driver.tap(ask, form.Choose(step=0, option=0))
     assert not (await now(driver, ask)).open
+
+
+async def test_a_number_brings_a_card_that_is_held_or_snoozed(driver: Driver) -> None:
+    snoozed = await asked(driver, SELECT)
+    await driver.desk.inbox.put(snoozed.id, form.Snooze(minutes=12 * 60), person=ELSEWHERE)
+    await morning(driver)
+    clock, nights = clock_of(driver), driver.desk.inbox.nights
+    nights.policy = replace(QUIETLY, quiet=QuietRule(hours=("",) * 7, hold=True))
+    nights.switch = Switch(on=True, period=Period(clock.time(), clock.time() + HOUR))
+    held = await driver.desk.ask(CONFIRM, timeout=20 * HOUR)
+    await until(lambda: CONFIRM.text in newest(driver))
+    for number, ask in ((1, snoozed), (2, held)):
+        assert await driver.pick(number) == ""
+        await until(partial(is_last, driver, ask.questions[0].text))
+        assert (await now(driver, ask)).attention.snoozed_until is None
+        await driver.shown(await now(driver, ask))
 
 
 async def test_a_strangers_number_brings_nothing(driver: Driver) -> None:

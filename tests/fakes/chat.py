@@ -53,6 +53,9 @@ class Chat:
     def surfaces(self) -> Sequence[Surface]:
         return (self,)
 
+    def wants(self, ask: Ask) -> bool:
+        return False
+
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         if self.faults:
             raise self.faults.pop(0)

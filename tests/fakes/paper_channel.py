@@ -54,6 +54,9 @@ class PaperChannel:
             ready()
             await asyncio.Event().wait()
 
+    def wants(self, ask: Ask) -> bool:
+        return False
+
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self._write(f"{ask.status}: {ask.questions[0].text}")
         return Shown(place=ask.id)

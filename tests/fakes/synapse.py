@@ -31,13 +31,7 @@ FIND = Path(__file__).parents[2] / ".ci" / "synapse"
 SERVER_NAME = "localhost"
 SECRET = "the tests may register"
 SIGNING_KEY = "ed25519 a_test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n"
-# It ends with the tests, however these end: its standard input ends with them.
-LAUNCH = """
-import os, sys, threading
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
-from synapse.app.homeserver import main
-main()
-"""
+PROCESS = Path(__file__).with_name("synapse_process.py")
 PATIENCE = 60.0
 UNLIMITED = {"per_second": 1_000_000, "burst_count": 1_000_000}
 # Below the ports that the kernel gives to outgoing connections: while the server is down, nobody
@@ -69,8 +63,11 @@ class Refused(Exception):
 
 
 class Synapse:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, lean: bool = False) -> None:
+        """`lean`: without work that nobody sees from outside, for the homeserver that many tests
+        share."""
         self.folder = folder
+        self._lean = lean
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Login | None = None
@@ -87,9 +84,9 @@ class Synapse:
 
     @classmethod
     @contextmanager
-    def running(cls, folder: Path) -> Iterator[Synapse]:
+    def running(cls, folder: Path, *, lean: bool = False) -> Iterator[Synapse]:
         """A homeserver of one's own."""
-        server = cls(folder)
+        server = cls(folder, lean=lean)
         try:
             server.start()
             yield server
@@ -106,12 +103,15 @@ class Synapse:
         assert self._process is None, "it runs already"
         with open(self.folder / "output", "ab") as output:
             self._process = subprocess.Popen(
-                [self._python, "-c", LAUNCH, "-c", "homeserver.yaml"],
+                [self._python, "-I", PROCESS, "-c", "homeserver.yaml"],
                 cwd=self.folder,
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+                env={
+                    **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
+                    **({"LEAN_SYNAPSE": "1"} if self._lean else {}),
+                },
             )
         deadline = time.monotonic() + PATIENCE
         while not self._is_up():
@@ -272,6 +272,7 @@ class Synapse:
             "report_stats": False,
             "trusted_key_servers": [],
             "federation_domain_whitelist": [],
+            "send_federation": False,
             "enable_media_repo": False,
             "presence": {"enabled": False},
             "push": {"enabled": False},

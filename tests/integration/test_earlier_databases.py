@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Answer, Ask, AskRequest, CallName, Person, Question
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import NightPolicy
+from chatbridge.core.policy import Policy
 from chatbridge.store.sqlite import SqliteStore
 from tests.databases.__main__ import ADA
 from tests.fakes.clock import START, StillClock
@@ -100,12 +103,12 @@ async def test_what_is_typed_in_the_chat_answers_the_question_that_waits_for_it(
 ) -> None:
     """And a form goes on where it was, on a new card: this Telegram has none of the old ones."""
     load(name, tmp_path)
-    clock = StillClock(LATER)
+    clock, policy = StillClock(LATER), Policy(nights=Nights(NightPolicy(reminders=())))
     with BotApi.running(clock=clock) as api:
         ada = api.person("Ada", id=ADA)
         chat = api.private(ada)
         async with running_telegram(
-            tmp_path, api=api, clock=clock, chat=chat, phone=chat.phone(ada)
+            tmp_path, api=api, clock=clock, chat=chat, phone=chat.phone(ada), policy=policy
         ) as telegram:
             found = {ask.title: ask for ask in await telegram.desk.inbox.open_asks()}
             await telegram.say("fix: a typo")

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.core.cards.phrases import UNSENT, clock_time
-from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Person, Status, Subject, View
+from chatbridge.core.model import Answer, Status, Subject, View
 from tests.fakes.inbox import COMMAND, LONG_COMMAND, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person as Somebody
@@ -16,34 +15,14 @@ from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
 CODE = "terraform apply -var-file=prod.tfvars plan.out"
-ALLOWED, SESSION, DENIED = (Answer(values=(value,)) for value in ("allow", "session", "deny"))
+ALLOWED, DENIED = (Answer(values=(value,)) for value in ("allow", "deny"))
 DECIDES = "Nothing was decided. Reply allow, deny, “deny:” and why, or more."
 DESTRUCTIVE = replace(
     COMMAND, subject=Subject(code="rm -r build", language="bash", destructive=True)
 )
-WEB = Person(name="Ada", channel="web")
 
 
 # ── reactions ─────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_one_reaction_allows_or_denies_and_the_card_says_so(matrix: Matrix) -> None:
-    for emoji, answer, said in (
-        ("👍", ALLOWED, "✅ Allowed once · shop-api"),
-        ("👎🏽", DENIED, "🚫 Denied · shop-api"),
-    ):
-        ask = await matrix.desk.ask(COMMAND)
-        card = await matrix.card(ask)
-        assert (card.msgtype, card.mentions) == ("m.text", (matrix.ada.user_id,))
-        assert matrix.buttons(card) == "👍 👎"
-        assert f'<pre><code class="language-bash">{CODE}</code></pre>' in (card.html or "")
-        assert "Denied if nobody answers. Ends " in card.body
-        await matrix.tap(ask, emoji)
-        assert await matrix.answers(ask) == (answer,)
-        ended = await matrix.root(ask)
-        assert plain(ended.body).split("\n")[:3] == [said, "Run this command?", f"    {CODE}"]
-        assert matrix.buttons(ended) == ""
-    assert len(matrix.said()) == 2
 
 
 async def test_neither_a_stranger_nor_a_late_tap_nor_another_sign_allows_anything(
@@ -75,34 +54,7 @@ async def test_neither_a_stranger_nor_a_late_tap_nor_another_sign_allows_anythin
         assert not [m for m in eve.messages(matrix.room) if m.in_reply_to in hers]
 
 
-async def test_what_was_allowed_elsewhere_takes_no_tap_here(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(COMMAND)
-    card = await matrix.card(ask)
-    await matrix.desk.inbox.put(ask.id, form.Choose(step=0, option=2), person=WEB)
-    await matrix.ada.react(matrix.room, card.event_id, "👍")
-    await matrix.told("Already answered at ")
-    assert await matrix.answers(ask) == (DENIED,)
-    assert "Denied in the web inbox, " in plain((await matrix.root(ask)).body)
-
-
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_the_session_takes_a_word_and_then_a_tap_on_the_next_message(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(COMMAND)
-    root = await matrix.card(ask)
-    await matrix.say(ask, "session")
-    asked = await matrix.card(ask)
-    assert asked.thread == root.event_id
-    assert "may run this exact command without asking until its session ends." in asked.body
-    assert matrix.buttons(asked) == "👍 👎 ↩️"
-    assert matrix.buttons(await matrix.root(ask)) == ""
-    await matrix.ada.react(matrix.room, root.event_id, "👍")
-    await matrix.dealt_with()
-    assert (await matrix.now(ask)).open, "that was a tap for the step before"
-    await matrix.tap(ask, "👍")
-    assert await matrix.answers(ask) == (SESSION,)
-    assert "Allowed for this session" in (await matrix.root(ask)).body
 
 
 async def test_a_destructive_command_takes_words_and_no_reaction_is_enough(matrix: Matrix) -> None:
@@ -155,24 +107,6 @@ async def test_a_message_beside_the_cards_decides_nothing(matrix: Matrix) -> Non
 
 
 # ── long ones ─────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_long_command_is_shown_whole_before_it_can_be_allowed(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(LONG_COMMAND)
-    root = await matrix.card(ask)
-    assert matrix.buttons(root) == "📄 👎"
-    assert "line 100" not in root.body
-    await matrix.tap(ask, "👍")
-    await matrix.say(ask, "allow")
-    await matrix.told("Nothing was decided. Reply all to see all of it first, or deny.")
-    assert await matrix.now(ask) == ask
-    await matrix.tap(ask, "📄")
-    whole = await matrix.card(ask)
-    assert whole.thread == root.event_id
-    assert all(f"line {i:03}" in whole.body for i in range(200))
-    assert matrix.buttons(whole) == "👍 👎"
-    await matrix.tap(ask, "👍")
-    assert await matrix.answers(ask) == (ALLOWED,)
 
 
 async def test_what_no_event_has_room_for_is_shown_on_pages(matrix: Matrix) -> None:
@@ -229,18 +163,7 @@ async def test_a_long_change_is_allowed_only_after_all_its_pages_are_out(
         assert await matrix.answers(ask) == (ALLOWED,)
 
 
-# ── without reactions, and encrypted ──────────────────────────────────────────────────────────────
-
-
-async def test_without_reactions_everything_is_typed(tmp_path: Path, synapse: Synapse) -> None:
-    async with running_matrix(tmp_path, synapse, reactions=False) as matrix:
-        ask = await matrix.desk.ask(COMMAND)
-        card = await matrix.card(ask)
-        assert "\nReply allow, deny, or “deny:” and why. Reply more to allow more" in card.body
-        assert not card.reactions
-        await matrix.say(ask, "session")
-        await matrix.say(ask, "yes")
-        assert await matrix.answers(ask) == (SESSION,)
+# ── encrypted ─────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_an_encrypted_room_takes_the_same_words_and_taps(

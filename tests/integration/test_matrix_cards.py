@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, CallName, Option
+from chatbridge.core.model import Answer, CallName
 from chatbridge.core.model import Person as By
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, MULTI, OPTIONAL, SELECT, TEXT
+from tests.fakes.inbox import CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
 from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
 WEB = By(name="Ada", channel="web")
-TWELVE = replace(SELECT, options=tuple(Option(label=f"Option {i}") for i in range(1, 13)))
-CANCEL_NOTICE = "Cancel this question? Reply with a reason, or ✅ without one. ↩️ keeps it open."
 
 
 def at_now(matrix: Matrix) -> str:
@@ -26,23 +23,6 @@ def at_now(matrix: Matrix) -> str:
 
 
 # ── showing ───────────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_each_question_has_the_reactions_that_apply_in_their_order(matrix: Matrix) -> None:
-    optional = replace(MULTI, required=False)
-    for question, buttons in (
-        (SELECT, "1️⃣ 2️⃣ ❔ ❌"),
-        (TWELVE, "1️⃣ 2️⃣ 3️⃣ 4️⃣ 5️⃣ 6️⃣ 7️⃣ 8️⃣ 9️⃣ 🔟 ❔ ❌"),
-        (CONFIRM, "👍 👎 ❔ ❌"),
-        (MULTI, "1️⃣ 2️⃣ 3️⃣ ✅ ❔ ❌"),
-        (optional, "1️⃣ 2️⃣ 3️⃣ ✅ ⏭️ ❔ ❌"),
-        (TEXT, "❔ ❌"),
-        (OPTIONAL, "⏭️ ❔ ❌"),
-    ):
-        card = await matrix.card(await matrix.desk.ask(question))
-        assert matrix.buttons(card) == buttons
-        assert card.thread is None
-        assert ("Options 11 to 12: reply with the number." in card.body) == (question is TWELVE)
 
 
 async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
@@ -91,29 +71,23 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
 
 
 async def test_one_reaction_answers_and_leaves_a_summary_without_buttons(matrix: Matrix) -> None:
-    for question, emoji, answer in (
-        (SELECT, "2️⃣", Answer(values=("SQLite",))),
-        (CONFIRM, "👎🏽", Answer(values=("no",))),
-        (OPTIONAL, "⏭", Answer()),
-    ):
-        ask = await matrix.desk.ask(question)
-        card = await matrix.card(ask)
-        await matrix.tap(ask, emoji)
-        assert await matrix.answers(ask) == (answer,)
-        ended = await matrix.root(ask)
-        assert ended.event_id == card.event_id
-        said = {"SQLite": "SQLite", "no": "No"}.get("".join(answer.values), "skipped")
-        assert plain(ended.body) == (
-            f"✅ Answered · shop-api\n{question.text}\n{said}\n"
-            f"You answered here, {at_now(matrix)} · on its way"
-        )
-        assert ended.reactions == {emoji: [matrix.ada.user_id]}
-        outcome = (await matrix.now(ask)).outcome
-        assert outcome
-        assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
-    await matrix.desk.broker.waiting_calls.delivered(CallName(link="link", request="3"))
+    ask = await matrix.desk.ask(CONFIRM)
+    card = await matrix.card(ask)
+    await matrix.tap(ask, "👎🏽")
+    assert await matrix.answers(ask) == (Answer(values=("no",)),)
+    ended = await matrix.root(ask)
+    assert ended.event_id == card.event_id
+    assert plain(ended.body) == (
+        f"✅ Answered · shop-api\n{CONFIRM.text}\nNo\n"
+        f"You answered here, {at_now(matrix)} · on its way"
+    )
+    assert ended.reactions == {"👎🏽": [matrix.ada.user_id]}
+    outcome = (await matrix.now(ask)).outcome
+    assert outcome
+    assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
+    await matrix.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     assert plain((await matrix.root(ask)).body).endswith("· delivered")
-    assert len(matrix.said()) == 3
+    assert len(matrix.said()) == 1
 
 
 async def test_a_multi_select_is_what_the_reactions_on_it_show(matrix: Matrix) -> None:
@@ -134,39 +108,6 @@ async def test_a_multi_select_is_what_the_reactions_on_it_show(matrix: Matrix) -
     assert (shown.event_id, shown.edits) == (card.event_id, 0)
     await matrix.tap(ask, "✅")
     assert await matrix.answers(ask) == (Answer(values=("Unit tests", "Contract tests")),)
-
-
-async def test_an_option_stays_chosen_while_one_of_two_people_wants_it(
-    tmp_path: Path, synapse: Synapse
-) -> None:
-    async with (
-        Person.online(synapse, "Ada", tmp_path / "ada") as ada,
-        Person.online(synapse, "Bob", tmp_path / "bob") as bob,
-        running_matrix(tmp_path, synapse, ada=ada, allowed=[ada.user_id, bob.user_id]) as matrix,
-    ):
-        await ada.invite(matrix.room, bob.user_id)
-        await bob.join(matrix.room)
-        await matrix.dealt_with()
-        ask = await matrix.desk.ask(MULTI)
-        card = await matrix.card(ask)
-        assert set(card.mentions) == {ada.user_id, bob.user_id}
-        both = [await who.react(matrix.room, card.event_id, "3️⃣") for who in (ada, bob)]
-        orphaned = await bob.react(matrix.room, card.event_id, "1️⃣")
-        for who, reaction, picked in (
-            (ada, both[0], (0, 2)),
-            (bob, orphaned, (2,)),
-            (bob, both[1], ()),
-        ):
-            await who.redact(matrix.room, reaction)
-            await matrix.dealt_with()
-            assert (await matrix.now(ask)).draft.entries[0].picked == picked
-        await bob.react(matrix.room, card.event_id, "2️⃣")
-        await ada.in_thread(matrix.room, "done", root=card.event_id)
-        await matrix.dealt_with()
-        assert await matrix.answers(ask) == (Answer(values=("Contract tests",)),)
-        assert plain((await matrix.root(ask)).body).endswith(
-            f"\nAda answered, {at_now(matrix)} · on its way"
-        )
 
 
 async def test_a_reaction_of_before_a_restart_can_be_taken_back_after_it(

@@ -119,23 +119,6 @@ async def test_a_reply_to_an_earlier_step_changes_nothing_but_may_ask_for_time(
     assert (await matrix.now(ask)).draft.entries[1].text == "fix: it"
 
 
-async def test_the_review_leads_back_to_any_answer(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(CONFIRM, OPTIONAL)
-    await matrix.tap(ask, "👍", "⏭️", "↩️")
-    assert plain((await matrix.card(ask)).body).splitlines()[1] == "2 of 2"
-    await matrix.say(ask, "Nothing")
-    review = await matrix.card(ask)
-    assert "1. Delete the old fixtures?\nYes\n2. Anything else?\nNothing\n" in plain(review.body)
-    await matrix.say(ask, "3")
-    await matrix.told("Reply send, or the number of the answer to change.")
-    await matrix.say(ask, "1")
-    assert "\nYour answer so far: Yes\n" in plain((await matrix.card(ask)).body)
-    await matrix.tap(ask, "👎", "✅")
-    assert await matrix.answers(ask) == (Answer(values=("no",)), Answer(values=("Nothing",)))
-    await matrix.root(ask)
-    assert matrix.ada.message(matrix.room, review.event_id).body == "Checked and sent."
-
-
 async def test_a_half_filled_form_goes_on_after_a_restart(tmp_path: Path, synapse: Synapse) -> None:
     async with Person.online(synapse, "Ada", tmp_path / "ada") as ada:
         async with running_matrix(tmp_path, synapse, ada=ada) as matrix:

@@ -45,7 +45,11 @@ def next_hub(matrix: Matrix, folder: Path) -> AbstractAsyncContextManager[Matrix
 async def without_buttons(matrix: Matrix, event: str) -> str:
     """What the message says once the bot has taken its reactions away."""
     shown = await matrix.in_time(
-        matrix.ada.until(matrix.room, event, lambda m: not matrix.buttons(m) and "❓" not in m.body)
+        matrix.ada.until(
+            matrix.room,
+            event,
+            lambda m: not matrix.buttons(m) and ("❓" not in m.body or "continued below" in m.body),
+        )
     )
     return shown.body
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from chatbridge.core.asks import transitions
 from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, CallName
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
@@ -131,3 +134,26 @@ async def test_a_text_that_was_typed_before_the_end_opens_no_late_answer(matrix:
     await matrix.ada.react(matrix.room, offer.event_id, "1️⃣")
     await matrix.told(f"This question ended at {ends(asks[0])}.")
     assert await matrix.now(asks[0]) == over
+
+
+async def test_a_thread_that_goes_on_in_another_answers_only_what_it_asked(
+    matrix: Matrix, clock: StillClock
+) -> None:
+    ask, room = await matrix.desk.ask(CONFIRM, TEXT, timeout=HOUR), matrix.room
+    old = (await matrix.card(ask)).event_id
+    remind = partial(transitions.remind, now=clock.time(), last=False)
+    for text, at in (("yes", 1), ("yes, the old one", 1), ("no", 2)):
+        if (await matrix.now(ask)).attention.raised == 0:
+            await matrix.desk.broker.change(ask.id, remind)
+            assert (await matrix.card(await matrix.now(ask))).event_id != old
+            await matrix.dealt_with()
+        if at == 2:
+            await matrix.say(ask, text)
+        else:
+            await matrix.ada.in_thread(room, text, root=old)
+            await matrix.dealt_with()
+        now = await matrix.now(ask)
+        assert now.draft.at == at, text
+        await matrix.card(now)
+        await matrix.dealt_with()
+    assert form.STALE.why in [plain(text) for text in matrix.said()]

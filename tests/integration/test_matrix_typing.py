@@ -35,19 +35,6 @@ async def answer_to(matrix: Matrix, message: str) -> Message:
 # ── in the thread ─────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_question_can_be_answered_in_words(matrix: Matrix) -> None:
-    for question, text, answer in (
-        (SELECT, " postgresql in DOCKER ", Answer(values=("PostgreSQL in Docker (recommended)",))),
-        (MULTI, "1,3", Answer(values=("Unit tests", "Load test"))),
-        (TEXT, "feat: größer\nund mehr", Answer(values=("feat: größer\nund mehr",))),
-    ):
-        ask = await matrix.desk.ask(question, title=text)
-        await matrix.say(ask, text)
-        assert await matrix.answers(ask) == (answer,), text
-        assert matrix.buttons(await matrix.root(ask)) == ""
-    assert len(matrix.said()) == 3  # nobody is thanked
-
-
 async def test_words_that_do_not_fit_get_a_helpful_answer_and_change_nothing(
     matrix: Matrix,
 ) -> None:
@@ -167,20 +154,6 @@ async def test_a_plain_message_in_a_private_room_is_for_the_one_question_that_wa
         await ada.until(room, offer.event_id, lambda m: m.redacted)
         assert await matrix.answers(asks[1]) == (Answer(values=("Which is it?",)),)
         assert (await matrix.now(asks[0])).open
-
-
-async def test_a_remark_goes_along_with_a_yes_or_a_no(matrix: Matrix) -> None:
-    first, second = await matrix.desk.ask(CONFIRM), await matrix.desk.ask(CONFIRM)
-    await matrix.say(first, "yes, but back up first")
-    said = Answer(values=("yes",), custom_text="but back up first")
-    assert await matrix.answers(first) == (said,)
-    await matrix.say(second, "only the old ones")
-    offer = await matrix.told("Is this yes or no to")
-    assert (await matrix.now(second)).open
-    await matrix.ada.react(matrix.room, offer.event_id, "👎")
-    await matrix.dealt_with()
-    said = Answer(values=("no",), custom_text="only the old ones")
-    assert await matrix.answers(second) == (said,)
 
 
 async def test_of_what_was_written_while_no_hub_was_there_only_the_last_is_asked_about(

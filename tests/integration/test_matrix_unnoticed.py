@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat.card_visibility import UNNOTICED
-from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, OPTIONAL, TEXT
+from tests.fakes.inbox import OPTIONAL, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.relay import Relay
 from tests.fakes.synapse import Synapse
@@ -104,30 +103,3 @@ async def test_who_has_ended_a_question_here_can_write_for_the_next_at_once(
     await matrix.ada.say(matrix.room, "fix: it")
     await matrix.dealt_with()
     assert await matrix.answers(ask) == (Answer(values=("fix: it",)),)
-
-
-async def test_who_fills_in_a_form_here_is_not_asked(matrix: Matrix) -> None:
-    ask = await matrix.desk.ask(TEXT, OPTIONAL)
-    for words in ("fix: it", "no more"):
-        await matrix.card(await matrix.now(ask))
-        await matrix.dealt_with()
-        await matrix.ada.say(matrix.room, words)
-        await matrix.dealt_with()
-    entries = (await matrix.now(ask)).draft.entries
-    assert [entry.text for entry in entries] == ["fix: it", "no more"]
-
-
-async def test_who_may_not_have_noticed_that_a_form_has_moved_on_is_asked_for_a_minute(
-    matrix: Matrix,
-) -> None:
-    ask = await matrix.desk.ask(CONFIRM, TEXT)
-    await matrix.card(ask)
-    await matrix.desk.inbox.put(ask.id, form.Choose(step=0, option=0), person=WEB)
-    await matrix.card(await matrix.now(ask))
-    await matrix.dealt_with()
-    await passes(matrix, UNNOTICED - 1)
-    await is_asked_about(matrix, "yes, do")
-    await passes(matrix, 1)
-    await matrix.ada.say(matrix.room, "fix: it")
-    await matrix.dealt_with()
-    assert (await matrix.now(ask)).draft.entries[1].text == "fix: it"

@@ -9,7 +9,9 @@ import re
 import sqlite3
 import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -289,3 +291,15 @@ def test_statistics_of_nothing_are_a_kind_sentence(
     stored(state)
     assert commands.stats([]) == 0
     assert capsys.readouterr().out == "No agent has asked anything in the last 30 d.\n"
+
+
+def test_statistics_have_the_hours_of_the_owners_zone(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored(state, an_open(CONFIRM))
+    state.with_name("config.toml").write_text('[quiet]\nzone = "Pacific/Kiritimati"\n')
+    assert commands.stats(["--json"]) == 0
+    hours = json.loads(capsys.readouterr().out)["hours"]
+    here = datetime.now(ZoneInfo("Pacific/Kiritimati")).hour
+    asked = [hour["hour"] for hour in hours if hour["asked"]]
+    assert asked in ([here], [(here - 1) % 24])  # an hour may have passed since

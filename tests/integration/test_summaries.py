@@ -400,6 +400,47 @@ async def test_the_broker_says_when_quiet_hours_are_switched(tmp_path: Path) -> 
         assert handed.periods == [Period(START, START + HOUR)]
 
 
+async def test_a_night_that_was_ended_by_hand_has_no_other_when_quiet_hours_are_switched_again(
+    tmp_path: Path,
+) -> None:
+    clock, nights = StillClock(), Nights(policy=NIGHTLY)
+
+    async def drained() -> None:
+        return None
+
+    async with opened(tmp_path) as store:
+        await keep(store, an_ask())
+        async with running(store, clock, nights) as (handed, summaries):
+            broker = Broker(
+                store,
+                clock=clock,
+                policy=Policy(nights=nights),
+                changed=lambda _: None,
+                drained=drained,
+                switched=summaries.look,
+            )
+            intake = AskActions(broker, store=store, clock=clock)
+            await looked(clock)
+            clock.advance(HOUR)
+            await looked(clock)
+            await intake.switch_quiet("off")
+            await looked(clock, until=AFTER_SECONDS)
+            clock.advance(AFTER_SECONDS)
+            await looked(clock)
+            short = Period(NIGHT.start, START + HOUR)
+            assert handed.periods == [short]
+            clock.advance(NIGHT.end + HOUR - clock.time())
+            await looked(clock)
+            await intake.switch_quiet("on 1h")  # the night is whole again, and long over
+            await looked(clock)
+            clock.advance(CLOCK_CHECK_SECONDS)
+            await looked(clock)
+            assert handed.periods == [short]
+        async with running(store, clock, nights) as (handed, _):
+            await looked(clock)
+            assert not [each for each in handed.periods if each != short]
+
+
 async def test_without_quiet_hours_there_is_no_timer(tmp_path: Path) -> None:
     for policy in (NightPolicy(), replace(NIGHTLY, summary=False)):
         clock, nights = StillClock(), Nights(policy=policy)

@@ -147,9 +147,12 @@ def test_the_members_of_the_sockets_group_and_root_are_let_in(
 def test_what_is_not_named_as_everybodys_is_the_owners(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 63000)
     assert may_request("pending", 1000)
+    for do in ("answer", "cancel", "snooze", "extend"):  # of their own asks
+        assert may_request(do, 1000)
     assert not may_request("pair", 1000)
     assert not may_request("quiet", 1000)  # it counts for everybody
     assert not may_request("stats", 1000)  # they count the asks of all users
+    assert not may_request("summary", 1000)  # likewise
     assert not may_request("whatever comes next", 1000)
     assert may_request("pair", 0)
     assert may_request("pair", 63000)

@@ -242,10 +242,10 @@ async def test_another_users_commands_see_and_touch_nothing(tmp_path: Path) -> N
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         assert await mine.pending(uid=stranger) == []
-        for do in ("ask", "answer", "cancel"):
+        for do in ("ask", "answer", "cancel", "snooze", "extend"):
             with pytest.raises(NoOpenAsk, match="None is open now"):
-                await mine.action(do, uid=stranger, id=ask.id, words=["blue"])
-        assert (await mine.world.now(ask)).open
+                await mine.action(do, uid=stranger, id=ask.id, words=["blue"], when="1h")
+        assert await mine.world.now(ask) == ask
         await mine.action("answer", id=ask.id, words=["blue"])
         assert (await mine.action("history", uid=stranger))["asks"] == []
         with pytest.raises(NoOpenAsk):

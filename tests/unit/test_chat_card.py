@@ -13,10 +13,12 @@ from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Attention, Outcome, Priority, Status, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
-from tests.matrix_drawings import draw_past, draw_root
+from tests.matrix_asks import plain
+from tests.matrix_drawings import draw_continued, draw_past, draw_root
 from tests.telegram_asks import (
     HOUR,
     NOW,
+    approval,
     ask,
     confirm,
     read_plainly,
@@ -371,6 +373,14 @@ def test_a_snoozed_card_is_a_line_and_what_it_was_about(chat: Chat) -> None:
         assert second.startswith(f"shop-api: {about}")
         assert rest == {TELEGRAM: [], MATRIX: ["Reply show to see it now."]}[chat]
     assert TELEGRAM.offers(snoozed) == [["Show now"]]
+    command = replace(ask(approval("make\ntest")), attention=Attention(snoozed_until=NOW + HOUR))
+    assert chat.read(command)[1] == "shop-api: Run this command? make test"
+
+
+def test_what_is_left_of_a_card_keeps_the_glyph_of_its_kind() -> None:
+    for shown, glyph in ((ask(DATABASE), "❓"), (ask(approval()), "🔐")):
+        left = draw_continued(MATRIX.card(shown))
+        assert plain(left.body) == f"{glyph} shop-api · continued below"
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from chatbridge.core.asks import transitions
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_times import read_extend, read_later, read_plus, read_snooze
-from chatbridge.core.model import Ask, QuietRule, Status
+from chatbridge.core.model import Ask, Attention, QuietRule, Status
 from chatbridge.core.nights import later
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
@@ -150,6 +150,15 @@ def test_what_cannot_be_had_says_why() -> None:
     short = waiting(15 * MINUTE)
     assert settled(short, form.Snooze(minutes=5), latest=NOW + 15 * MINUTE) == later.TOO_SOON
     assert settled(waiting(None), form.Extend(minutes=15), latest=limit) == later.NO_LIMIT
+
+
+def test_more_time_does_not_end_a_snooze() -> None:
+    snoozed = replace(waiting(2 * HOUR), attention=Attention(snoozed_until=NOW + HOUR))
+    step = settled(snoozed, form.Extend(minutes=15), latest=NOW + 9 * HOUR)
+    assert isinstance(step, form.Postponed)
+    longer = transitions.postpone(snoozed, step, now=NOW)
+    assert longer.deadline == NOW + 2 * HOUR + 15 * MINUTE
+    assert longer.attention.snoozed_until == NOW + HOUR
 
 
 # ── the morning ───────────────────────────────────────────────────────────────────────────────────

@@ -234,6 +234,8 @@ def test_a_card_is_held_unless_it_would_end_before_anybody_sees_it(
     ask = asked("23:00", ends=ends)
     assert HOLD.held_until(ask, now=at("23:00")) == (at("07:00") if held else None)
     assert HOLD.sound(ask, now=at("23:00")) is (Sound.HIDDEN if held else Sound.SILENT)
+    snoozed = replace(ask, attention=replace(ask.attention, snoozed_until=at("01:00")))
+    assert HOLD.held_until(snoozed, now=at("23:00")) is None, "it comes back at its own time"
 
 
 def test_the_night_is_silent_its_end_too_and_the_day_rings() -> None:

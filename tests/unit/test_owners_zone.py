@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from chatbridge.core.cards.phrases import clock_time, format_time, use_zone
+from chatbridge.core.model import Status
+from chatbridge.core.statistics import QUARTER, AskTimes, statistics_of
 
 SUMMER, WINTER = (datetime(2026, month, 5, 22, 15, tzinfo=UTC).timestamp() for month in (7, 1))
 
@@ -33,3 +35,13 @@ def test_without_one_they_are_in_the_computers() -> None:
     use_zone(ZoneInfo("Australia/Lord_Howe"))
     use_zone(None)
     assert clock_time(SUMMER) == time.strftime("%H:%M", time.localtime(SUMMER))
+
+
+def test_statistics_count_by_the_hours_of_the_owner() -> None:
+    use_zone(ZoneInfo("Australia/Lord_Howe"))
+    spans = [int(at // QUARTER) for at in (SUMMER, WINTER)], [5, 5]
+    asked = AskTimes(
+        project="shop-api", agent="Claude", approval=False, status=Status.ANSWERED, taken=spans
+    )
+    found = statistics_of([asked], since=WINTER, until=SUMMER + 60)
+    assert found.asked[Status.ANSWERED] == {8: 1, 9: 1}

@@ -20,7 +20,7 @@ from chatbridge.channels.chat.summary import LISTED_AT_MOST, draw_summary, numbe
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.model import Ask, Attention, Project, QuietRule, Status
 from chatbridge.core.nights.hours import DAY, HOUR, Calendar, Period, Switch, parse_rule
-from chatbridge.core.nights.policy import NightPolicy
+from chatbridge.core.nights.policy import NightPolicy, Sound, sound
 from chatbridge.core.nights.summary import (
     Sent,
     Summary,
@@ -78,6 +78,18 @@ def test_who_ends_quiet_hours_gets_it_then() -> None:
     calendar = replace(NIGHTLY, switch=Switch(on=False, period=rest))
     found = latest_period(now=rest.start, calendar=calendar, policy=NIGHTS)
     assert found == Period(NIGHT.start, rest.start)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_who_switches_them_off_again_soon_gets_none_and_what_was_held_rings(on: bool) -> None:
+    start = at("2026-11-16 07:10") if on else NIGHT.start + DAY
+    end = start + 14 * 60.0
+    rest = Period(start, end) if on else Period(end, NIGHT.end + DAY)
+    calendar = replace(NIGHTLY, switch=Switch(on=on, period=rest))
+    assert latest_period(now=end + 5, calendar=calendar, policy=NIGHTS) == NIGHT
+    assert period_until(end + 5, calendar=calendar) == Period(NIGHT.start, end + 5)
+    held = replace(an_ask(), created_at=start + 60, deadline=None)
+    assert sound(held, now=end + 5, calendar=calendar, policy=NIGHTS) is Sound.LOUD
 
 
 def test_without_quiet_hours_and_without_a_time_there_is_none() -> None:

@@ -252,6 +252,24 @@ def test_an_options_own_label_comes_before_what_the_word_does(said: str) -> None
     assert action(shown, said) == Choose(step=0, option=1)
 
 
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ("later", "Later, after six"),
+        ("snooze", "Snooze the alert"),
+        ("snooze 1h", "Snooze 1h and retry"),
+        ("+1h", "+1h from now"),
+        ("until 08:00", "Until 08:00 tomorrow"),
+    ],
+)
+def test_the_first_words_of_a_label_choose_it_and_give_no_more_time(said: str, label: str) -> None:
+    shown = ask(select("When shall I deploy?", "Now", label))
+    found = interpret(shown, said, next_time=NEXT_TIME, later=later(shown))
+    assert found == (Choose(step=0, option=1),)
+    found = interpret(shown, "!later", next_time=NEXT_TIME, later=later(shown))
+    assert found == (form.AskLater(step=0),)
+
+
 def test_a_button_that_is_not_there_is_refused_kindly() -> None:
     assert why(FORM, "!skip") == "This question needs an answer."
     assert why(FORM, "!back") == "That does not fit this question."
@@ -278,10 +296,10 @@ def test_a_word_opens_the_screen_for_more_time(word: str) -> None:
 
 def test_where_any_word_may_be_an_answer_only_few_mean_more_time() -> None:
     eight = int(NEXT_TIME(8 * 60) // 60)
-    for said in ("later", "snooze 1h", "until 08:00", "+1", "+30"):
+    for said in ("later", "snooze 1h", "until 08:00", "+1", "+30", "+1h", "+ 90 min", "+15h"):
         assert action(THIRD, said) == Text(text=said, step=2)
     assert action(THIRD, "!snooze 1h") == form.Snooze(minutes=60)
-    assert action(THIRD, "+1h") == form.Extend(minutes=60)
+    assert action(THIRD, "!+1h") == form.Extend(minutes=60)
     assert action(THIRD, "!until 08:00") == form.ExtendUntil(until=eight)
 
 

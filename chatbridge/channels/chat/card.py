@@ -29,17 +29,18 @@ from chatbridge.channels.chat.outcome import (
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import GLYPHS, SNOOZED_GLYPH, Card, Role, State
+from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, SNOOZED_GLYPH, Card, Role, State
 from chatbridge.core.cards.card import Line as Answered
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Outcome, Status, View
 from chatbridge.core.text import clipped, one_line, prose, shortened
 
 TITLE_LENGTH, LABEL_LENGTH = 28, 18
-ROOT_LENGTH = 100
+ROOT_LENGTH, SNOOZED_CODE_LENGTH = 100, 60
 TOAST_LENGTH, TOAST_LABEL_LENGTH = 60, 40
 PLACEHOLDER_LENGTH = 64
 GOES_ON = "It goes on below."
+CLOSED = "Closed."
 
 
 # ── the card ──────────────────────────────────────────────────────────────────────────────────────
@@ -90,6 +91,8 @@ def _snoozed(card: Card, chat: Capabilities[T]) -> doc.Document:
     until = doc.Time(card.snoozed_until or 0.0)
     first: doc.Line = (f"{SNOOZED_GLYPH} Snoozed until ", until, ". It comes back then.")
     about: doc.Line = (doc.strong(project(card.project)), ": ", _asked_in_short(card))
+    if card.subject is not None:
+        about = (*about, " ", doc.Name(one_line(card.subject.code), SNOOZED_CODE_LENGTH))
     how: doc.Line = () if chat.buttons else ("Reply show to see it now.",)
     return (doc.Lines((first, about, how)),)
 
@@ -144,9 +147,14 @@ def heading(card: Card) -> doc.Lines:
 
 def continued(card: Card) -> doc.Document:
     """What is left of a card that was posted again further down, or its next step."""
-    return doc.paragraph(
-        f"{GLYPHS[card.state]} ", doc.strong(project(card.project)), " · continued below"
-    )
+    open_approval = card.approval and card.state is State.OPEN
+    glyph = APPROVAL_GLYPH if open_approval else GLYPHS[card.state]
+    return doc.paragraph(f"{glyph} ", doc.strong(project(card.project)), " · continued below")
+
+
+def closed() -> doc.Document:
+    """What is left of a screen in a thread whose card is at the thread's root again."""
+    return doc.paragraph(CLOSED)
 
 
 def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
@@ -237,7 +245,7 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
 def _left_aside(ask: Ask, view: View, at: int, *, going_on: bool) -> str:
     """The cancel screen, and those for asking back and for more time."""
     if view is View.LATER:
-        return "Closed."
+        return CLOSED
     if at < len(ask.questions) and ask.draft.entries[at].ask_back is not None:
         return "Asked back."
     if ask.status is Status.CANCELLED:

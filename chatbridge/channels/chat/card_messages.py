@@ -12,7 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from chatbridge.core.model import View
 from chatbridge.core.stored_json import reader
 
-OVER = -1
+OVER, FOLDED = -1, -2
+"""Steps of parts that are not answered any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Part:
     event: str
     """Its id; empty if the service has not said it."""
     step: int
-    """`OVER` if another message has taken its place."""
+    """`OVER` if a message further down has taken its place, `FOLDED` if the root has."""
     view: View = View.QUESTION
     at: int = 0
     """The question that it was drawn for."""
@@ -80,13 +81,20 @@ class CardMessages:
         return self.parts[0]
 
     @property
+    def before(self) -> str:
+        """What comes after the root: of a card that was posted further down, the root before."""
+        return self.parts[1].event if len(self.parts) > 1 else ""
+
+    @property
     def newest(self) -> Part:
         """The one that is answered."""
-        return next((part for part in reversed(self.parts) if part.step != OVER), self.root)
+        return next((part for part in reversed(self.parts) if part.step >= 0), self.root)
 
     def folded(self, *, step: int) -> CardMessages:
         """With the root as the one that is answered, at this step."""
-        later = (replace(part, step=OVER) for part in self.parts[1:])
+        later = (
+            part if part.step == OVER else replace(part, step=FOLDED) for part in self.parts[1:]
+        )
         return replace(self, parts=(replace(self.root, step=step), *later))
 
     @property

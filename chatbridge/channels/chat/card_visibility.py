@@ -212,7 +212,8 @@ async def any_unseen(inbox: AskActions, surface: str, shown_cards: CardVisibilit
     since."""
     for ask in await inbox.behind(surface=surface):
         if ask.open:
-            unseen = takes_text(ask) and await inbox.post(ask.id, surface=surface) is None
+            hidden = not takes_text(ask) or inbox.is_hidden(ask, surface=surface)
+            unseen = not hidden and await inbox.post(ask.id, surface=surface) is None
         else:
             unseen = not (ask.approval or shown_cards.knows(ask))
         if unseen:

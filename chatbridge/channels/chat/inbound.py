@@ -296,9 +296,7 @@ class ChatInput:
             case Neither() | Use():
                 raise AssertionError("it is for the message that has the button, not for the card")
             case Show() if ask.open:
-                if ask.attention.snoozed_until is not None:
-                    await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
-                return await self._request(ask, CardRequest(repost=True), by.chat)
+                return await self._bring_down(ask, by)
             case Write(step=step) if not is_over(ask):
                 stale = step != ask.draft.step
                 return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
@@ -325,6 +323,12 @@ class ChatInput:
         if isinstance(action, form.Other | form.AskExplain) and isinstance(result, form.Moved):
             by.chat.requests[ask.id] = by.prompt
         return result
+
+    async def _bring_down(self, ask: Ask, by: Origin) -> str:
+        """Post its card anew at the bottom, also if it is snoozed."""
+        if ask.attention.snoozed_until is not None:
+            await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
+        return await self._request(ask, CardRequest(repost=True), by.chat)
 
     async def _request(self, ask: Ask, request: CardRequest, chat: ChatSurface[Any]) -> str:
         chat.requests[ask.id] = request
@@ -378,8 +382,7 @@ class ChatInput:
         ask = await self.find(asks[number - 1]) if 1 <= number <= len(asks) else None
         if ask is None:
             return None
-        repost = CardRequest(repost=True)
-        return await self._request(ask, repost, by.chat) if ask.open else self._ended(ask)
+        return await self._bring_down(ask, by) if ask.open else self._ended(ask)
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
 
@@ -426,7 +429,8 @@ class ChatInput:
         if isinstance(step, str):
             return step
         by.chat.requests[ask.id] = repost
-        if isinstance(step, form.Refused):  # it asks already
+        held_back = await self.inbox.post(ask.id, surface=by.chat.name) is None
+        if held_back or isinstance(step, form.Refused):  # it asks already
             await self.inbox.redraw(ask.id)
         return None
 

@@ -10,7 +10,7 @@ from typing import Generic
 from chatbridge.channels.chat import approvals, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
-from chatbridge.channels.chat.card_messages import OVER, CardMessages, Part
+from chatbridge.channels.chat.card_messages import FOLDED, OVER, CardMessages, Part
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.planner import Wanted
 from chatbridge.channels.chat.writer import Drawing
@@ -60,9 +60,13 @@ class Scene(Generic[T]):
             return Drawing(text=can.write(cards.thread_root(card, seen, can), now=seen.now))
 
         def past(part: Part) -> Drawing[T]:
-            step = cards.finished_step(ask, view=part.view, at=part.at)
-            below = cards.continued(card)
-            return Drawing(text=can.write(below if part.step == OVER else step, now=0.0))
+            if part.step == OVER:
+                left = cards.continued(card)
+            elif part.step == FOLDED:
+                left = cards.closed()
+            else:
+                left = cards.finished_step(ask, view=part.view, at=part.at)
+            return Drawing(text=can.write(left, now=0.0))
 
         emojis = seen.reactions and not can.buttons and card.snoozed_until is None
         return Wanted(

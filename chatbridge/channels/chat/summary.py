@@ -162,7 +162,8 @@ class SummaryWriter(Generic[T]):
     ) -> Shown:
         drawing, link = draw(summary), True
         key = ("summary", self.chat.name, str(summary.period.end))
-        new = Outgoing(room=room, what=drawing, key=key, silent=False)
+        silent = self.inbox.nights.is_quiet(summary.at)  # its set time may be in quiet hours
+        new = Outgoing(room=room, what=drawing, key=key, silent=silent)
         try:
             sent = await self.chat.send(new)
         except MessageRejected:

@@ -181,6 +181,9 @@ class ChatSurface(ChatWriter[T]):
 
     # ── showing it ────────────────────────────────────────────────────────────────────────────────
 
+    def wants(self, ask: Ask) -> bool:
+        return self.requests.get(ask.id, NO_REQUEST).repost
+
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """One new message at a time, the card first: each is noted before the next is sent. In a
         thread, one step at a time."""

@@ -135,6 +135,10 @@ class WebChannel:
         self.events.publish(ask)
         return Shown(place=ask.id, seen=self.events.watched)
 
+    def wants(self, ask: Ask) -> bool:
+        """Nothing is held back here."""
+        return False
+
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         """A page of its own has it."""
         return Shown(place="")

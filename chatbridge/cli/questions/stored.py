@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,12 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights import switching
 from chatbridge.core.nights.hours import Calendar
 from chatbridge.core.nights.summary import Summary, Tally, by_urgency, period_until
-from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
+from chatbridge.core.statistics import (
+    AskTimes,
+    local_offset,
+    statistics_object,
+    statistics_of,
+)
 from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
 from chatbridge.store import migrate
@@ -40,8 +46,9 @@ def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None
 
 
 def stats(*, seconds: float) -> Json | None:
-    until, (path, _) = time.time(), _settled()
+    until, (path, calendar) = time.time(), _settled()
     since = until - seconds
+    zone = next((hours.zone for hours in calendar.hours), None)
 
     def read() -> list[AskTimes]:
         with database_file.opened(path) as file:
@@ -51,7 +58,8 @@ def stats(*, seconds: float) -> Json | None:
     times = _read(path, read, nothing=list[AskTimes]())
     if times is None:
         return None
-    return statistics_object(statistics_of(times, since=since, until=until))
+    offset_of = partial(local_offset, zone=zone)
+    return statistics_object(statistics_of(times, since=since, until=until, offset_of=offset_of))
 
 
 def summary(*, since: float | None, brief: bool) -> Json | None:

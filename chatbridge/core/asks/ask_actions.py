@@ -240,6 +240,10 @@ class AskActions:
         now, latest = self._clock.time(), transitions.latest_deadline(ask, self._policy)
         return later.options(ask, now=now, latest=latest, morning=self.nights.morning(now))
 
+    def is_hidden(self, ask: Ask, *, surface: str) -> bool:
+        """Whether this surface does not show the ask yet, on purpose."""
+        return self.nights.is_hidden(ask, surface=surface, now=self._clock.time())
+
     @property
     def nights(self) -> Nights:
         return self._policy.nights

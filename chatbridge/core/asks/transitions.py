@@ -185,8 +185,10 @@ def withdraw(ask: Ask, *, now: float) -> Ask:
 
 
 def postpone(ask: Ask, step: form.Postponed, *, now: float) -> Ask:
-    """Give it more time, or snooze it, as `later.settle` has worked out."""
-    attention = replace(ask.attention, touched_at=now, snoozed_until=step.snoozed_until)
+    """Give it more time, or snooze it, as `later.settle` has worked out. More time does not end a
+    snooze."""
+    until = step.snoozed_until or ask.attention.snoozed_until
+    attention = replace(ask.attention, touched_at=now, snoozed_until=until)
     return _revised(ask, draft=step.draft, deadline=step.deadline, attention=attention)
 
 

@@ -26,7 +26,6 @@ from chatbridge.core.errors import (
 from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.nights import Nights
-from chatbridge.core.nights.policy import Sound
 from chatbridge.core.nights.summary import BuildSummary
 from chatbridge.core.ports import Clock, Shown, Surface
 from chatbridge.core.store_port import Store
@@ -312,7 +311,8 @@ class SurfaceQueue:
         post = await self._store.post(ask.id, surface=name)
         if post.revision >= ask.revision if post else not ask.open:
             return False  # it is shown, or ended before it was shown
-        if post is None and self._is_hidden(ask):
+        hidden = self._nights.is_hidden(ask, surface=name, now=self._clock.time())
+        if post is None and hidden and not self._surface.wants(ask):
             return False  # the broker lets it be shown when that is over
         place = post.place if post else None
         try:
@@ -336,11 +336,6 @@ class SurfaceQueue:
         if not shown.complete:
             self._put_back(ask, first=not shown.cleanup_only)
         return True
-
-    def _is_hidden(self, ask: Ask) -> bool:
-        if self._nights.is_kept_back(ask, surface=self._surface.name):
-            return True
-        return self._nights.sound(ask, now=self._clock.time()) is Sound.HIDDEN
 
     async def _send(self, ask: Ask, place: str | None) -> Shown:
         """Send the card. Charge the rate limiter afterwards: the service may count from then."""

@@ -22,13 +22,14 @@ from chatbridge.core.text import isolated, one_line, shortened, split_recommende
 MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
 SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
 
+_LATER_WORDS = ("later", "more time", "snooze")
 _WORDS = {
     "done": (Role.DONE,),
     "send": (Role.SEND,),
     "skip": (Role.SKIP,),
     "back": (Role.BACK,),
     "cancel": (Role.CANCEL, Role.CANCEL_NOW),
-    **dict.fromkeys(("later", "more time", "snooze"), (Role.LATER,)),
+    **dict.fromkeys(_LATER_WORDS, (Role.LATER,)),
 }
 _CANCEL_WORDS = {
     **dict.fromkeys(("back", "keep", "keep it open", "no", "n"), Role.BACK),
@@ -47,9 +48,7 @@ _APPROVAL_WORDS = {
     "all": Role.SHOW_ALL,
     "why": Role.DENY_WHY,
     "back": Role.BACK,
-    "later": Role.LATER,
-    "more time": Role.LATER,
-    "snooze": Role.LATER,
+    **dict.fromkeys(_LATER_WORDS, Role.LATER),
 }
 _SHOW_NOW = ("show", "show now")
 _FOR_TEXT = (View.OTHER, View.CANCEL, View.EXPLAIN)
@@ -68,6 +67,7 @@ class Unclear:
 YES_OR_NO = Unclear(why="Reply yes or no.")
 UNDO_FIRST = Unclear(why="Your answer is about to be sent. Reply undo to take it back.")
 SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.")
+USUAL = form.Extend(minutes=15)
 HOW_MUCH_LATER = Unclear(why="Reply with a number, or words such as +1h or snooze 1h, or back.")
 
 
@@ -184,9 +184,11 @@ def interpret(
     if said not in names:
         if shortcut := reaction_for(card, text.strip()):
             return (shortcut.action,)
-        if postponed := _postpone(ask, card, said, next_time):
+        begins_label = any(name.startswith(said) for name in names)
+        if not begins_label and (postponed := _postpone(ask, card, said, next_time)):
             return postponed
-        if control := _find_control(ask, card, said):
+        meant_as_label = begins_label and said in _LATER_WORDS
+        if not meant_as_label and (control := _find_control(ask, card, said)):
             return control
     if card.view is View.REVIEW:
         return _on_review(card, said)
@@ -202,14 +204,15 @@ def interpret(
 def _postpone(
     ask: Ask, card: Card, said: str, next_time: NextTime
 ) -> tuple[Action] | Unclear | None:
-    """More time, or a snooze. Where any word may be an answer, only what is short and hardly
-    anything else counts without an exclamation mark."""
+    """More time, or a snooze. Where any word may be an answer, only +15 counts without an
+    exclamation mark."""
     if not ask.open:
         return None
     word, asks_for_text = said.removeprefix("!"), card.view in _FOR_TEXT
     asks_for_text |= card.view is View.QUESTION and card.type is QuestionType.TEXT
     if asks_for_text and word == said:
         how: form.Later | None = read_plus(said)
+        how = how if how == USUAL else None
     else:
         how = read_later(word, next_time)
         if how is None and word.startswith("snooze "):

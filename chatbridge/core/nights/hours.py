@@ -19,6 +19,7 @@ from chatbridge.core.text import did_you_mean
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MINUTES_OF_A_DAY = 24 * 60
+BRIEF_SECONDS = 15 * MINUTE
 WEEK_SECONDS = 7 * DAY
 DAYS_AROUND = 9
 """How far to look: a period is no longer than a week."""
@@ -117,6 +118,13 @@ class Calendar:
     def end_after(self, at: float) -> float | None:
         """When the present period ends or, outside of one, the next."""
         return min((each.end for each in self._periods(at) if each.end > at), default=None)
+
+    def is_brief(self, period: Period) -> bool:
+        """Whether it was ended by hand soon after it began: nobody was away."""
+        switch = self.switch
+        if switch is None or period.end - period.start >= BRIEF_SECONDS:
+            return False
+        return period.end == (switch.period.end if switch.on else switch.period.start)
 
     def _periods(self, at: float) -> tuple[Period, ...]:
         if not self.hours and self.switch is None and self.project is None:

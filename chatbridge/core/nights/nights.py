@@ -82,9 +82,11 @@ class Nights:
     def is_quiet(self, now: float) -> bool:
         return self.calendar.period_at(now) is not None
 
-    def is_kept_back(self, ask: Ask, *, surface: str) -> bool:
-        """Whether this surface gets an ask only with its last reminder."""
-        return not ask.attention.escalated and self.is_for_escalation(surface)
+    def is_hidden(self, ask: Ask, *, surface: str, now: float) -> bool:
+        """Whether a surface that has no card of this ask gets none now."""
+        if not ask.attention.escalated and self.is_for_escalation(surface):
+            return True
+        return self.sound(ask, now=now) is Sound.HIDDEN
 
     def is_for_escalation(self, surface: str) -> bool:
         escalate = self.policy.escalate

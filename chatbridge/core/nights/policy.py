@@ -81,13 +81,17 @@ def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> S
         return Sound.SILENT
     # The summary rings once for all that the night has brought.
     owners = replace(calendar, project=None)
-    missed = not attention.raised and policy.summary and owners.period_at(ask.created_at)
+    night = None if attention.raised else owners.period_at(ask.created_at)
+    missed = policy.summary and night is not None and not owners.is_brief(night)
     return Sound.SILENT if missed else Sound.LOUD
 
 
 def held_until(ask: Asked, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
     """Until when the card is not shown in chats that do not have it; None: it may come now. What
-    would time out unseen is not held, nor what was there before quiet hours began."""
+    would time out unseen is not held, nor what was there before quiet hours began. A snoozed one
+    comes back at its own time."""
+    if ask.attention.snoozed_until is not None:
+        return None
     rules = (policy.quiet, ask.attention.quiet)
     if not any(rule.hold for rule in rules if rule is not None):
         return None

@@ -27,6 +27,7 @@ from chatbridge.core.nights.summary import (
     latest_period,
     next_end,
 )
+from chatbridge.core.nights.switching import CHANNEL, KEY
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store
 from chatbridge.core.stored_json import reader
@@ -140,6 +141,8 @@ class Summaries:
         if known is None or known.end != period.end:
             if known is not None and period.end < known.end <= now:
                 return  # an earlier one, since quiet hours have changed
+            if known is not None and await self._is_told(period, known):
+                return
             empty = not (await self.build(period)).says_something
             known = Latest(end=period.end, empty=empty)
             value = json.dumps(asdict(known))
@@ -148,3 +151,11 @@ class Summaries:
         if not known.empty:
             self._delivery.summarize(period, self.build)
         self._handed_over = period
+
+    async def _is_told(self, period: Period, known: Latest) -> bool:
+        """Whether its night had its summary, and ended otherwise only by the switch that was in
+        force then: another one has taken its place since."""
+        if not period.start < known.end < period.end:
+            return False
+        switched = await self._store.note(CHANNEL, KEY)
+        return switched is not None and period.end + AFTER_SECONDS < switched.at

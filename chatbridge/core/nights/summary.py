@@ -100,7 +100,7 @@ def latest_period(*, now: float, calendar: Calendar, policy: NightPolicy) -> Per
     if not policy.summary:
         return None
     if policy.summary_at is None:
-        return calendar.last(now)
+        return _last_away(now, calendar)
     before, at, _ = _times_of_day(policy.summary_at, now)
     start = max(before, at - DAY)
     quiet = calendar.period_at(at) or calendar.last(at)
@@ -123,9 +123,15 @@ def period_until(now: float, *, calendar: Calendar, since: float | None = None) 
     hours."""
     if since is not None:
         return Period(min(max(since, 0.0), now), now)
-    quiet = calendar.period_at(now) or calendar.last(now)
+    quiet = calendar.period_at(now) or _last_away(now, calendar)
     recent = quiet is not None and now - quiet.end < DAY
     return Period(quiet.start if quiet and recent else now - USUAL_SECONDS, now)
+
+
+def _last_away(now: float, calendar: Calendar) -> Period | None:
+    """The quiet hours that ended last, but not brief ones."""
+    last = calendar.last(now)
+    return calendar.last(last.start) if last is not None and calendar.is_brief(last) else last
 
 
 def last_time(minute: int, *, now: float) -> float:

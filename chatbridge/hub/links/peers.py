@@ -18,7 +18,10 @@ from chatbridge.projects import belongs_to
 SO_PEERGROUPS = 59
 _LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
-    ("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history")
+    (
+        *("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history"),
+        *("snooze", "extend"),
+    )
 )
 """Requests of commands that look only at asks which their user may see."""
 

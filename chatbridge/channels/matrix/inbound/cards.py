@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chatbridge.channels.chat.card_messages import CardMessages, Part, from_text, to_text
+from chatbridge.channels.chat.card_messages import OVER, CardMessages, Part, from_text, to_text
 from chatbridge.channels.chat.inbound import ChatInput
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, mark, relation
@@ -56,6 +56,9 @@ class Cards:
         found = await self.at(thread, chat) if thread is not None else None
         if found is None or found.place is None:  # there is only the root
             return found
+        place = found.place
+        if found.step == OVER and not (place.newest is place.root and thread == place.before):
+            return found  # it goes on in another thread, and that has moved on since
         return replace(found, step=None)
 
     async def returned(self, event: RoomEvent, chat: Chat) -> None:

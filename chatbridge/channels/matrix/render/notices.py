@@ -79,8 +79,8 @@ def help_text(*, reactions: bool = True) -> Words:
                 "Your agents' questions arrive here.",
                 f"{how}: a number, several such as 1,3, yes or no, or your own words. "
                 "With several questions open, reply to the one you mean.",
-                "!skip, !back, !done and !send move on; !later gives more time, as +15 and +1h do, "
-                "and !snooze 1h puts a question off.",
+                "!skip, !back, !done and !send move on; !later gives more time, as +15 and !+1h do,"
+                " and !snooze 1h puts a question off.",
                 "!cancel tells an agent that you will not answer; !explain and !rephrase ask back.",
                 f"{allow} what an agent may do.",
                 "!quiet 2h keeps your chats quiet for a while; !quiet says how it is.",
