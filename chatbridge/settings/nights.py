@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
-from chatbridge.core.nights.hours import parse_clock, read_hours
-from chatbridge.core.nights.policy import MINUTE, NightPolicy
+from chatbridge.core.nights.hours import MINUTE, parse_clock, read_hours
+from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.projects import QuietTable
 from chatbridge.setting_rules import listed
 from chatbridge.settings.tools import Seconds, SettingsTable

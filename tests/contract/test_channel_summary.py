@@ -159,16 +159,6 @@ async def test_it_changes_with_what_it_names_and_does_not_come_again(driver: Dri
     assert len(summaries(driver)) == before + 1
 
 
-async def test_after_an_hour_it_stays_as_it_is(driver: Driver) -> None:
-    ask = await asked(driver, CONFIRM)
-    said = await morning(driver)
-    clock_of(driver).advance(HOUR + 1)
-    await driver.desk.inbox.cancel(ask.id, reason=None, person=ELSEWHERE)
-    await driver.shown(await now(driver, ask))
-    await asked(driver, SELECT)  # what the chat had to do before is done
-    assert newest(driver) == said
-
-
 def is_last(driver: Driver, text: str) -> bool:
     last = driver.heard()[-1][0]
     return text in last and not last.startswith(GLYPH)
@@ -211,16 +201,6 @@ async def test_a_strangers_number_brings_nothing(driver: Driver) -> None:
     await driver.pick(1, stranger=True)
     await driver.shown(await driver.desk.ask(SELECT))
     assert await now(driver, ask) == before
-
-
-async def test_nothing_to_say_is_no_message(driver: Driver) -> None:
-    before = len(summaries(driver))
-    ended = await asked(driver, CONFIRM)
-    await driver.tap(ended, form.Choose(step=0, option=0))
-    await end_the_night(driver)
-    await asked(driver, SELECT)
-    await asked(driver, CONFIRM)
-    assert len(summaries(driver)) == before
 
 
 async def test_where_only_the_last_reminder_goes_there_is_none(driver: Driver) -> None:

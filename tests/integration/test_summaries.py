@@ -15,14 +15,12 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.summary_post import SummaryPost
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, StoreError
 from chatbridge.core.model import QuietRule
-from chatbridge.core.nights.hours import Period, Switch
+from chatbridge.core.nights.hours import DAY, HOUR, Period, Switch
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.nights.summaries import AFTER_SECONDS, CLOCK_CHECK_SECONDS, Summaries
 from chatbridge.core.nights.summary import (
-    DAY,
     EDIT_WITHIN_SECONDS,
-    HOUR,
     SEND_WITHIN_SECONDS,
     BuildSummary,
     Summary,

@@ -153,7 +153,7 @@ def test_hours_by_weekday_are_said_by_weekday() -> None:
     week = ("22:30-07:00",) * 4 + ("23:30-9:00", "00:00-09:30, 13:00-14:00", "")
     mine = nights(rule=QuietRule(hours=week))
     assert format_hours(mine) == (
-        "Quiet hours: Mon–Thu 22:30–07:00, Fri 23:30–09:00, Sat 00:00–09:30 and 13:00–14:00."
+        "Mon–Thu 22:30–07:00, Fri 23:30–09:00, Sat 00:00–09:30 and 13:00–14:00"
     )
 
 

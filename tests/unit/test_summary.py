@@ -19,17 +19,15 @@ from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.summary import LISTED_AT_MOST, draw_summary, numbered
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.model import Ask, Attention, Project, QuietRule, Status
-from chatbridge.core.nights.hours import Calendar, Period, Switch, parse_rule
+from chatbridge.core.nights.hours import DAY, HOUR, Calendar, Period, Switch, parse_rule
 from chatbridge.core.nights.policy import NightPolicy, Sound, sound
 from chatbridge.core.nights.summary import (
-    DAY,
-    HOUR,
     Sent,
     Summary,
     Tally,
     latest_period,
     next_end,
-    usual_period,
+    period_until,
 )
 from tests.contract.asks import an_ask, timed_out
 
@@ -89,7 +87,7 @@ def test_who_switches_them_off_again_soon_gets_none_and_what_was_held_rings(on: 
     rest = Period(start, end) if on else Period(end, NIGHT.end + DAY)
     calendar = replace(NIGHTLY, switch=Switch(on=on, period=rest))
     assert latest_period(now=end + 5, calendar=calendar, policy=NIGHTS) == NIGHT
-    assert usual_period(now=end + 5, calendar=calendar) == Period(NIGHT.start, end + 5)
+    assert period_until(end + 5, calendar=calendar) == Period(NIGHT.start, end + 5)
     held = replace(an_ask(), created_at=start + 60, deadline=None)
     assert sound(held, now=end + 5, calendar=calendar, policy=NIGHTS) is Sound.LOUD
 
@@ -158,10 +156,10 @@ def test_the_next_one_is_about_the_period_that_ends_then(now: float) -> None:
 
 def test_who_asks_without_a_time_hears_of_the_last_night_or_else_of_twelve_hours() -> None:
     now = NIGHT.end + HOUR
-    assert usual_period(now=now, calendar=NIGHTLY) == Period(NIGHT.start, now)
-    assert usual_period(now=now, calendar=Calendar()) == Period(now - DAY / 2, now)
+    assert period_until(now, calendar=NIGHTLY) == Period(NIGHT.start, now)
+    assert period_until(now, calendar=Calendar()) == Period(now - DAY / 2, now)
     asleep = NIGHT.end - HOUR
-    assert usual_period(now=asleep, calendar=NIGHTLY).start == NIGHT.start
+    assert period_until(asleep, calendar=NIGHTLY).start == NIGHT.start
 
 
 # ── once ──────────────────────────────────────────────────────────────────────────────────────────

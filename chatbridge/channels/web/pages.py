@@ -43,7 +43,7 @@ from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
 from chatbridge.core.model import Ask, Notice, Person
 from chatbridge.core.nights.hours import Period
-from chatbridge.core.nights.summary import Tally, format_counts, latest_period, usual_period
+from chatbridge.core.nights.summary import Tally, format_counts, latest_period, period_until
 from chatbridge.core.nights.switching import format_quiet, offered
 from chatbridge.core.policy import DAY
 from chatbridge.core.statistics import statistics_object
@@ -190,7 +190,7 @@ class Pages:
 
     async def _summary(self, _request: Request) -> Response:
         inbox, now = self.site.inbox, self.site.clock.time()
-        period = self._away() or usual_period(now=now, calendar=inbox.nights.calendar)
+        period = self._away() or period_until(now, calendar=inbox.nights.calendar)
         tally = await inbox.tally(since=period.start, until=period.end, now=now)
         return await self._page(
             "summary.html",

@@ -126,13 +126,11 @@ RINGS = {"approval": "approvals", "urgent": "urgent questions"}
 def quiet(context: DoctorContext) -> list[Finding]:
     """When the chats are quiet, what rings nevertheless, and when somebody is reminded."""
     nights = context.settings.policy().nights
-    policy, hours = nights.policy, format_hours(nights).rstrip(".")
-    said = [f"{hours.removeprefix('Quiet hours').lstrip(': ')}, without sound"]
-    if policy.quiet is not None and policy.quiet.hold:
-        said = [f"{hours.removeprefix('Quiet hours').lstrip(': ')}, held until they end"]
-    if not any(nights.hours.windows):
-        said = ["no quiet hours: every question rings"]
-    elif rings := [name for key, name in RINGS.items() if key in policy.let_through]:
+    policy, hours = nights.policy, format_hours(nights)
+    how = "held until they end" if policy.quiet and policy.quiet.hold else "without sound"
+    said = [f"{hours}, {how}" if hours else "no quiet hours: every question rings"]
+    rings = [name for key, name in RINGS.items() if key in policy.let_through]
+    if hours and rings:
         said.append(f"{' and '.join(rings)} ring")
     after = " and ".join(duration(seconds) for seconds in policy.reminders)
     said.append(f"reminders after {after}" if after else "no reminders")

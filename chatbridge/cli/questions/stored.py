@@ -17,8 +17,8 @@ from chatbridge.cli.ui.running import complain
 from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.core.model import Ask
 from chatbridge.core.nights import switching
-from chatbridge.core.nights.hours import Calendar, Period
-from chatbridge.core.nights.summary import Summary, Tally, by_urgency, usual_period
+from chatbridge.core.nights.hours import Calendar
+from chatbridge.core.nights.summary import Summary, Tally, by_urgency, period_until
 from chatbridge.core.statistics import (
     AskTimes,
     local_offset,
@@ -65,9 +65,7 @@ def stats(*, seconds: float) -> Json | None:
 def summary(*, since: float | None, brief: bool) -> Json | None:
     """As a hub sums it up."""
     now, (path, calendar) = time.time(), _settled()
-    period = usual_period(now=now, calendar=calendar)
-    if since is not None:
-        period = Period(since, now)
+    period = period_until(now, calendar=calendar, since=since)
     made = Summary(period=period, at=now)
 
     def read() -> Summary:

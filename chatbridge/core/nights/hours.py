@@ -17,9 +17,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from chatbridge.core.model import QuietRule
 from chatbridge.core.text import did_you_mean
 
+MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MINUTES_OF_A_DAY = 24 * 60
-BRIEF_SECONDS = 15 * 60.0
-WEEK_SECONDS = 7 * 24 * 3600.0
+BRIEF_SECONDS = 15 * MINUTE
+WEEK_SECONDS = 7 * DAY
 DAYS_AROUND = 9
 """How far to look: a period is no longer than a week."""
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -109,9 +110,6 @@ class Calendar:
     def period_at(self, at: float) -> Period | None:
         """The quiet period of this moment. Periods that touch are one."""
         return next((period for period in self._periods(at) if at in period), None)
-
-    def next_start(self, at: float) -> float | None:
-        return min((each.start for each in self._periods(at) if each.start > at), default=None)
 
     def last(self, at: float) -> Period | None:
         """The latest period that was over by then."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.hours import DAY, MINUTE
 
-MINUTE, DAY = 60.0, 86_400.0
 LEFT_AFTER_SNOOZE = 15 * MINUTE
 """So much time is left to answer what comes back."""
 LONGEST_SNOOZE_DAYS = 7

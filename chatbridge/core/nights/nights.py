@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from chatbridge.core.model import Ask, QuietRule
 from chatbridge.core.nights import policy as rules
-from chatbridge.core.nights.hours import NO_HOURS, Calendar, QuietHours, Switch, parse_rule
+from chatbridge.core.nights.hours import DAY, NO_HOURS, Calendar, QuietHours, Switch, parse_rule
 from chatbridge.core.nights.policy import Asked, NightPolicy, Sound
 
-DAY = 86_400.0
 USUAL_MORNING = 8 * 60
 """The minute of the day, if the owner has set none."""
 

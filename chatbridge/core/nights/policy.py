@@ -7,9 +7,8 @@ from enum import Enum, auto
 from typing import Protocol
 
 from chatbridge.core.model import Ask, Attention, Priority, QuietRule
-from chatbridge.core.nights.hours import Calendar
+from chatbridge.core.nights.hours import MINUTE, Calendar
 
-MINUTE = 60.0
 REMIND_BEFORE_END_SECONDS = 10 * MINUTE
 REMIND_MIN_TIMEOUT_SECONDS = 30 * MINUTE
 """Asks with less time have no reminder before their end."""

@@ -12,12 +12,10 @@ from zoneinfo import ZoneInfo
 
 from chatbridge.core.cards.phrases import clock_time, format_time, local_time
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.hours import Calendar, Period, time_on
+from chatbridge.core.nights.hours import DAY, HOUR, Calendar, Period, time_on
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.stored_json import reader
 
-HOUR = 3600.0
-DAY = 24 * HOUR
 SEND_WITHIN_SECONDS = 6 * HOUR
 """After its period. Later nobody wants to know."""
 EDIT_WITHIN_SECONDS = HOUR
@@ -120,8 +118,11 @@ def next_end(*, now: float, calendar: Calendar, policy: NightPolicy) -> float | 
     return _times_of_day(policy.summary_at, now)[-1]
 
 
-def usual_period(*, now: float, calendar: Calendar) -> Period:
-    """What a summary is about that somebody asks for without saying since when."""
+def period_until(now: float, *, calendar: Calendar, since: float | None = None) -> Period:
+    """What a summary is about that somebody asks for. Without a time it begins with the last quiet
+    hours."""
+    if since is not None:
+        return Period(min(max(since, 0.0), now), now)
     quiet = calendar.period_at(now) or _last_away(now, calendar)
     recent = quiet is not None and now - quiet.end < DAY
     return Period(quiet.start if quiet and recent else now - USUAL_SECONDS, now)

@@ -13,14 +13,14 @@ from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms.typed_times import read_duration, read_until
 from chatbridge.core.model import ChannelState
-from chatbridge.core.nights.hours import WEEK_SECONDS, WEEKDAYS, Period, Switch
-from chatbridge.core.nights.nights import DAY, Nights
+from chatbridge.core.nights.hours import DAY, HOUR, WEEK_SECONDS, WEEKDAYS, Period, Switch
+from chatbridge.core.nights.nights import Nights
 from chatbridge.core.stored_json import reader
 
 CHANNEL, KEY = "nights", "switch"
 """Of the note."""
 HOW = "Say for how long, such as 2h, or until when, such as until 08:00, or off."
-USUAL_SECONDS = 8 * 3600.0
+USUAL_SECONDS = 8 * HOUR
 """How long it stays quiet if nobody says, and there are no quiet hours that would end it."""
 LONGEST_SECONDS = WEEK_SECONDS
 
@@ -87,22 +87,22 @@ def format_quiet(nights: Nights, *, now: float) -> str:
         state = f"off until {format_time(switch.period.end, now=now)}"
     else:
         state = "off"
-    return f"{format_hours(nights)} Now: {state}."
+    hours = format_hours(nights)
+    said = f"Quiet hours {hours}." if hours else "No quiet hours are set."
+    return f"{said} Now: {state}."
 
 
 def format_hours(nights: Nights) -> str:
-    """`Quiet hours 22:30–07:00.`, or by weekday."""
+    """`22:30–07:00`, or by weekday; empty: none are set."""
     days = [_day(windows) for windows in nights.hours.windows]
-    if not any(days):
-        return "No quiet hours are set."
     if len({*days}) == 1:
-        return f"Quiet hours {days[0]}."
+        return days[0]
     parts = []
     for text, group in groupby(zip(WEEKDAYS, days, strict=True), key=lambda pair: pair[1]):
         names = [name.capitalize() for name, _ in group]
         if text:
             parts.append(f"{'–'.join(dict.fromkeys((names[0], names[-1])))} {text}")
-    return f"Quiet hours: {', '.join(parts)}."
+    return ", ".join(parts)
 
 
 def _day(windows: tuple[tuple[int, int], ...]) -> str:

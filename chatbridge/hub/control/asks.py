@@ -35,9 +35,8 @@ from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_bu
 from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
-from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.summaries import summarize
-from chatbridge.core.nights.summary import Summary, usual_period
+from chatbridge.core.nights.summary import Summary, period_until
 from chatbridge.core.nights.switching import format_quiet
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Clock, Health
@@ -155,10 +154,9 @@ class TerminalAsks:
     async def _summary(self, request: Request) -> Json:
         """Of the time since a moment, or of the last quiet hours."""
         now, since = self.clock.time(), request.given.get("since")
-        nights = self.inbox.nights
-        period = usual_period(now=now, calendar=nights.calendar)
-        if isinstance(since, int | float) and not isinstance(since, bool):
-            period = Period(min(max(since, 0.0), now), now)
+        if isinstance(since, bool) or not isinstance(since, int | float):
+            since = None
+        period = period_until(now, calendar=self.inbox.nights.calendar, since=since)
         found = await summarize(self.inbox, period, now=now)
         return {"summary": summary_object(found, brief=request.given.get("brief") is True)}
 

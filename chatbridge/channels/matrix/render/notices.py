@@ -83,7 +83,7 @@ def help_text(*, reactions: bool = True) -> Words:
                 " and !snooze 1h puts a question off.",
                 "!cancel tells an agent that you will not answer; !explain and !rephrase ask back.",
                 f"{allow} what an agent may do.",
-                "!quiet 2h keeps this room quiet for a while; !quiet says how it is.",
+                "!quiet 2h keeps your chats quiet for a while; !quiet says how it is.",
                 "After the time is up, anyway leaves a late answer, and discard takes it back.",
             )
         )

@@ -23,7 +23,7 @@ def help_text(*, private: bool) -> str:
             "With several questions open, reply to the one you mean.",
             "/pending shows what is open, /history what has ended.",
             "/cancel tells an agent that you will not answer.",
-            "/quiet 2h keeps this chat quiet for a while; /quiet says how it is.",
+            "/quiet 2h keeps your chats quiet for a while; /quiet says how it is.",
             "What you answer after the time is up is kept for the agent's next call.",
         )
     )
