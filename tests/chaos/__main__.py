@@ -304,7 +304,7 @@ class Run:
         chance = self._own_random()
         while True:
             await asyncio.sleep(chance.uniform(10.0, 25.0))
-            await person.phone.say(chance.choice(["/quiet 8s", "/quiet 15s", "/quiet off"]))
+            await person.phone.say(chance.choice(["/quiet 0.1m", "/quiet 0.25m", "/quiet off"]))
 
     async def _tell(self) -> None:
         while True:

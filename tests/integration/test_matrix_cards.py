@@ -34,7 +34,7 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
         await matrix.dealt_with()
         ask = await matrix.desk.ask(SELECT)
         card = await matrix.card(ask)
-        ends = f"Ends {clock_time(ask.deadline or 0)}. Reply later for more time."
+        ends = f"Ends {clock_time(ask.deadline or 0)}. Reply “later” for more time."
         assert (card.msgtype, card.mentions) == ("m.text", (matrix.ada.user_id,))
         assert plain(card.body) == (
             "❓ shop-api · Claude Code\n"

@@ -61,7 +61,7 @@ async def test_a_card_says_whether_the_agent_waits_and_for_how_long(
     matrix: Matrix, clock: StillClock
 ) -> None:
     ask = await matrix.desk.ask(CONFIRM, timeout=HOUR)
-    later = "Reply later for more time."
+    later = "Reply “later” for more time."
     assert (await matrix.card(ask)).body.endswith(f" Ends {ends(ask)}. {later}")
     await matrix.desk.broker.waiting_calls.cancel(CallName(link="link", request="1"))
     clock.advance(121)

@@ -8,12 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.core.asks.deadlines import Due, apply_due
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.model import Ask, AskRequest, ChannelState, Priority, QuietRule, Status
+from chatbridge.core.forms import form
+from chatbridge.core.model import (
+    Ask,
+    AskRequest,
+    ChannelState,
+    Person,
+    Priority,
+    QuietRule,
+    Status,
+)
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy, Sound
 from tests.fakes.core_env import COLOUR, World, name, request, world
 
+ADA = Person(name="Ada", channel="web")
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 NIGHT = NightPolicy(quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="UTC"))
 """The clock begins at 22:41 UTC."""
@@ -128,6 +139,74 @@ async def test_a_question_of_the_night_waits_until_after_it(tmp_path: Path) -> N
         hub.clock.step(2 * HOUR)  # until 07:41
         hub.clock.advance(30)
         assert (await hub.ended(ask)).status is Status.TIMED_OUT
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_what_was_held_does_not_time_out_unseen_while_the_machine_sleeps(
+    tmp_path: Path, restarted: bool
+) -> None:
+    async with world(tmp_path, nights=HOLD, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        assert ask.deadline
+        if not restarted:
+            hub.clock.step(11 * HOUR)  # until 09:41
+            hub.clock.advance(30)
+            moved = await hub.until(lambda each: (each.deadline or 0.0) > hub.clock.time())
+    if restarted:
+        hub.clock.step(11 * HOUR)
+    async with world(tmp_path, hub.clock, nights=HOLD, max_timeout=DAY) as after:
+        if restarted:
+            moved = await after.until(lambda each: (each.deadline or 0.0) > after.clock.time())
+        assert moved.deadline == after.clock.time() + 10 * MINUTE
+        assert nights_of(after).sound(moved, now=after.clock.time()) is not Sound.HIDDEN
+        after.clock.advance(10 * MINUTE + 1)
+        assert (await after.ended(ask)).status is Status.TIMED_OUT
+
+
+async def test_what_was_snoozed_comes_back_with_time_to_answer_it(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        hub.clock.step(3 * HOUR)
+        hub.clock.advance(30)
+        back = await hub.until(lambda each: each.attention.raised == 1)
+        assert back.deadline == hub.clock.time() + 15 * MINUTE
+        assert (await hub.now(ask)).open
+
+
+async def test_a_deadline_that_is_applied_before_the_end_of_a_snooze_ends_nothing(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        snoozed, policy = await hub.now(ask), hub.broker.policy
+        now = hub.clock.time() + 3 * HOUR
+        back = apply_due(Due.DEADLINE, snoozed, now=now, policy=policy)
+        assert (back.open, back.deadline) == (True, now + 15 * MINUTE)
+        assert back.attention.raised == 1
+        assert apply_due(Due.WAKE, back, now=now, policy=policy) is back
+
+
+async def test_more_time_does_not_end_a_snooze(tmp_path: Path) -> None:
+    async with world(tmp_path, max_timeout=DAY) as hub:
+        ask = await hub.ask(timeout=HOUR)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        snoozed = await hub.now(ask)
+        await hub.inbox.put(ask.id, form.Extend(minutes=15), person=ADA)
+        extended = await hub.now(ask)
+        assert extended.attention.snoozed_until == hub.clock.time() + HOUR
+        assert extended.deadline == (snoozed.deadline or 0.0) + 15 * MINUTE
+
+
+async def test_a_snooze_into_the_night_does_not_end_there(tmp_path: Path) -> None:
+    async with world(tmp_path, nights=NIGHT, max_timeout=DAY) as hub:
+        hub.clock.step(-HOUR)  # 21:41
+        ask = await hub.ask(timeout=30 * MINUTE)
+        await hub.inbox.put(ask.id, form.Snooze(minutes=60), person=ADA)
+        night = nights_of(hub).calendar.period_at(hub.clock.time() + HOUR)
+        assert night
+        assert (await hub.now(ask)).deadline == night.end + 30 * MINUTE
 
 
 async def test_a_reminder_that_a_machine_slept_over_into_the_night_comes_in_the_morning(

@@ -10,7 +10,9 @@ import pytest
 
 from chatbridge.channels.telegram.render import notices
 from chatbridge.core.cards.phrases import clock_time
-from chatbridge.core.model import Answer, Person, Project, Status
+from chatbridge.core.model import Answer, Person, Project, QuietRule, Status
+from chatbridge.core.nights.hours import NO_HOURS, Period, Switch
+from chatbridge.core.nights.policy import NightPolicy
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
@@ -149,6 +151,24 @@ async def test_cancel_asks_about_the_only_open_one(telegram: Telegram) -> None:
     assert again.id > card.id
     await telegram.tap(again, "Cancel without")
     assert (await telegram.now(ask)).status is Status.CANCELLED
+
+
+async def test_pending_and_cancel_show_what_is_held_until_quiet_hours_end(
+    telegram: Telegram,
+) -> None:
+    nights, now = telegram.desk.inbox.nights, telegram.clock.time()
+    nights.policy = NightPolicy(quiet=QuietRule(hours=NO_HOURS, hold=True))
+    nights.switch = Switch(on=True, period=Period(now, now + 3600))
+    ask = await telegram.desk.ask(SELECT, timeout=7200)
+    await telegram.say("/cancel")
+    card = await telegram.sees("Cancel this question?")
+    assert card.silent
+    await telegram.tap(card, "Cancel without")
+    assert (await telegram.now(ask)).status is Status.CANCELLED
+    await telegram.desk.ask(CONFIRM, timeout=7200)
+    await telegram.say("/pending")
+    await telegram.tap(await telegram.sees("question is open"), "1")
+    assert (await telegram.sees("Ends 00:41")).silent
 
 
 async def test_cancel_with_several_open_lists_them(telegram: Telegram) -> None:

@@ -53,6 +53,21 @@ async def test_what_was_tapped_while_no_hub_was_there_counts(scene: Scene) -> No
         assert more(await hub.now(ask)) == QUARTER
 
 
+async def test_quiet_hours_are_not_switched_by_what_was_written_while_no_hub_was_there(
+    scene: Scene,
+) -> None:
+    async with scene.hub():
+        pass
+    scene.phone.say("/quiet until 08:00")
+    scene.clock.step(12 * 3600.0)
+    async with scene.hub() as hub:
+        await asyncio.to_thread(scene.api.until_confirmed)
+        assert hub.desk.inbox.nights.switch is None
+        scene.phone.say("/quiet 2h")
+        await asyncio.to_thread(scene.api.until_confirmed)
+        assert hub.desk.inbox.nights.switch is not None
+
+
 async def test_a_tap_whose_commit_failed_in_one_hub_counts_in_the_next(scene: Scene) -> None:
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)

@@ -69,7 +69,7 @@ DENYING = [["Deny", "Deny, say why…"], LATER]
 AT = clock_time(NOW + 60)
 FIRST_LINE = "🔐 shop-api · Claude Code"
 ENDS = f"Denied if nobody answers. Ends {clock_time(NOW + HOUR)}"
-MORE_TIME = "Reply later for more time."
+MORE_TIME = "Reply “later” for more time."
 HINT = (
     "👍 allow once, 👎 deny. Or reply allow, deny, or “deny:” and why. "
     "Reply more to allow more than this."
@@ -393,7 +393,7 @@ def test_the_last_line_says_that_silence_denies(chat: Chat) -> None:
     tag = {TELEGRAM: "b", MATRIX: "strong"}[chat]
     assert f"Denied if nobody answers. <{tag}>Ends {at}, soon.</{tag}>" in soon
     forever = chat.read(replace(COMMAND, deadline=None))[-1]
-    snooze = {TELEGRAM: "", MATRIX: ". Reply later to snooze it."}[chat]
+    snooze = {TELEGRAM: "", MATRIX: ". Reply “later” to snooze it."}[chat]
     assert forever == f"No time limit{snooze}"
     assert "kept" not in about(chat, replace(COMMAND, orphaned=True)), "nothing is promised"
 

@@ -39,7 +39,7 @@ CHECKS = select("Which checks must pass?", "Unit tests", "Load test", multi=True
 NOTES = text("Anything the notes must mention?", required=False)
 AT = clock_time(NOW + HOUR)
 ENDS = f"Ends {AT}."
-MORE_TIME = "Reply later for more time."
+MORE_TIME = "Reply “later” for more time."
 FIRST_LINE = "❓ shop-api · Claude Code"
 RELEASE = ask(BRANCH, CHECKS, NOTES, title="Release 2.4")
 SECOND = stepped(RELEASE, form.Choose(step=0, option=1))
@@ -391,7 +391,7 @@ def test_the_last_line_says_when_it_ends_and_stands_out_when_that_is_soon() -> N
     assert TELEGRAM.read(forever)[-1] == "No time limit"
     assert (
         MATRIX.read(forever)[-1]
-        == "👍 yes, 👎 no. ❔ asks back. No time limit. Reply later to snooze it."
+        == "👍 yes, 👎 no. ❔ asks back. No time limit. Reply “later” to snooze it."
     )
     html = TELEGRAM.draw(TELEGRAM.card(ask(DATABASE)), TELEGRAM.soon)
     assert html.endswith(f"\n\n<b>Ends {time_tag(NOW + HOUR, now=NOW)}, soon.</b>")

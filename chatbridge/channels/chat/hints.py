@@ -309,4 +309,4 @@ def _more_time(card: Card) -> Line:
     if not card.button(Role.LATER):
         return ()
     what = "for more time" if card.deadline is not None else "to snooze it"
-    return (f"Reply {_word(card, Role.LATER)} {what}.",)
+    return (f"Reply “{_word(card, Role.LATER)}” {what}.",)

@@ -114,7 +114,13 @@ class AskActions:
         if isinstance(event, form.AskLater) and isinstance(step, form.Moved):
             return step if self.later(ask) else later.NO_MORE_TIME
         latest = transitions.latest_deadline(ask, self._policy)
-        return later.settle(ask, step, now=self._clock.time(), latest=latest)
+        step = later.settle(ask, step, now=self._clock.time(), latest=latest)
+        if isinstance(step, form.Postponed) and step.snoozed_until is not None:
+            # Nobody has chosen this deadline. It must not end unseen what comes back at night.
+            back = replace(ask, deadline=step.deadline)
+            moved = transitions.leave_quiet_hours(back, policy=self._policy)
+            return replace(step, deadline=moved.deadline)
+        return step
 
     def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
         now = self._clock.time()

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.later import LEFT_AFTER_SNOOZE
+from chatbridge.core.nights.policy import SLEPT_SECONDS
 from chatbridge.core.policy import Policy
 
 
@@ -54,7 +56,7 @@ def is_redraw_due(ask: Ask, *, now: float) -> bool:
 def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     """Return the changed ask, or the same object if nothing has to be done."""
     if due is Due.DEADLINE and ask.open and ask.deadline and ask.deadline <= now:
-        return transitions.time_out(ask, now=now, policy=policy)
+        return _end(ask, now=now, policy=policy)
     if due is Due.SEND and transitions.is_sending(ask) and (ask.draft.send_at or 0.0) <= now:
         return transitions.send(ask, now=now, policy=policy)
     if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
@@ -66,7 +68,7 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     if due is Due.HANDOVER and transitions.is_undelivered(ask):
         return transitions.keep(ask)
     if due is Due.WAKE and ask.open and 0 < (ask.attention.snoozed_until or 0.0) <= now:
-        return transitions.wake(ask, now=now)
+        return _wake(ask, now=now, policy=policy)
     if due is Due.SHOW and ask.open and not policy.nights.held_until(ask, now=now):
         return transitions.bump_revision(ask)
     if due is Due.REMIND and (next_one := policy.nights.next_reminder(ask, now=now)):
@@ -75,6 +77,29 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     if due is Due.REDRAW and ask.open and is_redraw_due(ask, now=now):
         return transitions.bump_revision(ask)
     return ask
+
+
+def _end(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    """End it, unless it would have timed out unseen."""
+    if ask.attention.snoozed_until is not None:  # that is over, too, and may be applied later
+        woken = _wake(ask, now=now, policy=policy)
+        if woken.deadline is not None and woken.deadline > now:
+            return woken
+    until = min(
+        policy.nights.time_to_see_it(ask, now=now), transitions.latest_deadline(ask, policy)
+    )
+    if until > now and not transitions.is_sending(ask):
+        return transitions.extend_to(ask, until)
+    return transitions.time_out(ask, now=now, policy=policy)
+
+
+def _wake(ask: Ask, *, now: float, policy: Policy) -> Ask:
+    """Bring it back, with time to answer it also if the hub has slept."""
+    woken, until = transitions.wake(ask, now=now), ask.attention.snoozed_until or now
+    if now - until <= SLEPT_SECONDS or ask.deadline is None:
+        return woken
+    latest = transitions.latest_deadline(ask, policy)
+    return transitions.extend_to(woken, min(now + LEFT_AFTER_SNOOZE, latest))
 
 
 SOON_SHARE = 0.2

@@ -62,6 +62,10 @@ class Nights:
         calendar = self.calendar_of(ask)
         return rules.deadline_after_quiet(ask, latest=latest, calendar=calendar, policy=self.policy)
 
+    def time_to_see_it(self, ask: Ask, *, now: float) -> float:
+        calendar = self.calendar_of(ask)
+        return rules.time_to_see_it(ask, now=now, calendar=calendar, policy=self.policy)
+
     def urgent_since(self, ask: Ask) -> float | None:
         """Since when urgent asks are counted against this new one; None: it is not urgent, or does
         not ring for that."""

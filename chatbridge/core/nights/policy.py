@@ -17,6 +17,8 @@ FILLING_IN_SECONDS = 10 * MINUTE
 """So long after a person's last tap nobody is reminded."""
 SEEN_SECONDS = 10 * MINUTE
 """What has less time after quiet hours is not held."""
+SLEPT_SECONDS = MINUTE
+"""What is overdue by more, the hub has slept over: its machine was suspended, or none ran."""
 MAX_MOVES = 20
 """Out of one quiet period into the next: then the end of one has to do."""
 
@@ -114,6 +116,15 @@ def deadline_after_quiet(
         return ask.deadline
     moved = _after_quiet(ask.deadline, policy.grace, calendar)
     return max(ask.deadline, min(moved, latest))
+
+
+def time_to_see_it(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> float:
+    """Until when an overdue ask stays open, because it was held while it was asked and the hub may
+    have slept over all the time in which it could be seen; `now`: it does not."""
+    if ask.deadline is None or now - ask.deadline <= SLEPT_SECONDS:
+        return now
+    held = held_until(ask, now=ask.created_at, calendar=calendar, policy=policy)
+    return now if held is None else now + min(policy.grace, SEEN_SECONDS)
 
 
 def _after_quiet(at: float, pause: float, calendar: Calendar) -> float:

@@ -186,7 +186,10 @@ class Receiver:
         elif command in ("start", "help"):
             await self._say(notices.help_text(private=chat.private), to=message, reply=False)
         else:
-            words = " ".join((message.text or "").split()[1:])
+            # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
+            # would be another morning.
+            old = message.date.timestamp() + 1 <= self._began
+            words = "" if old else " ".join((message.text or "").split()[1:])
             if said := await self._input.command(command, by, words=words):
                 await self._say(said, to=message, reply=False)
 
