@@ -17,7 +17,7 @@ from mcp_types import CallToolResult, TextContent
 from chatbridge.core.approval_rules import Rule
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Agent, Ask, CallName, Person, Project
 from chatbridge.tools.approvals.tool import OUTCOME, ApproveToolUse
@@ -35,7 +35,7 @@ ALLOWED: Json = {"behavior": "allow", "updatedInput": LIST["input"]}
 
 FOR_SESSION = (
     AskMore(step=0),
-    form.Pick(step=1, option=form.LASTING.index(None)),
+    form.Pick(step=1, option=approval_form.LASTING.index(None)),
     form.Choose(step=2, option=ALLOW_SESSION),
 )
 

@@ -12,7 +12,8 @@ from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import UNSENT, clock_time
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import TAP_IT, UNREAD, AskMore
+from chatbridge.core.forms.approval_form import TAP_IT, UNREAD
+from chatbridge.core.forms.form import AskMore
 from chatbridge.core.model import ALLOW, Answer, Ask, Question, Status
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock

@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 
 from chatbridge.channels.chat.inbound import EARLY
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import Answer, Ask, Person
 from tests.fakes.inbox import COMMAND, MULTI, OPTIONAL, SELECT, TEXT
 from tests.fakes.telegram.people import Card
@@ -77,11 +77,11 @@ async def test_a_refusal_that_may_have_arrived_is_not_said_again(telegram: Teleg
     card = await telegram.card(ask)
     telegram.api.cut("sendMessage", after_effect=True)
     await telegram.say("yes, do", reply_to=card)
-    await telegram.sees(form.TAP_IT.why)
+    await telegram.sees(approval_form.TAP_IT.why)
     telegram.api.heal()
     await telegram.say("/pending")
     await telegram.sees("1 question is open")
-    assert telegram.said().count(form.TAP_IT.why) == 1
+    assert telegram.said().count(approval_form.TAP_IT.why) == 1
 
 
 # ── Telegram says ok, and not which message it is ─────────────────────────────────────────────────

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.forms import form
-from chatbridge.core.forms.form import TAP_IT, UNREAD, AskMore, ShowAll
-from chatbridge.core.forms.form import advance_approval as advance
+from chatbridge.core.forms.approval_form import TAP_IT, UNREAD
+from chatbridge.core.forms.approval_form import advance_approval as advance
+from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,

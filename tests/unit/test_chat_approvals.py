@@ -17,9 +17,9 @@ from chatbridge.channels.telegram.render.card import draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Role
 from chatbridge.core.cards.phrases import UNSENT, clock_time, format_only_on
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
+from chatbridge.core.forms.approval_form import advance_approval as advance
 from chatbridge.core.forms.form import AskMore, ShowAll
-from chatbridge.core.forms.form import advance_approval as advance
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -121,7 +121,7 @@ def test_more_time_for_an_approval_is_asked_for_where_it_can_be_denied_but_not_a
     assert TELEGRAM.offers(later)[-1] == ["‹ Back", "Deny"]
     assert MATRIX.read(later)[0].startswith("How much more time? React or reply with a number,")
     assert MATRIX.offers(later)[0][-2:] == ["👎", "↩️"]
-    allow = form.advance_approval(
+    allow = approval_form.advance_approval(
         later.questions[0], later.draft, form.Choose(step=1, option=ALLOW)
     )
     assert allow == form.UNFIT

@@ -55,6 +55,7 @@ def nights(switch: Switch | None = None, rule: QuietRule | None = RULE) -> Night
         ("on 2h", "16:00"),
         ("ON  for 90 min", "15:30"),
         ("1.5h", "15:30"),
+        ("0.25min", "14:00:15"),
         ("until 18:30", "18:30"),
         ("on until 9", "09:00"),
         ("until 14:00", "14:00"),

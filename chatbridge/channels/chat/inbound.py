@@ -44,8 +44,8 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.forms import form
+from chatbridge.core.forms.approval_form import TAP_IT, allows
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
-from chatbridge.core.forms.form import TAP_IT, allows
 from chatbridge.core.forms.typed_input import (
     YES_OR_NO,
     Action,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from chatbridge.core.errors import AskEnded
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import (
     ALLOW_SESSION,
     DENY,
@@ -75,7 +75,7 @@ def apply_event(ask: Ask, event: form.Event) -> form.Step:
     if ask.open and ask.draft.view is View.SENDING:
         return form.advance_sending(ask.draft, event)
     if ask.open and ask.approval:
-        return form.advance_approval(ask.questions[0], ask.draft, event)
+        return approval_form.advance_approval(ask.questions[0], ask.draft, event)
     if ask.open:
         return form.UNFIT if anyway else form.advance(ask.questions, ask.draft, event)
     if takes_late_answer(ask) and (ask.draft.late or anyway):
@@ -144,7 +144,7 @@ def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
     """What the person's way through the form allows beyond one use."""
     if not ask.approval or answers[0].values != (VERDICTS[ALLOW_SESSION].label,):
         return None
-    draft, scopes = ask.draft, form.scopes_of(ask.questions[0])
+    draft, scopes = ask.draft, approval_form.scopes_of(ask.questions[0])
     if draft.scope >= len(scopes) or (draft.lasting is None) != (draft.until is None):
         return None  # without its end an hour would last for the whole session
     return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)

@@ -23,7 +23,7 @@ from chatbridge.core.cards.card import (
 from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sentence
 from chatbridge.core.cards.phrases import format_urgency
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import (
     ALLOW,
     ALLOW_SESSION,
@@ -366,7 +366,7 @@ def drawn_subject(ask: Ask) -> Subject | None:
     code, beyond = exact(subject.code), subject.beyond
     return replace(
         subject,
-        code=_cut_middle(code) if form.unread(question, ask.draft) else code,
+        code=_cut_middle(code) if approval_form.unread(question, ask.draft) else code,
         file=exact_line(subject.file) if subject.file else None,
         leads_to=exact_line(subject.leads_to) if subject.leads_to else None,
         folder=exact_line(subject.folder) if subject.folder else None,
@@ -412,9 +412,9 @@ def approval_buttons(ask: Ask) -> list[Button]:
             return [_tap(ask, Role.RUN_NOW), back, deny]
         case View.OTHER:
             return [back]
-    if form.unread(ask.questions[0], ask.draft):
+    if approval_form.unread(ask.questions[0], ask.draft):
         return [_tap(ask, Role.SHOW_ALL), deny, why]
     subject = ask.questions[0].subject
     allow = _tap(ask, Role.ALLOW, "Allow" if subject and subject.beyond else "")
-    more = [_tap(ask, Role.MORE)] if form.scopes_of(ask.questions[0]) else []
+    more = [_tap(ask, Role.MORE)] if approval_form.scopes_of(ask.questions[0]) else []
     return [allow, deny, why, *more]

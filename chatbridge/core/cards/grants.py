@@ -9,7 +9,7 @@ from chatbridge.core.cards.card import Card, Choice, Part
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import format_duration
 from chatbridge.core.exact_text import exact_line
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import Ask, Grant, Subject, View
 from chatbridge.core.text import one_line
 
@@ -23,9 +23,11 @@ def grant_choices(ask: Ask) -> tuple[Choice, ...]:
     """What can be picked on such a screen."""
     match ask.draft.view:
         case View.SCOPE:
-            labels = [_scope_label(ask, folder) for folder in form.scopes_of(ask.questions[0])]
+            labels = [
+                _scope_label(ask, folder) for folder in approval_form.scopes_of(ask.questions[0])
+            ]
         case View.HOW_LONG:
-            labels = [_lasting_label(seconds) for seconds in form.lasting(_subject(ask))]
+            labels = [_lasting_label(seconds) for seconds in approval_form.lasting(_subject(ask))]
         case _:
             return ()
     return tuple(
@@ -43,7 +45,7 @@ def grant_choices(ask: Ask) -> tuple[Choice, ...]:
 
 def grant_sentence(ask: Ask, view: View | None) -> tuple[Part, ...]:
     """The question of such a screen, all that its last tap allows, or what was allowed."""
-    scopes, draft = form.scopes_of(ask.questions[0]), ask.draft
+    scopes, draft = approval_form.scopes_of(ask.questions[0]), ask.draft
     if view is None:
         return tuple(_granted(ask, ask.grant)) if ask.grant else ()
     if view not in GRANT_VIEWS or draft.scope >= len(scopes):

@@ -11,19 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chatbridge.core.model import (
-    ALLOW,
-    ALLOW_SESSION,
-    DENY,
     Answer,
     AskBack,
     Draft,
     Entry,
     Question,
     QuestionType,
-    Subject,
     View,
 )
-from chatbridge.core.policy import HOUR
 from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000  # Maximum characters of one answer or reason
@@ -143,7 +138,7 @@ class AskLater(_Tap):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Later:
+class Postponing:
     """Words that were typed, and buttons of earlier versions, fit every screen: they have no
     step."""
 
@@ -151,28 +146,28 @@ class _Later:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extend(_Later):
+class Extend(Postponing):
     """Move the deadline by so many minutes, or as far as is allowed."""
 
     minutes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtendUntil(_Later):
+class ExtendUntil(Postponing):
     """Move the deadline to this time, in minutes since the epoch."""
 
     until: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snooze(_Later):
+class Snooze(Postponing):
     """Put the card out of the way for so many minutes."""
 
     minutes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnoozeUntil(_Later):
+class SnoozeUntil(Postponing):
     """Put the card out of the way until this time, in minutes since the epoch."""
 
     until: int
@@ -237,8 +232,6 @@ NONE_PICKED = Refused(why="Pick at least one, or use Other.")
 REQUIRED = Refused(why="This question needs an answer.")
 EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
-UNREAD = Refused(why="Tap Show all first, so that you see what you allow.")
-TAP_IT = Refused(why="Tap Allow or Deny.")
 ABOUT_TO_BE_SENT = Refused(why="This answer is about to be sent. Undo it first.")
 TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
 
@@ -257,8 +250,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return show(draft, late=True, view=_view_beside(draft) if aside else view)
         case view, Back() if view in ASIDE:
             return show(draft, view=_view_beside(draft))
-        case _, (AskLater() | ShowNow() | _Later()):
-            return _later(draft, event)
+        case _, (AskLater() | ShowNow() | Postponing()):
+            return postpone(draft, event)
         case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
         case view, AskExplain() if view is not View.EXPLAIN and can_ask_back(questions, draft):
@@ -351,7 +344,7 @@ def _ask_back(
     return Cancelled(reason=f"{wish} {text}" if text else wish)
 
 
-def _later(draft: Draft, event: AskLater | ShowNow | Later) -> Step:
+def postpone(draft: Draft, event: AskLater | ShowNow | Later) -> Step:
     """More time can be had on every screen, and its own is closed then."""
     match event:
         case AskLater():
@@ -452,82 +445,3 @@ def entry_answer(question: Question, entry: Entry) -> Answer:
     if question.type is QuestionType.TEXT:
         return Answer(values=(entry.text,))
     return Answer(values=values, custom_text=entry.text)
-
-
-# ── approvals ─────────────────────────────────────────────────────────────────────────────────────
-
-LASTING = (HOUR, 8 * HOUR, None)
-"""For how long more than one use can be allowed, in seconds; None: until the session ends."""
-
-
-def advance_approval(question: Question, draft: Draft, event: Event) -> Step:
-    """Apply `event` to the draft of an approval: allow once, deny, or allow more on screens of its
-    own, of which the last says what it covers. A destructive command takes a second tap even to
-    allow it once. Text beside the buttons allows nothing. Never raises."""
-    if event.step is not None and event.step != draft.step:
-        return STALE
-    scopes = scopes_of(question)
-    match draft.view, event:
-        case _, Choose(option=option) if option == DENY:
-            return _decide(question, draft, DENY)
-        case View.QUESTION, Choose(option=option) if option == ALLOW:
-            if unread(question, draft):
-                return UNREAD
-            if question.subject and question.subject.destructive:
-                return show(draft, view=View.CONFIRM_DESTRUCTIVE)
-            return _decide(question, draft, ALLOW)
-        case View.CONFIRM_DESTRUCTIVE, Choose(option=option) if option == ALLOW:
-            return _decide(question, draft, ALLOW)
-        case View.CONFIRM_GRANT, Choose(option=option) if option == ALLOW_SESSION:
-            return _decide(question, draft, ALLOW_SESSION) if draft.scope < len(scopes) else UNFIT
-        case View.QUESTION, AskMore() if scopes:
-            first = View.SCOPE if len(scopes) > 1 else View.HOW_LONG
-            return UNREAD if unread(question, draft) else show(draft, view=first, scope=0)
-        case View.SCOPE, Pick(option=option) if 0 <= option < len(scopes):
-            return show(draft, view=View.HOW_LONG, scope=option)
-        case View.HOW_LONG, Pick(option=option) if 0 <= option < len(lasting(question.subject)):
-            return show(draft, view=View.CONFIRM_GRANT, lasting=LASTING[option])
-        case _, ShowAll() if unread(question, draft):
-            return show(draft, whole=True)
-        case view, Other() if view is not View.OTHER:
-            return show(draft, view=View.OTHER)
-        case _, (AskLater() | ShowNow() | _Later()):
-            return _later(draft, event)
-        case View.CONFIRM_GRANT, Back():
-            return show(draft, view=View.HOW_LONG)
-        case View.HOW_LONG, Back() if len(scopes) > 1:
-            return show(draft, view=View.SCOPE)
-        case view, Back() if view is not View.QUESTION:
-            return show(draft, view=View.QUESTION)
-        case View.OTHER, Text(text=text):
-            reason = encodable(text).strip()
-            return check_text(reason) or _decide(question, draft, DENY, reason)
-        case _, Text():
-            return TAP_IT
-    return UNFIT
-
-
-def allows(event: object) -> bool:
-    """Whether this event allows something, or is the first of several taps that do."""
-    return isinstance(event, AskMore) or (isinstance(event, Choose) and event.option != DENY)
-
-
-def unread(question: Question, draft: Draft) -> bool:
-    """Whether the person has to see more of the subject first."""
-    return bool(question.subject and question.subject.whole_first and not draft.whole)
-
-
-def scopes_of(question: Question) -> tuple[str | None, ...]:
-    """What can be allowed beyond one use; nothing, if it is destructive or covers more anyway."""
-    return question.subject.scopes if question.subject else (None,)
-
-
-def lasting(subject: Subject | None) -> tuple[float | None, ...]:
-    """For how long it can be allowed; a session only where it is known which one asks."""
-    return LASTING[:-1] if subject and subject.shared_session else LASTING
-
-
-def _decide(question: Question, draft: Draft, verdict: int, reason: str | None = None) -> Answered:
-    entry = Entry(picked=(verdict,), text=reason, done=True)
-    after = replace(draft, entries=(entry,), step=draft.step + 1)
-    return Answered(draft=after, answers=(entry_answer(question, entry),))

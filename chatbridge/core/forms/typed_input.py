@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.cards.build import SIDE_VIEWS, build_card
 from chatbridge.core.cards.card import AskAction, Card, Choice, Role
-from chatbridge.core.forms import form
+from chatbridge.core.forms import approval_form, form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for
 from chatbridge.core.forms.form import Event
 from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_later, read_plus
@@ -40,7 +40,7 @@ _ASKING_BACK = ("explain", "rephrase", "ask back")
 
 _DENY_REASON = re.compile(r"deny\s*:(.*)", re.IGNORECASE | re.DOTALL)
 RUN_IT = "run it"
-SESSION = form.LASTING.index(None)
+SESSION = approval_form.LASTING.index(None)
 _APPROVAL_WORDS = {
     "allow": Role.ALLOW,
     "more": Role.MORE,
