@@ -13,10 +13,12 @@ from chatbridge.core.forms import form
 
 _HOURS, _MINUTES = r"(?P<hours>\d{1,3}) ?(?:h|hr|hrs|hours?)", r"(?: ?(?:m|min|mins|minutes?))"
 _DURATION = re.compile(
-    rf"(?:for )?(?:{_HOURS}(?: ?(?P<rest>\d{{1,2}}){_MINUTES}?)?|(?P<minutes>\d{{1,4}}){_MINUTES})",
+    rf"(?:for )?(?:{_HOURS}(?: ?(?P<rest>\d{{1,2}}){_MINUTES}?)?|(?P<minutes>\d{{1,4}}){_MINUTES}"
+    r"|(?P<days>\d{1,3}) ?(?:d|days?))",
     re.ASCII,
 )
 _CLOCK = re.compile(r"(?:until|till|to) (?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?", re.ASCII)
+_BARE_CLOCK = re.compile(r"\d{1,2}:\d{2}", re.ASCII)
 _SNOOZE = re.compile(r"snooze (?P<when>.+)")
 _PLUS = re.compile(r"\+ ?(?P<when>.+)")
 NextTime = Callable[[int], float]
@@ -25,7 +27,7 @@ WRITE_TIME = "Write a time such as 45min, 1h or until 08:00."
 
 
 def read_snooze(when: str, next_time: NextTime) -> form.Snooze | form.SnoozeUntil | None:
-    """What `1h`, `45 min` or `until 08:00` means; None: it is no time."""
+    """What `1h`, `45 min`, `until 08:00` or `08:00` means; None: it is no time."""
     if minutes := _duration(when):
         return form.Snooze(minutes=minutes)
     until = _clock(when, next_time)
@@ -61,13 +63,15 @@ def _duration(text: str) -> int | None:
     found = _DURATION.fullmatch(text.strip().casefold())
     if found is None:
         return None
-    hours, rest, minutes = (int(found[name] or 0) for name in ("hours", "rest", "minutes"))
-    return hours * 60 + rest + minutes or None
+    names = ("days", "hours", "rest", "minutes")
+    days, hours, rest, minutes = (int(found[name] or 0) for name in names)
+    return (days * 24 + hours) * 60 + rest + minutes or None
 
 
 def _clock(text: str, next_time: NextTime) -> int | None:
     """When it is this time of the day next, in minutes since the epoch."""
-    found = _CLOCK.fullmatch(" ".join(text.casefold().split()))
+    said = " ".join(text.casefold().split())
+    found = _CLOCK.fullmatch(f"until {said}" if _BARE_CLOCK.fullmatch(said) else said)
     hour, minute = (int(found["hour"]), int(found["minute"] or 0)) if found else (24, 0)
     if hour > 23 or minute > 59:
         return None

@@ -33,7 +33,7 @@ LONGEST_SECONDS = WEEK_SECONDS
 MORNING = 8 * 60
 _UNITS = {"m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _FOR = re.compile(r"(?:for )?(\d{1,6}(?:\.\d{1,3})?) ?(m|min|h|d)", re.ASCII)
-_UNTIL = re.compile(r"until (\d{1,2})(?::(\d{2}))?", re.ASCII)
+_UNTIL = re.compile(r"(?:until )?(\d{1,2}):(\d{2})|until (\d{1,2})", re.ASCII)
 
 from_text = reader(Switch)
 
@@ -68,7 +68,7 @@ def _until(said: str, nights: Nights, now: float) -> float | None:
         return now + float(found[1]) * _UNITS[found[2]]
     if found := _UNTIL.fullmatch(said):
         try:
-            return nights.hours.next_time(parse_minute(found[1], found[2] or "00"), after=now)
+            return nights.hours.next_time(parse_minute(found[1] or found[3], found[2] or "00"), after=now)
         except ValueError as error:
             raise ChatbridgeError(f"{str(error).capitalize()}. {HOW}") from None
     return None
