@@ -68,7 +68,8 @@ def _until(said: str, nights: Nights, now: float) -> float | None:
         return now + float(found[1]) * _UNITS[found[2]]
     if found := _UNTIL.fullmatch(said):
         try:
-            return nights.hours.next_time(parse_minute(found[1] or found[3], found[2] or "00"), after=now)
+            minute = parse_minute(found[1] or found[3], found[2] or "00")
+            return nights.hours.next_time(minute, after=now)
         except ValueError as error:
             raise ChatbridgeError(f"{str(error).capitalize()}. {HOW}") from None
     return None
