@@ -37,7 +37,7 @@ COMMANDS = {
     "pending": "the open questions; live with --watch",
     "answer": "answer one here, or cancel it",
     "cancel": "cancel an open question",
-    "snooze": "put one off, or give it more time",
+    "snooze": "put one off, give it more time, hush the chats",
     "extend": "give a question more time",
     "history": "what was asked before; what you missed",
     "summary": "what happened while you were away",

@@ -50,6 +50,8 @@ def _problem(item: ErrorDetails, settings: type[BaseModel]) -> str:
     key = one_line(".".join(map(str, item["loc"])))
     if item["type"] == "extra_forbidden":
         return f"{key} is not a setting{did_you_mean(name, _names(settings, tables), before=', ')}"
+    if item["type"] in ("model_type", "model_attributes_type"):
+        return f"{key} is a table: write [{key}] in a line of its own, and its keys below"
     message = item["msg"].removeprefix("Value error, ")
     accepted = re.findall(r"'([^']+)'", message)
     return f"{key}: {message}{did_you_mean(item['input'], accepted, before='; ')}"

@@ -135,6 +135,26 @@ async def test_an_inbox_that_other_computers_reach_counts_as_a_phone(machine: Ma
             Mark.REMARK,
             "questions may wait 8 h, but approvals are denied after 10 min",
         ),
+        (
+            '[quiet]\nhours = "22:30-07:00"',
+            Mark.PROBLEM,
+            "questions end after 30 min at most, before quiet hours are over",
+        ),
+        (
+            'max_timeout = "9h"\n[quiet]\nhours = "22:30-07:00"\n[approvals]\ntimeout = "8h"',
+            Mark.FINE,
+            "questions wait until quiet hours are over",
+        ),
+        (
+            'max_timeout = "9h"\n[quiet]\nhours = "22:30-07:00"',
+            Mark.REMARK,
+            "questions wait until quiet hours are over, but approvals are denied after 5 min",
+        ),
+        (
+            'max_timeout = "9h"\n[quiet]\nhours = "22:30-07:00"\ndeadlines = "run"',
+            Mark.PROBLEM,
+            "questions end after 5 min if the agent does not ask for more",
+        ),
     ],
 )
 async def test_questions_and_approvals_have_to_wait_a_night(

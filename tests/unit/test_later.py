@@ -232,6 +232,8 @@ def test_more_time_never_touches_an_answer(asked: Ask) -> None:
         ("snooze for 90 minutes", form.Snooze(minutes=90)),
         ("snooze until 8", form.SnoozeUntil(until=int(EIGHT // 60))),
         ("snooze until 08:00", form.SnoozeUntil(until=int(EIGHT // 60))),
+        ("snooze 08:00", form.SnoozeUntil(until=int(EIGHT // 60))),
+        ("snooze 2 days", form.Snooze(minutes=2 * 24 * 60)),
         ("until 8.00", form.ExtendUntil(until=int(EIGHT // 60))),
     ],
 )
@@ -243,6 +245,7 @@ def test_words_for_more_time(said: str, how: form.Later) -> None:
     "said",
     [
         *("", "+", "+1", "+ 5", "+0h", "+15 apples", "-15", "1h", "snooze", "snooze 1", "snooze x"),
+        *("snooze 8:61", "snooze 0d"),
         *("snooze until 24:01", "snooze until 8:61", "until", "until noon", "+٣h", "snooze 99999h"),
     ],
 )

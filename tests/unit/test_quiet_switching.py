@@ -77,13 +77,14 @@ def test_without_quiet_hours_on_means_eight_hours() -> None:
 def test_until_a_time_is_that_time_on_the_wall_also_when_the_clocks_change() -> None:
     now = datetime(2026, 10, 24, 22, 0, tzinfo=BERLIN).timestamp()
     switch = read_switch("until 08:00", nights=nights(), now=now)
+    assert switch == read_switch("08:00", nights=nights(), now=now)
     assert switch == Switch(True, Period(now, now + 11 * HOUR))
 
 
 @pytest.mark.parametrize(
     "words",
     ["", " ", "maybe", "on soon", "2 weeks", "until noon", "until 25:00", "until 8:61", "-2h", "0h",
-     "8d", "1e3h", "on off", "99999999h", "2", "until ٨:00", "until 08:00:00"],
+     "8:61", "8d", "1e3h", "on off", "99999999h", "2", "until ٨:00", "until 08:00:00"],
 )  # fmt: skip
 def test_words_that_say_nothing_are_answered_with_what_to_say(words: str) -> None:
     with pytest.raises(ChatbridgeError, match=r"such as 2h|up to 7 days"):

@@ -123,6 +123,7 @@ def test_no_reminders_can_be_wanted(file: Path) -> None:
         ("[quiet]\nhours = '22:30-25:00'", "quiet.hours: there is no time 25:00"),
         ("[quiet]\nhours = '22:60-07:00'", "quiet.hours: there is no time 22:60"),
         ("[quiet]\nhours = '22:30-22:30'", "quiet.hours: that is no time"),
+        ("quiet = '22:30-07:00'", "quiet is a table: write [quiet] in a line of its own"),
         ("[quiet]\nhours = '٢٢:30-07:00'", "quiet.hours: write a time such as"),
         ("[quiet]\nhours = '00:00-24:00'", "quiet.hours: that is quiet all week long"),
         ("[quiet]\nhours = '20:00-09:00, 08:00-21:00'", "quiet.hours: that is quiet all week long"),

@@ -7,6 +7,7 @@ each client would stop for, sleep, disk space, and questions that end in the nig
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import shutil
 import sqlite3
@@ -45,6 +46,7 @@ ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
 SET_WAIT = 'chatbridge setup    (or default_timeout = "8h" in config.toml)'
+SET_APPROVALS = '[approvals] timeout = "8h" in config.toml'
 
 
 async def basis(context: DoctorContext) -> Sequence[Finding]:
@@ -110,14 +112,24 @@ def waiting(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     wait, approvals = settings.default_timeout, settings.approvals.timeout
     details = {"defaultTimeout": wait, "approvalsTimeout": approvals}
-    if wait < NIGHT:
+    nights = settings.policy().nights
+    what, quiet_seconds = f"questions may wait {duration(wait)}", nights.hours.longest
+    if wait < NIGHT and quiet_seconds and nights.policy.extend_deadlines:
+        needed = quiet_seconds + nights.policy.grace
+        if settings.max_timeout < needed:
+            longest = duration(settings.max_timeout)
+            what = f"questions end after {longest} at most, before quiet hours are over"
+            fix = f'max_timeout = "{math.ceil(needed / HOUR)}h" in config.toml'
+            return [problem("waiting", what, fix, **details)]
+        what = "questions wait until quiet hours are over"
+        approvals = approvals or wait
+    elif wait < NIGHT:
         what = f"questions end after {duration(wait)} if the agent does not ask for more"
         return [problem("waiting", what, SET_WAIT, **details)]
     if approvals is not None and approvals < NIGHT:
-        what = f"questions may wait {duration(wait)}, but approvals are denied after "
-        fix = 'approvals.timeout = "8h" in config.toml, or leave it out'
-        return [remark("waiting", f"{what}{duration(approvals)}", fix, **details)]
-    return [fine("waiting", f"questions may wait {duration(wait)}", **details)]
+        what = f"{what}, but approvals are denied after {duration(approvals)}"
+        return [remark("waiting", what, SET_APPROVALS, **details)]
+    return [fine("waiting", what, **details)]
 
 
 RINGS = {"approval": "approvals", "urgent": "urgent questions"}

@@ -19,7 +19,9 @@ _DURATION = re.compile(
     rf"|(h|hrs?|hours?)(?: ?(\d{{1,2}}) ?(?:{_MINUTES})?)?)",
     re.ASCII,
 )
-_UNTIL = re.compile(r"(?:until|till|to) (\d{1,2})(?:[:.](\d{2}))?", re.ASCII)
+_UNTIL = re.compile(
+    r"(?:(?:until|till|to) )?(\d{1,2}):(\d{2})|(?:until|till|to) (\d{1,2})(?:\.(\d{2}))?", re.ASCII
+)
 _PLUS = re.compile(r"\+ ?(.+)")
 NextTime = Callable[[int], float]
 """When it is this minute of the day for the next time, where the owner lives."""
@@ -36,10 +38,12 @@ def read_duration(said: str) -> float | None:
 
 
 def read_until(said: str) -> int | None:
-    """The minute of the day, of `until 08:00` or `until 8`; None: it is no time."""
+    """The minute of the day, of `until 08:00`, `until 8` or `08:00`; None: it is no time."""
     found = _UNTIL.fullmatch(_folded(said))
     try:
-        return parse_clock(f"{found[1]}:{found[2] or '00'}") if found else None
+        return (
+            parse_clock(f"{found[1] or found[3]}:{found[2] or found[4] or '00'}") if found else None
+        )
     except ValueError:
         return None
 

@@ -59,6 +59,13 @@ class QuietHours:
     windows: tuple[tuple[Window, ...], ...]
     zone: ZoneInfo | None = None
 
+    @property
+    def longest(self) -> float:
+        """The seconds of the longest one; 0: there is none."""
+        windows = [window for day in self.windows for window in day]
+        minutes = ((end - start - 1) % MINUTES_OF_A_DAY + 1 for start, end in windows)
+        return max(minutes, default=0) * 60.0
+
     def around(self, at: float) -> Iterator[Period]:
         today = datetime.fromtimestamp(at, self.zone).date()
         for days in range(-DAYS_AROUND, DAYS_AROUND + 1):
