@@ -265,6 +265,16 @@ async def test_with_nothing_open_the_bot_says_so(telegram: Telegram) -> None:
     assert told.text == "Nothing is waiting."
 
 
+async def test_with_only_a_snoozed_question_it_says_how_to_answer_that(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(SELECT, timeout=1200)
+    await telegram.card(ask)
+    await telegram.desk.inbox.put(ask.id, form.Snooze(step=0, minutes=1), person=WEB)
+    await telegram.current(ask)
+    _, told = await asked(telegram, "SQLite")
+    assert told.text.endswith("To answer a snoozed question, reply to its message.")
+    assert (await telegram.now(ask)).open
+
+
 async def test_a_card_that_is_newer_than_the_message_is_not_meant(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(TEXT)
     await telegram.card(ask)

@@ -178,7 +178,7 @@ def test_sentences_are_escaped_and_keep_their_lines() -> None:
     drawing = matrix.said("“<p>” fits 1 a & b.\nReply 1.")
     assert drawing.html == "<p>“&lt;p&gt;” fits 1 a &amp; b.<br>Reply 1.</p>"
     assert said(drawing) == "“<p>” fits 1 a & b.\nReply 1."
-    assert said(matrix.nothing_waits()) == "Nothing is waiting."
+    assert said(matrix.said(notices.NOTHING_WAITS)) == "Nothing is waiting."
     assert said(matrix.undecryptable()) == (
         "I could not read your last message (encryption key missing). "
         "Send it again, or answer in the web inbox."

@@ -80,6 +80,12 @@ def test_who_ends_quiet_hours_gets_it_then() -> None:
     assert found == Period(NIGHT.start, rest.start)
 
 
+def test_quiet_hours_that_end_as_they_begin_have_none() -> None:
+    now = NIGHT.end + HOUR
+    calendar = replace(NIGHTLY, switch=Switch(on=True, period=Period(now, now)))
+    assert latest_period(now=now + 5, calendar=calendar, policy=NIGHTS) == NIGHT
+
+
 @pytest.mark.parametrize("on", [True, False])
 def test_who_switches_them_off_again_soon_gets_none_and_what_was_held_rings(on: bool) -> None:
     start = at("2026-11-16 07:10") if on else NIGHT.start + DAY

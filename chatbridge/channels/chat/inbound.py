@@ -255,6 +255,11 @@ class ChatInput:
             ask for ask in here if takes_words(ask) or (any_screen and not ask.approval)
         ]
 
+    async def nothing_waits(self) -> str:
+        """For a text where no question is in sight."""
+        snoozed = [ask.attention.snoozed_until for ask in await self.inbox.open_asks()]
+        return notices.ONLY_SNOOZED if any(snoozed) else notices.NOTHING_WAITS
+
     async def ask_back(self, text: str, surface: str) -> Said:
         """The question which ask a text is for, with a button for each."""
         here = await self.asks_on(surface)
@@ -265,7 +270,7 @@ class ChatInput:
             unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None
             return notices.yes_or_no(meant[0]) if unclear else notices.use_it(meant[0])
         if not here:
-            return notices.NOTHING_WAITS
+            return await self.nothing_waits()
         return notices.open_asks(TAP_IT.why if here[0].approval else REPLY_TO_ONE, here)
 
     # ── buttons ───────────────────────────────────────────────────────────────────────────────────

@@ -58,6 +58,7 @@ OUTPUT_FILE_BYTES = 20 * 1024 * 1024
 WHOLE_IN_INBOX = "The whole output is in the web inbox."
 
 NOTHING_WAITS = "Nothing is waiting."
+ONLY_SNOOZED = f"{NOTHING_WAITS} To answer a snoozed question, reply to its message."
 ONLY_TEXT = "Only text can be an answer here."
 
 

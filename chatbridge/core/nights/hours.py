@@ -144,7 +144,7 @@ def _periods(calendar: Calendar, hour: int) -> tuple[Period, ...]:
     found = [period for hours in calendar.hours for period in hours.around(hour * 3600.0)]
     switch = calendar.switch
     if switch is not None and switch.on:
-        found.append(switch.period)
+        found += [switch.period] if switch.period.start < switch.period.end else []
     elif switch is not None:
         found = [piece for period in found for piece in _without(period, switch.period)]
     own = tuple(_joined(found))

@@ -197,7 +197,8 @@ class Receiver:
         if asks := self._input.may_mean(here):
             self.spawn(self._replies.ask_back(asks, to=event))
         else:
-            told = notices.on_its_card() if here else notices.nothing_waits()
+            nothing = await self._input.nothing_waits()
+            told = notices.on_its_card() if here else notices.said(nothing)
             self._replies.say(told, to=event)
 
     # ── reactions ─────────────────────────────────────────────────────────────────────────────────

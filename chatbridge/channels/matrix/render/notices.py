@@ -27,7 +27,6 @@ def said(text: str) -> Words:
     return write(paragraph(text), now=0.0)
 
 
-nothing_waits = partial(said, notices.NOTHING_WAITS)
 undecryptable = partial(
     said,
     "I could not read your last message (encryption key missing). "
