@@ -120,19 +120,22 @@ def render_result(ask: Ask, call: Call, reach: Reach) -> CallToolResult:
         return _ticket(ask, reach)
     if ask.dialect == QUESTION:
         return _sentence(ask, reach)
-    return json_result(_outcome(ask, call, reach), *_notes(ask))
+    return json_result(_outcome(ask, call, reach))
 
 
-def _notes(ask: Ask) -> tuple[str, ...]:
-    """What follows a result that its contract does not foresee."""
+def _note(ask: Ask) -> str | None:
+    """What the agent should know that no contract foresees. In JSON it is a key: some clients show
+    no other text."""
     rang = ask.attention.over_budget
-    return () if rang is None else (NOT_URGENT.format(why=format_rang(rang)),)
+    return None if rang is None else NOT_URGENT.format(why=format_rang(rang))
 
 
 def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
     if ask.dialect == QUESTION:
         go_on = f"The question is still open: call wait_for_answer with askId {ask.id} to go on."
-        return text_result(f"{go_on} {reach.nobody}" if reach.nobody else go_on, *_notes(ask))
+        return text_result(
+            f"{go_on} {reach.nobody}" if reach.nobody else go_on, *filter(None, (_note(ask),))
+        )
     ticket = present(
         answered=False,
         cancelled=False,
@@ -143,8 +146,9 @@ def _ticket(ask: Ask, reach: Reach) -> CallToolResult:
         next="The question is still open. Call wait_for_answer with this askId, and again until "
         "the result is no longer pending.",
         delivery=reach.nobody,
+        note=_note(ask),
     )
-    return json_result(ticket, *_notes(ask))
+    return json_result(ticket)
 
 
 def _answers(ask: Ask) -> tuple[Answer, ...]:
@@ -165,6 +169,7 @@ def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
         reason=_reason(ask) or None,
         late=True if call.late or ask.late is not None else None,
         delivery=reach.nobody if timed_out and not answers else None,
+        note=_note(ask),
     )
 
 
@@ -184,7 +189,7 @@ def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
 
 
 def _sentence(ask: Ask, reach: Reach) -> CallToolResult:
-    answers, notes = _answers(ask), _notes(ask)
+    answers, notes = _answers(ask), [*filter(None, (_note(ask),))]
     if answers:
         return text_result(_answered(ask.questions[0].type, answers[0]), *notes)
     if ask.status is Status.TIMED_OUT:

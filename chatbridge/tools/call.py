@@ -255,12 +255,11 @@ def text_result(*texts: str, is_error: bool = False) -> CallToolResult:
     return CallToolResult(content=[*blocks], is_error=is_error)
 
 
-def json_result(value: Json, *notes: str) -> CallToolResult:
+def json_result(value: Json) -> CallToolResult:
     """JSON as text, and the same as structured content: some clients show only the one, some only
-    the other. Notes are texts after it."""
-    texts = (json.dumps(value, ensure_ascii=False), *notes)
-    blocks = [TextContent(type="text", text=text) for text in texts]
-    return CallToolResult(content=[*blocks], structured_content=value)
+    the other."""
+    text = json.dumps(value, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
 
 
 REMOTE = "chatbridge.remote"
