@@ -116,21 +116,21 @@ class Summaries:
         while True:
             self._changed.clear()
             self._calendar = calendar = self._nights.calendar
+            now = self._clock.time()
             try:
-                await self._hand_over(calendar)
+                await self._hand_over(calendar, now)
             except StoreError as error:
                 log.warning("the summary is not known yet: %s", error)
-            now = self._clock.time()
             due = next_end(now=now - AFTER_SECONDS, calendar=calendar, policy=self._nights.policy)
             if due is None:
                 await self._changed.wait()
             else:
-                pause = min(max(due + AFTER_SECONDS - now, 0.0), CLOCK_CHECK_SECONDS)
+                left = due + AFTER_SECONDS - self._clock.time()
+                pause = min(max(left, 0.0), CLOCK_CHECK_SECONDS)
                 await race(self._clock.sleep(pause), self._changed.wait())
 
-    async def _hand_over(self, calendar: Calendar) -> None:
+    async def _hand_over(self, calendar: Calendar, now: float) -> None:
         """Whether there is something to say is decided once for each period."""
-        now = self._clock.time()
         period = latest_period(
             now=now - AFTER_SECONDS, calendar=calendar, policy=self._nights.policy
         )
