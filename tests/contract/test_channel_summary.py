@@ -15,8 +15,8 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Person, Project, Question, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.policy import NightPolicy
-from chatbridge.core.nights.summaries import AFTER_SECONDS, LATEST, Summaries
-from chatbridge.core.nights.summary import GLYPH, NOTES
+from chatbridge.core.nights.summaries import AFTER_SECONDS, Summaries
+from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import CHATS, DRIVERS, Driver
 from tests.fakes.clock import StillClock
@@ -88,12 +88,7 @@ async def end_the_night(driver: Driver) -> None:
     switch, clock = driver.desk.inbox.nights.switch, clock_of(driver)
     assert switch is not None
     clock.advance(switch.period.end + AFTER_SECONDS - clock.time())
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            note = await driver.desk.inbox.note(NOTES, LATEST)
-            if note is not None and note.at == clock.time():
-                return
-            await asyncio.sleep(0.005)
+    await until(lambda: summaries_of(driver.desk).handed_over == switch.period)
 
 
 async def morning(driver: Driver) -> str:

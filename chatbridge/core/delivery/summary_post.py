@@ -62,8 +62,13 @@ class SummaryPost:
             again = sent.is_about(period)
             if self.surface.idempotent if again else not sent.knows(period, now=now):
                 return await self._send(await build(period), sent, again=again)
-        self._wanted = None
+        self._drop(period)
         return None
+
+    def _drop(self, period: Period) -> None:
+        """There is nothing more to do about it; another may have come meanwhile."""
+        if self._wanted is not None and self._wanted[0] == period:
+            self._wanted = None
 
     async def _send(self, summary: Summary, before: Sent, *, again: bool) -> Shown | None:
         sent = before.with_period(summary.period, at=self.clock.time(), trying=True)
@@ -76,12 +81,12 @@ class SummaryPost:
         except (RetryLater, ChatRefused, TokenRejected) as error:
             unsure = isinstance(error, RetryLater) and not error.unsent
             if unsure and not self.surface.idempotent:
-                self._wanted = None
+                self._drop(summary.period)
             elif not unsure and not again:
                 await self._save(before)
             raise
         await self._save(replace(sent, trying=False, place=shown.place))
-        self.due = not shown.complete
+        self.due |= not shown.complete  # it may have become due meanwhile
         return shown
 
     async def _edit(self, summary: Summary, sent: Sent, place: str) -> Shown | None:
@@ -90,7 +95,7 @@ class SummaryPost:
         except PostGone:
             await self._save(replace(sent, place=None))
             return None
-        self.due = not shown.complete
+        self.due |= not shown.complete  # it may have become due meanwhile
         if shown.place == place:
             return None
         await self._save(replace(sent, place=shown.place))

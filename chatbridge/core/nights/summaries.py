@@ -97,7 +97,7 @@ class Summaries:
         self._inbox = inbox
         self._drained = drained
         self._calendar: Calendar | None = None
-        self._handed_over: Period | None = None
+        self.handed_over: Period | None = None  # The latest period that was looked at
         self._changed = asyncio.Event()
 
     def look(self) -> None:
@@ -134,7 +134,7 @@ class Summaries:
         period = latest_period(
             now=now - AFTER_SECONDS, calendar=calendar, policy=self._nights.policy
         )
-        if period is None or period == self._handed_over or now >= period.end + SEND_WITHIN_SECONDS:
+        if period is None or period == self.handed_over or now >= period.end + SEND_WITHIN_SECONDS:
             return
         note = await self._store.note(NOTES, LATEST)
         known = _read_latest(note.value) if note is not None else None
@@ -150,7 +150,7 @@ class Summaries:
             await self._store.write(lambda tx: tx.save_note(new))
         if not known.empty:
             self._delivery.summarize(period, self.build)
-        self._handed_over = period
+        self.handed_over = period
 
     async def _is_told(self, period: Period, known: Latest) -> bool:
         """Whether its night had its summary, and ended otherwise only by the switch that was in
