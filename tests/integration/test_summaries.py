@@ -91,6 +91,22 @@ async def test_it_is_sent_once_and_then_edited(morning: Morning) -> None:
     assert [each.tally.notices for each in morning.chat.summaries] == [1, 2]
 
 
+async def test_what_comes_while_it_is_built_is_not_lost(morning: Morning) -> None:
+    tomorrow = Period(NIGHT.end, NIGHT.end + 1.0)
+    async with morning.hub() as post:
+        await post.update()
+
+        async def meanwhile(period: Period) -> Summary:
+            post.want(tomorrow, morning.build)
+            return await morning.build(period)
+
+        post.want(NIGHT, meanwhile)
+        await post.update()
+        assert post.due
+        await post.update()
+    assert [each.period for each in morning.chat.summaries] == [NIGHT, NIGHT, tomorrow]
+
+
 async def test_another_hub_edits_the_one_that_is_there(morning: Morning) -> None:
     async with morning.hub() as post:
         await post.update()
