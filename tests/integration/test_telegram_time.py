@@ -149,7 +149,8 @@ async def test_a_snoozed_question_is_out_of_the_way_until_the_list_brings_it_bac
     listed = await telegram.sees("1 question is open")
     assert f"snoozed until {until}" in read(listed)
     await telegram.tap(listed, "1")
-    back = await telegram.sees("Type your answer and send it.")
+    await telegram.sees("Type your answer and send it.")
+    back = await telegram.current(ask)
     assert back.id != card.id
     telegram.clock.advance(5)
     await telegram.say("feat: back again", reply_to=back)
