@@ -386,23 +386,29 @@ async def test_quiet_hours_by_hand_end_with_one(tmp_path: Path) -> None:
             assert handed.periods == [nap]
 
 
-async def test_the_broker_says_when_quiet_hours_are_switched(tmp_path: Path) -> None:
-    clock, nights = StillClock(), Nights()
-
+def intake_of(
+    store: SqliteStore, clock: StillClock, nights: Nights, summaries: Summaries
+) -> AskActions:
     async def drained() -> None:
         return None
 
+    broker = Broker(
+        store,
+        clock=clock,
+        policy=Policy(nights=nights),
+        changed=lambda _: None,
+        drained=drained,
+        switched=summaries.look,
+    )
+    return AskActions(broker, store=store, clock=clock)
+
+
+async def test_the_broker_says_when_quiet_hours_are_switched(tmp_path: Path) -> None:
+    clock, nights = StillClock(), Nights()
+
     async with opened(tmp_path) as store, running(store, clock, nights) as (handed, summaries):
         await keep(store, DONE)
-        broker = Broker(
-            store,
-            clock=clock,
-            policy=Policy(nights=nights),
-            changed=lambda _: None,
-            drained=drained,
-            switched=summaries.look,
-        )
-        intake = AskActions(broker, store=store, clock=clock)
+        intake = intake_of(store, clock, nights, summaries)
         await intake.switch_quiet("2h")
         await looked(clock)
         await keep(store, replace(DONE, id="n-2", message="Another one.", at=clock.time()))
@@ -421,21 +427,10 @@ async def test_a_night_that_was_ended_by_hand_has_no_other_when_quiet_hours_are_
 ) -> None:
     clock, nights = StillClock(), Nights(policy=NIGHTLY)
 
-    async def drained() -> None:
-        return None
-
     async with opened(tmp_path) as store:
         await keep(store, an_ask())
         async with running(store, clock, nights) as (handed, summaries):
-            broker = Broker(
-                store,
-                clock=clock,
-                policy=Policy(nights=nights),
-                changed=lambda _: None,
-                drained=drained,
-                switched=summaries.look,
-            )
-            intake = AskActions(broker, store=store, clock=clock)
+            intake = intake_of(store, clock, nights, summaries)
             await looked(clock)
             clock.advance(HOUR)
             await looked(clock)

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from chatbridge.channels.web.channel import WebChannel
 
 LIST = "/?all"
+NO_ROWS = Rows((), 0)
 OPEN_PAGE = 100
 HISTORY_PAGE = 50
 MAX_SEARCH = 200
@@ -311,9 +312,11 @@ class Pages:
         response.delete_cookie(self.site.cookie, httponly=True, samesite="strict")
         return response
 
-    def _held_until(self, ask: Ask | Row) -> float | None:
-        """When the chats show it, if they do not do so yet."""
-        return self.site.inbox.nights.held_until(ask, now=self.site.clock.time())
+    def _held(self, *asks: Ask | Row) -> dict[str, float]:
+        """When the chats show those of them that they hold back, by their ids."""
+        nights, now = self.site.inbox.nights, self.site.clock.time()
+        found = ((ask.id, nights.held_until(ask, now=now)) for ask in asks)
+        return {ask_id: until for ask_id, until in found if until is not None}
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
@@ -324,11 +327,14 @@ class Pages:
         status: int = 200,
         ask: Ask | None = None,
         notices: Sequence[Notice] = (),
+        listed: Rows = NO_ROWS,
         **context: object,
     ) -> Response:
         """A page with the card of `ask`, if there is one: the only card on it."""
         context |= {
             "notices": notices,
+            "listed": listed,
+            "held": self._held(*listed.rows, *([ask] if ask else [])),
             "now": self.site.clock.time(),
             "agents": self.site.health.agents(),
             "remarks": self.site.health.banners(),
@@ -338,12 +344,10 @@ class Pages:
                 if name != SURFACE and trouble is None
             ],
             "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
-            "held_until": self._held_until,
         }
 
         def page() -> Response:
             if ask is not None:
-                context["held"] = self._held_until(ask)
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,

@@ -311,8 +311,8 @@ class SurfaceQueue:
         post = await self._store.post(ask.id, surface=name)
         if post.revision >= ask.revision if post else not ask.open:
             return False  # it is shown, or ended before it was shown
-        hidden = self._nights.is_hidden(ask, surface=name, now=self._clock.time())
-        if post is None and hidden and not self._surface.wants(ask):
+        wanted, now = post is not None or self._surface.wants(ask), self._clock.time()
+        if not wanted and self._nights.is_hidden(ask, surface=name, now=now):
             return False  # the broker lets it be shown when that is over
         place = post.place if post else None
         try:
