@@ -124,6 +124,10 @@ class Client:
         """Before the first encrypted message: who is not seen yet gets no key to it."""
         await self._until(lambda: self.membership(room, user_id) == membership or None, room)
 
+    async def sees_device(self, user_id: str, device_id: str) -> None:
+        """Before a message to somebody's new device: it gets no key to what was sent earlier."""
+        await self._until(lambda: device_id in self._client.device_store[user_id] or None)
+
     async def sees_state(self, room: str, type: str, key: str = "") -> Event:
         return await self._until(lambda: self.state(room, type, key), room)
 

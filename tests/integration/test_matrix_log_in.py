@@ -145,6 +145,7 @@ async def test_after_a_log_out_the_password_brings_the_bot_back_to_an_encrypted_
             assert after["access_token"] != before["access_token"]
             assert (after["device_id"] == before["device_id"]) is soft
             await matrix.dealt_with()
+            await ada.sees_device(bot.user_id, after["device_id"])
             await matrix.say(ask, "fix: log in again")
             assert (await matrix.now(ask)).status is Status.ANSWERED
             assert "fix: log in again" in (await matrix.root(ask)).body
