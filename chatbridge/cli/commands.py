@@ -8,6 +8,7 @@ from chatbridge.cli.ui.running import Command, argument, flag
 
 ID = argument("id", metavar="ID", help="the beginning of its id is enough")
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
+PRIORITIES = ("low", "normal", "urgent")
 LIMIT = 20
 STATS_SECONDS = 30 * 86400.0
 ASK_EPILOG = """\
@@ -125,6 +126,12 @@ ask = Command(
     argument("--title", help="a heading that says what it is about"),
     argument(
         "--timeout", metavar="TIME", help="how long to wait, as in 90, 15min or 8h (10 s or more)"
+    ),
+    argument(
+        "--priority",
+        choices=PRIORITIES,
+        metavar="PRIORITY",
+        help="low never rings, urgent rings in quiet hours, too; default: normal",
     ),
     flag("--json", help="print the whole outcome"),
     epilog=ASK_EPILOG,

@@ -14,7 +14,9 @@ from typing import IO, Any, Self
 
 import pytest
 
+from chatbridge.cli import commands
 from chatbridge.cli.questions import ask
+from chatbridge.core.model import Priority
 from chatbridge.tools import ask_user, clients, notify_user
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house
@@ -29,8 +31,10 @@ FIRST_LINE = re.compile(
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[House]:
-    with house(CHATBRIDGE_MAX_TIMEOUT="8h", CHATBRIDGE_MIN_TIMEOUT="1") as home:
-        yield home
+    settings = {"MAX_TIMEOUT": "8h", "MIN_TIMEOUT": "1"}
+    nights = {"QUIET__MAX_URGENT": "0", "QUIET__DEADLINES": "run"}
+    with house(**{f"CHATBRIDGE_{key}": value for key, value in (settings | nights).items()}) as it:
+        yield it
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -163,6 +167,24 @@ def test_json_is_the_whole_outcome(home: House) -> None:
     }
 
 
+def test_a_question_has_the_priority_that_it_is_given(home: House) -> None:
+    with Asking(home, "Any time?", "--priority", "low") as asking:
+        question = asked(home, "Any time?")
+        assert question["priority"] == "low"
+        home.answer(question, "now")
+        assert asking.ends()[:2] == (0, "now\n")
+
+
+def test_who_asks_is_told_on_standard_error_that_it_does_not_ring_tonight(home: House) -> None:
+    assert home.run("quiet", "on", "1h").returncode == 0
+    with Asking(home, "Wake me?", "--priority", "urgent") as asking:
+        assert FIRST_LINE.fullmatch(asking.first_line())
+        assert asking.first_line().startswith("You marked this urgent, but none may ring in quiet")
+        home.answer(asked(home, "Wake me?"), "no")
+        assert asking.ends() == (0, "no\n", "")
+    assert home.run("quiet", "off").returncode == 0
+
+
 def test_a_cancelled_question_is_5_with_the_reason(home: House) -> None:
     with Asking(home, "Cancel me?") as asking:
         question = asked(home, "Cancel me?")
@@ -253,6 +275,7 @@ def test_a_reader_that_has_gone_is_no_reason_to_complain(home: House) -> None:
         (["x?", "--timeout", "soon"], "--timeout 'soon': give seconds"),
         (["x?", "--timeout", "1s"], "--timeout '1s': 10 s is the shortest"),
         (["x?", "--timeout", "9h"], "--timeout '9h': 8 h is the longest\nTo allow more"),
+        (["x?", "--priority", "urgnt"], "--priority: there is no 'urgnt', did you mean urgent?"),
         (["x?", "-o", "a", "-o", "b", "-o", "a"], "the option 'a' is given twice"),
         (["x?", "-o", "a", "-o", " "], "an option is empty"),
     ],
@@ -311,6 +334,7 @@ def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
 def test_command_and_hub_agree_on_names_and_limits() -> None:
     assert ask.CLIENT == clients.COMMAND
     assert ask.SHORTEST == ask_user.SHORTEST_TIMEOUT
+    assert tuple(Priority) == commands.PRIORITIES
     assert ask.LONGEST_QUESTION == ask_user.MAX_QUESTION
     assert ask.LONGEST_TITLE == ask_user.MAX_TITLE
     assert ask.LONGEST_MESSAGE == notify_user.MAX_MESSAGE

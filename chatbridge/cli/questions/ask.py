@@ -191,6 +191,8 @@ def _arguments(given: argparse.Namespace, text: str, timeout: float | None) -> J
         arguments["title"] = given.title
     if timeout is not None:
         arguments["timeout"] = int(timeout * 1000)
+    if given.priority:
+        arguments["priority"] = given.priority
     return arguments
 
 
@@ -199,7 +201,7 @@ def _outcome(calls: Calls, arguments: Json, asked: Asked) -> Json:
     outcome = calls.content("ask_user", arguments)
     if outcome.get("pending"):
         asked.id = str(outcome["askId"])
-        say(asked.sentence())
+        say(asked.sentence(), *filter(None, [outcome.get("note")]))
     while outcome.get("pending"):
         outcome = calls.content("wait_for_answer", {"askId": asked.id})
     return {**({"askId": asked.id} if asked.id else {}), **outcome}
