@@ -214,18 +214,21 @@ class Settings(BaseSettings):
         chats = {spec.name: spec for spec in self.active_channels() if spec.is_chat}
         if channel not in chats:
             near = did_you_mean(channel, chats, before="; ")
-            there = f"there is {' and '.join(sorted(chats))}" if chats else "there is none"
+            there = f"there is {' and '.join(sorted(chats))}" if chats else "there is none yet"
             return f"name a chat channel that is set up; {there}{near}"
         spec = chats[channel]
         table = self.table(spec)
         places = [*map(str, spec.chats_in(table) or spec.people_in(table))]
         if place and place not in places:
-            return f'name {channel}, or one chat of its settings as "{channel}:" and its id'
+            return f'{channel} has no such chat; name {channel}, or "{channel}:" and a chat\'s id'
         elsewhere = self.approval_channels() & {each.name for each in self.active_channels()}
         if places == [place] or not place:
             elsewhere -= {channel}
         if not elsewhere:
-            return "approvals can be given only there; name another channel in approvals.channels"
+            return (
+                "it gets nothing else, and approvals can be given only there; name another chat, "
+                "or another channel in approvals.channels"
+            )
         return None
 
     def compared(self) -> dict[str, str]:
@@ -321,7 +324,8 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
             f"rise in this order. Check {path}"
         )
     if problem := settings.escalation_problem():
-        raise SettingsError(f"reminders.escalate: {problem}. Check {path}")
+        told = [(("reminders", "escalate"), f"reminders.escalate: {problem}")]
+        raise SettingsError(mistakes.located(told, found=found, text=text(path) or "", path=path))
     return settings
 
 

@@ -21,6 +21,16 @@ TOLD = 10
 """Problems at once."""
 EXAMPLE = Path(__file__).with_name("example.toml")
 """`config/chatbridge.example.toml`, as it comes with every installation."""
+_ACCEPTED = {
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "int_from_float": "a whole number",
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "string_type": "a text in quotes",
+    "tuple_type": "a list in brackets",
+}
+"""By pydantic's types of errors, whose own words are for programmers."""
 _HEADER = re.compile(r"\s*(\[\[?)([^\[\]]+)\]")
 _KEY = re.compile(r"\s*([^#\[\]={}]+?)\s*=")
 
@@ -37,12 +47,20 @@ def explained(
 ) -> str:
     """All problems in a sentence. `found` is what `text`, the file at `path`, says."""
     items = error.errors(include_url=False)
-    problems = [_problem(item, settings) + _place(item["loc"], text) for item in items[:TOLD]]
-    more = f"; and {len(items) - TOLD} more" if len(items) > TOLD else ""
+    problems = [(item["loc"], _problem(item, settings)) for item in items]
+    return located(problems, found=found, text=text, path=path)
+
+
+def located(
+    problems: Sequence[tuple[Loc, str]], *, found: Mapping[str, Any], text: str, path: Path
+) -> str:
+    """The same of problems that were put into words already."""
+    told = "; ".join(problem + _place(loc, text) for loc, problem in problems[:TOLD])
+    more = f"; and {len(problems) - TOLD} more" if len(problems) > TOLD else ""
     where = f"Correct {path}"
-    if not all(_is_in(found, item["loc"]) for item in items):
+    if not all(_is_in(found, loc) for loc, _ in problems):
         where = f"Check {path}, the secrets beside it and the CHATBRIDGE_ variables"
-    return f"{'; '.join(problems)}{more}. {where}; {EXAMPLE} explains every key"
+    return f"{told}{more}. {where}; {EXAMPLE} explains every key"
 
 
 def _problem(item: ErrorDetails, settings: type[BaseModel]) -> str:
@@ -52,7 +70,9 @@ def _problem(item: ErrorDetails, settings: type[BaseModel]) -> str:
         return f"{key} is not a setting{did_you_mean(name, _names(settings, tables), before=', ')}"
     if item["type"] in ("model_type", "model_attributes_type"):
         return f"{key} is a table: write [{key}] in a line of its own, and its keys below"
-    message = item["msg"].removeprefix("Value error, ")
+    message = item["msg"].removeprefix("Value error, ").replace("Input should be ", "accepted: ", 1)
+    if item["type"] in _ACCEPTED:
+        message = f"accepted: {_ACCEPTED[item['type']]}"
     accepted = re.findall(r"'([^']+)'", message)
     return f"{key}: {message}{did_you_mean(item['input'], accepted, before='; ')}"
 

@@ -76,7 +76,9 @@ class Reminders(SettingsTable):
     @model_validator(mode="after")
     def _has_a_last_one(self) -> Reminders:
         if self.escalate and not self.after:
-            raise ValueError("escalate needs a reminder: give after at least one time")
+            raise ValueError(
+                "escalate needs a reminder; add a time to after, or take escalate away"
+            )
         return self
 
 

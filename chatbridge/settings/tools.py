@@ -51,7 +51,7 @@ def _approval_channel(name: object) -> object:
     names = [spec.name for spec in channel_specs() if spec.approvals]
     if name not in names:
         *first, last = map(repr, names)
-        raise ValueError(f"Input should be {', '.join(first)} or {last}")
+        raise ValueError(f"accepted: {', '.join(first)} or {last}")
     return name
 
 

@@ -293,10 +293,21 @@ def test_it_ends_with_0_only_if_all_is_well(
         assert capsys.readouterr().out.endswith(f"\n{end}")
 
 
-async def test_a_configuration_that_cannot_be_used_comes_first(machine: Machine) -> None:
-    machine.configure("default_timout = 3\n")
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("default_timout = 3\n", "default_timout is not a setting"),
+        ("[reminders]\nescalate = 'matrix'\n", "there is none yet (line 2)"),
+    ],
+)
+async def test_a_configuration_that_cannot_be_used_comes_first(
+    machine: Machine, settings: str, said: str
+) -> None:
+    machine.configure(settings)
     found = await machine.look(*tonight_checks(), clock=StillClock())
     assert (found[0].mark, found[0].name) == (Mark.PROBLEM, "configuration")
+    assert said in found[0].what
+    assert str(machine.config) in " ".join(found[0].fix)
 
 
 # ── quiet hours ───────────────────────────────────────────────────────────────────────────────────

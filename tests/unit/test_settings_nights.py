@@ -122,36 +122,46 @@ def test_no_reminders_can_be_wanted(file: Path) -> None:
         ("[quiet]\nhours = ['22:00-07:00']", "quiet.hours: write a time such as"),
         ("[quiet]\nhours = '22:30-25:00'", "quiet.hours: there is no time 25:00"),
         ("[quiet]\nhours = '22:60-07:00'", "quiet.hours: there is no time 22:60"),
-        ("[quiet]\nhours = '22:30-22:30'", "quiet.hours: that is no time"),
+        ("[quiet]\nhours = '22:30-22:30'", "quiet.hours: it has to end at another time"),
         ("quiet = '22:30-07:00'", "quiet is a table: write [quiet] in a line of its own"),
         ("[quiet]\nhours = '٢٢:30-07:00'", "quiet.hours: write a time such as"),
         ("[quiet]\nhours = '00:00-24:00'", "quiet.hours: that is quiet all week long"),
         ("[quiet]\nhours = '20:00-09:00, 08:00-21:00'", "quiet.hours: that is quiet all week long"),
         ("[quiet]\nhours = '1:00-1:01,2:00-2:01,3:00-3:01,4:00-4:01,5:00-5:01'", "at most 4 times"),
-        ("[quiet.hours]\nmo = '22:00-07:00'", "quiet.hours: the days are mon, tue, wed"),
-        ("[quiet.hours]\nmon-fry = '22:00-07:00'", "quiet.hours: the days are mon, tue, wed"),
-        ("[quiet.hours]\nmon = 5", "quiet.hours: write a time such as"),
-        ("[quiet.hours]\nmon-fri='1:00-2:00'\nfri='3:00-4:00'", "quiet.hours: fri is there twice"),
+        ("[quiet.hours]\nmo = '22:00-07:00'", "quiet.hours: mo: the days are mon, tue, wed"),
+        ("[quiet.hours]\nmon-fry = '22:00-07:00'", "quiet.hours: mon-fry: the days are mon, tue"),
+        (f"[quiet.hours]\n{'x' * 99} = '22:00-07:00'", f"quiet.hours: {'x' * 19}…: the days are"),
+        ("[quiet.hours]\nmon = 5", "quiet.hours: mon: write a time such as"),
+        ("[quiet.hours]\nmon = '1:00-2:00'\ntue = '9-5'", "quiet.hours: tue: write a time such as"),
+        (
+            "[quiet.hours]\nmon-fri='1:00-2:00'\nfri='3:00-4:00'",
+            "quiet.hours: fri: fri is there twice",
+        ),
         ("[quiet]\nzone = 'Europe/Berln'", "quiet.zone: write a time zone such as"),
         ("[quiet]\nzone = 'Europe/Berln'", "did you mean Europe/Berlin? (line 2)"),
         ("[quiet]\nzone = '../../etc/passwd'", "quiet.zone: write a time zone such as"),
         ("[quiet]\nzone = 'Europe'", "quiet.zone: write a time zone such as"),
         ('[quiet]\nzone = "a\\u0000b"', "quiet.zone: write a time zone such as"),
         ("[quiet]\nmode = 'silnt'", "did you mean silent?"),
+        ("[quiet]\nmode = 'off'", "quiet.mode: accepted: 'silent' or 'hold' (line 2)"),
         ("[quiet]\nlet_through = ['approvals']", "did you mean approval?"),
+        ("[quiet]\nlet_through = true", "quiet.let_through: accepted: a list in brackets (line 2)"),
         ("[quiet]\ndeadlines = 'stay'", "quiet.deadlines"),
-        ("[quiet]\ngrace = 0", "quiet.grace"),
-        ("[quiet]\nmax_urgent = -1", "quiet.max_urgent"),
+        ("[quiet]\ngrace = 0", "quiet.grace: accepted: greater than 0 (line 2)"),
+        ("[quiet]\nmax_urgent = -1", "quiet.max_urgent: accepted: greater than or equal to 0"),
+        ("[quiet]\nmax_urgent = 'many'", "quiet.max_urgent: accepted: a whole number (line 2)"),
         ("[quiet]\nhour = '22:00-07:00'", "quiet.hour is not a setting, did you mean hours?"),
         ("[reminders]\nafter = ['3h', '15min']", "reminders.after: they must rise"),
         ("[reminders]\nafter = ['15min', '15min']", "reminders.after: they must rise"),
         ("[reminders]\nafter = [1, 2, 3, 4, 5, 6]", "reminders.after: accepted: at most 5 times"),
         ("[reminders]\nafter = ['0min']", "reminders.after"),
         ("[reminders]\nafter = ['soon']", "reminders.after"),
-        ("[reminders]\nafter = []\nescalate = 'matrix'", "escalate needs a reminder"),
+        ("[reminders]\nafter = []\nescalate = 'matrix'", "escalate needs a reminder; add a time"),
+        ("[reminders]\nescalate = ['matrix']", "reminders.escalate: accepted: a text in quotes"),
         ("[summary]\nat = '8 o'", 'summary.at: write a time such as "08:00"'),
         ("[summary]\nat = '24:01'", "summary.at: there is no time 24:01"),
         ("[summary]\nat = 8", "summary.at: write a time such as"),
+        ("[summary]\nenabled = 'maybe'", "summary.enabled: accepted: true or false (line 2)"),
     ],
 )
 def test_a_mistake_is_named_with_its_key_and_what_is_accepted(
@@ -187,7 +197,7 @@ def _no_package(*_: object, **__: object) -> None:
         (f"{TELEGRAM}{MATRIX}[reminders]\nescalate = 'matrx'", "did you mean matrix?"),
         (f"{TELEGRAM}[reminders]\nescalate = 'web'", "name a chat channel that is set up"),
         (f"{TELEGRAM}[reminders]\nescalate = 'telegram'", "approvals can be given only there"),
-        (f"{TELEGRAM}[reminders]\nescalate = 'telegram:9'", 'one chat of its settings as "teleg'),
+        (f"{TELEGRAM}[reminders]\nescalate = 'telegram:9'", 'or "telegram:" and a chat\'s id'),
         (
             f"{TELEGRAM}chat_id = -100\n[reminders]\nescalate = 'telegram:-100'",
             "approvals can be given only there",
@@ -203,8 +213,17 @@ def test_a_last_reminder_that_would_reach_nobody_or_take_approvals_away_is_refus
     file: Path, text: str, said: str
 ) -> None:
     found = mistake(file, text)
-    assert "reminders.escalate" in found
+    assert found.startswith("reminders.escalate: ")
     assert said in found
+    assert f"(line {len(text.splitlines())}). Correct {file}; " in found
+
+
+def test_a_last_reminder_that_a_variable_sends_nowhere_names_the_variable(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_REMINDERS__ESCALATE", "matrix")
+    said = mistake(file, TELEGRAM)
+    assert "there is telegram (variable CHATBRIDGE_REMINDERS__ESCALATE). Check " in said
 
 
 @pytest.mark.parametrize(

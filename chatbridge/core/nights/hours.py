@@ -15,7 +15,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from chatbridge.core.model import QuietRule
-from chatbridge.core.text import did_you_mean
+from chatbridge.core.text import did_you_mean, one_line, shortened
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 MINUTES_OF_A_DAY = 24 * 60
@@ -27,6 +27,8 @@ WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 NO_HOURS = ("",) * len(WEEKDAYS)
 MAX_WINDOWS = 4
 """Of a day. Who writes a project's file must not make the hub count for seconds."""
+MAX_KEY = 20
+"""Characters of a weekday that is none, in what is said about it."""
 _CLOCK = re.compile(r"\s*(\d{1,2}):(\d{2})(?::00)?\s*", re.ASCII)
 _WINDOW = re.compile(r"\s*(\d{1,2}):(\d{2})\s*[-–]\s*(\d{1,2}):(\d{2})\s*", re.ASCII)
 WRITE_WINDOW = 'write a time such as "22:30-07:00"'
@@ -188,7 +190,7 @@ def parse_rule(rule: QuietRule) -> QuietHours:
         for minute in range(start, end if end > start else end + MINUTES_OF_A_DAY)
     }
     if len(quiet) == 7 * MINUTES_OF_A_DAY:
-        raise ValueError("that is quiet all week long")
+        raise ValueError("that is quiet all week long; leave a time for questions")
     return hours
 
 
@@ -208,12 +210,14 @@ def read_hours(value: object) -> tuple[str, ...] | None:
 def _by_weekday(table: Mapping[object, object]) -> tuple[str, ...]:
     hours: dict[str, str] = {}
     for key, text in table.items():
-        if not isinstance(text, str):
-            raise ValueError(WRITE_WINDOW)
-        for day in _days(str(key)):
-            if day in hours:
-                raise ValueError(f"{day} is there twice")
-            hours[day] = text
+        try:
+            _windows(text)
+            days = _days(str(key))
+            if twice := [day for day in days if day in hours]:
+                raise ValueError(f"{twice[0]} is there twice")
+        except ValueError as error:
+            raise ValueError(f"{shortened(one_line(str(key)), MAX_KEY)}: {error}") from None
+        hours |= dict.fromkeys(days, str(text))
     return tuple(hours.get(day, "") for day in WEEKDAYS)
 
 
@@ -229,7 +233,9 @@ def _days(key: str) -> tuple[str, ...]:
     return tuple(WEEKDAYS[(start + n) % len(WEEKDAYS)] for n in range(days + 1))
 
 
-def _windows(text: str) -> tuple[Window, ...]:
+def _windows(text: object) -> tuple[Window, ...]:
+    if not isinstance(text, str):
+        raise ValueError(WRITE_WINDOW)
     parts = [part for part in text.split(",") if part.strip()]
     if len(parts) > MAX_WINDOWS:
         raise ValueError(f"accepted: at most {MAX_WINDOWS} times a day")
@@ -243,7 +249,7 @@ def parse_window(text: str) -> Window:
         raise ValueError(WRITE_WINDOW)
     start, end = parse_minute(found[1], found[2]), parse_minute(found[3], found[4])
     if start in (end, MINUTES_OF_A_DAY):
-        raise ValueError(f"that is no time; {WRITE_WINDOW}")
+        raise ValueError(f"it has to end at another time than it begins; {WRITE_WINDOW}")
     return start, end
 
 
