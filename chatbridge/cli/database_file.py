@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.hours import Switch
 
 TIMED_GRANTS = """
     SELECT asks.project_name, grants.folder, grants.until FROM grants JOIN asks ON seq = ask
@@ -57,6 +58,14 @@ def notes(path: Path, channel: str) -> dict[str, str]:
             return {str(key): str(value) for key, value in rows}
     except sqlite3.Error:
         return {}
+
+
+def quiet_switch(path: Path) -> Switch | None:
+    """Quiet hours by hand, if that can be read."""
+    from chatbridge.core.nights import switching
+
+    noted = notes(path, switching.CHANNEL).get(switching.KEY)
+    return switching.from_text(noted) if noted else None
 
 
 def timed_grants(path: Path, now: float) -> list[tuple[str, str | None, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 
@@ -34,7 +35,8 @@ def phone(api: BotApi) -> Phone:
 @pytest.fixture(scope="module")
 def home(api: BotApi, phone: Phone) -> Iterator[House]:
     """A hub with an agent and a bot, all of it as it should be."""
-    with house(**telegram_settings(api, phone.person)) as home:
+    zone = {"CHATBRIDGE_QUIET__ZONE": "Pacific/Kiritimati"}
+    with house(**telegram_settings(api, phone.person), **zone) as home:
         config = home.state.parent / ".config" / "chatbridge" / "config.toml"
         config.parent.mkdir(parents=True)
         config.write_text("")
@@ -55,6 +57,16 @@ def report(home: House) -> tuple[int, Json]:
 
 def checks(found: Json) -> dict[str, Json]:
     return {check["name"]: check for check in found["checks"]}
+
+
+def test_it_says_of_quiet_hours_by_hand_what_the_hub_says(home: House) -> None:
+    assert "quiet" not in checks(report(home)[1])
+    said = home.run("quiet", "on", "2h").stdout
+    until = re.search(r"on until \d\d:\d\d", said)
+    assert until, said
+    assert f"by hand {until[0]}, without sound" in checks(report(home)[1])["quiet"]["what"]
+    home.run("quiet", "off")
+    assert "quiet" not in checks(report(home)[1])
 
 
 def test_beside_a_hub_that_works_there_is_no_problem_and_it_ends_with_0(home: House) -> None:

@@ -14,7 +14,10 @@ from chatbridge.channels.checks import Finding, Mark
 from chatbridge.cli.connect.plans import plan, write
 from chatbridge.cli.doctor import tonight
 from chatbridge.cli.doctor.run import Check, run_tonight, tonight_checks
-from chatbridge.core.model import Answer, Ask, Outcome, Person, Status
+from chatbridge.core.cards.phrases import format_time
+from chatbridge.core.model import Answer, Ask, ChannelState, Outcome, Person, Status
+from chatbridge.core.nights.hours import MINUTE, Period, Switch
+from chatbridge.core.nights.switching import to_note
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.asks import an_ask, keep
 from tests.fakes.clock import START, StillClock
@@ -62,10 +65,10 @@ async def one(machine: Machine, look: Callable[..., Any]) -> Finding:
     return found
 
 
-async def stored(machine: Machine, *asks: Ask) -> None:
+async def stored(machine: Machine, *things: Ask | ChannelState) -> None:
     machine.state.mkdir(mode=0o700, exist_ok=True)
     store = await SqliteStore.open(machine.state / "chatbridge.db")
-    await keep(store, *asks)
+    await keep(store, *things)
     await store.close()
 
 
@@ -340,3 +343,57 @@ async def test_the_whole_check_names_quiet_hours_only_where_there_are_some(
     assert not await machine.look(check, clock=StillClock())
     machine.configure('[quiet]\nhours = "22:30-07:00"')
     assert await machine.look(check, clock=StillClock())
+
+
+HOURS = '[quiet]\nhours = "22:30-07:00"\nzone = "UTC"\n'
+"""The clock stands still at 22:41 UTC."""
+
+
+async def switched(machine: Machine, *, on: bool, seconds: float) -> None:
+    """By hand, for so long from now on."""
+    await stored(machine, to_note(Switch(on, Period(START - MINUTE, START + seconds)), at=START))
+
+
+@pytest.mark.parametrize(
+    ("settings", "on", "hours", "said"),
+    [
+        (
+            "",
+            True,
+            2.0,
+            "no regular quiet hours; by hand on until {end}, without sound; "
+            "approvals and urgent questions ring; reminders after 15 min and 3 h",
+        ),
+        (HOURS, False, 8.5, "22:30–07:00, without sound; by hand off until {end}; approvals"),
+        (HOURS, True, 10.0, "22:30–07:00, without sound; by hand on until {end}; approvals"),
+        (HOURS, False, 0.0, "22:30–07:00, without sound; approvals"),  # that is over
+    ],
+)
+async def test_quiet_hours_by_hand_are_told_as_long_as_they_count(
+    machine: Machine, settings: str, on: bool, hours: float, said: str
+) -> None:
+    machine.configure(settings)
+    await switched(machine, on=on, seconds=hours * HOUR)
+    end = format_time(START + hours * HOUR, now=START)
+    for check in (tonight.quiet, tonight.quiet_hours):
+        found = await one(machine, check)
+        assert found.mark is Mark.FINE
+        assert found.what.startswith(said.format(end=end))
+
+
+@pytest.mark.parametrize(
+    ("settings", "on", "hours", "mark"),
+    [
+        (HOURS, False, 8.0, Mark.PROBLEM),  # tonight no deadline moves
+        (HOURS, True, 2.0, Mark.FINE),  # the regular ones follow
+        ("", True, 2.0, Mark.PROBLEM),  # over before the night is
+        ("", True, 8.5, Mark.FINE),
+        ("", True, 11.6, Mark.PROBLEM),  # longer than questions may wait
+    ],
+)
+async def test_quiet_hours_by_hand_decide_whether_questions_wait_all_night(
+    machine: Machine, settings: str, on: bool, hours: float, mark: Mark
+) -> None:
+    machine.configure(f'max_timeout = "12h"\n{settings}[approvals]\ntimeout = "8h"')
+    await switched(machine, on=on, seconds=hours * HOUR)
+    assert (await one(machine, tonight.waiting)).mark is mark

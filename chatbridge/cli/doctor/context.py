@@ -11,10 +11,12 @@ from typing import Any
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import HubState
+from chatbridge.cli.database_file import notes, quiet_switch
 from chatbridge.cli.hub.hub_client import HubClient, connection
 from chatbridge.cli.ui.wording import shown
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.core.nights.nights import Nights
 from chatbridge.core.ports import Clock
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load, settings_type
@@ -53,6 +55,12 @@ class DoctorContext:
     def database(self) -> Path:
         return self.settings.database(self.state)
 
+    def nights(self) -> Nights:
+        """With what was switched by hand, which the hub stores."""
+        found = self.settings.policy().nights
+        found.switch = quiet_switch(self.database)
+        return found
+
     async def hub(self) -> HubState:
         """The same for all who ask."""
         if self._hub is None:
@@ -61,8 +69,6 @@ class DoctorContext:
 
     async def notes(self, channel: str) -> dict[str, str]:
         """What the hub has noted for this channel."""
-        from chatbridge.cli.database_file import notes
-
         return await asyncio.to_thread(notes, self.database, channel)
 
     def shown(self, path: Path) -> str:

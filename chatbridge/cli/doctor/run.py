@@ -29,7 +29,9 @@ from chatbridge.cli.doctor.files import configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.ui import running
+from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.errors import ChatbridgeError, ExtraMissing
+from chatbridge.core.nights.hours import find_zone
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +153,7 @@ def doctor(given: argparse.Namespace) -> int:
 
 def _work(given: argparse.Namespace) -> int:
     context = DoctorContext.here()
+    use_zone(find_zone(context.settings.quiet.zone))
     if not given.tonight:
         return run(context, all_checks(), as_json=given.json)
     if not given.json and sys.stdin.isatty() and sys.stdout.isatty():

@@ -31,7 +31,8 @@ from chatbridge.cli.ui.wording import HOUR, counted, duration, lasted
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Ask, Outcome
-from chatbridge.core.nights.switching import format_hours
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.switching import format_hours, format_now
 from chatbridge.core.text import one_line, shortened
 
 NIGHT = 8 * HOUR
@@ -112,8 +113,8 @@ def waiting(context: DoctorContext) -> list[Finding]:
     settings = context.settings
     wait, approvals = settings.default_timeout, settings.approvals.timeout
     details = {"defaultTimeout": wait, "approvalsTimeout": approvals}
-    nights = settings.policy().nights
-    what, quiet_seconds = f"questions may wait {duration(wait)}", nights.hours.longest
+    nights, what = context.nights(), f"questions may wait {duration(wait)}"
+    quiet_seconds = _quiet_seconds(nights, now=context.clock.time())
     if wait < NIGHT and quiet_seconds and nights.policy.extend_deadlines:
         needed = quiet_seconds + nights.policy.grace
         if settings.max_timeout < needed:
@@ -132,17 +133,31 @@ def waiting(context: DoctorContext) -> list[Finding]:
     return [fine("waiting", what, **details)]
 
 
+def _quiet_seconds(nights: Nights, *, now: float) -> float:
+    """How long it is quiet tonight, by the settings or, if that is a whole night, by hand."""
+    switch = nights.switch_at(now)
+    if switch is None:
+        return nights.hours.longest
+    if not switch.on:
+        return 0.0
+    left = switch.period.end - now
+    return max(nights.hours.longest, left if left >= NIGHT else 0.0)
+
+
 RINGS = {"approval": "approvals", "urgent": "urgent questions"}
 
 
 def quiet(context: DoctorContext) -> list[Finding]:
     """When the chats are quiet, what rings nevertheless, and when somebody is reminded."""
-    nights = context.settings.policy().nights
-    policy, hours = nights.policy, format_hours(nights)
+    nights, now = context.nights(), context.clock.time()
+    policy, hours, switch = nights.policy, format_hours(nights), nights.switch_at(now)
     how = "held until they end" if policy.quiet and policy.quiet.hold else "without sound"
-    said = [f"{hours}, {how}" if hours else "no quiet hours: every question rings"]
+    usual = "no regular quiet hours" if switch else "no quiet hours: every question rings"
+    said = [f"{hours}, {how}" if hours else usual]
+    if switch:
+        said.append(f"by hand {format_now(nights, now=now)}" + ("" if hours else f", {how}"))
     rings = [name for key, name in RINGS.items() if key in policy.let_through]
-    if hours and rings:
+    if (hours or switch) and rings:
         said.append(f"{' and '.join(rings)} ring")
     after = " and ".join(duration(seconds) for seconds in policy.reminders)
     said.append(f"reminders after {after}" if after else "no reminders")
@@ -151,7 +166,9 @@ def quiet(context: DoctorContext) -> list[Finding]:
 
 def quiet_hours(context: DoctorContext) -> list[Finding]:
     """The same where there are some."""
-    return quiet(context) if any(context.settings.policy().nights.hours.windows) else []
+    nights = context.nights()
+    some = any(nights.hours.windows) or nights.switch_at(context.clock.time())
+    return quiet(context) if some else []
 
 
 def deadlines(context: DoctorContext) -> list[Finding]:

@@ -16,7 +16,6 @@ from chatbridge.cli import database_file
 from chatbridge.cli.ui.running import complain
 from chatbridge.core.errors import SettingsError, StoreError
 from chatbridge.core.model import Ask
-from chatbridge.core.nights import switching
 from chatbridge.core.nights.hours import Calendar
 from chatbridge.core.nights.summary import Summary, Tally, by_urgency, period_until
 from chatbridge.core.statistics import (
@@ -105,8 +104,7 @@ def _settled() -> tuple[Path, Calendar]:
     try:
         settings = load()
         path, nights = settings.database(state), settings.policy().nights
-        switched = database_file.notes(path, switching.CHANNEL).get(switching.KEY)
-        nights.switch = switching.from_text(switched) if switched else None
+        nights.switch = database_file.quiet_switch(path)
         return path, nights.calendar
     except SettingsError as error:
         complain(str(error))

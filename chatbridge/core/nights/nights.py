@@ -83,6 +83,10 @@ class Nights:
         at = self.policy.summary_at
         return self.hours.next_time(USUAL_MORNING if at is None else at, after=now)
 
+    def switch_at(self, now: float) -> Switch | None:
+        """The switch that counts now."""
+        return self.switch if self.switch is not None and now in self.switch.period else None
+
     def is_quiet(self, now: float) -> bool:
         return self.calendar.period_at(now) is not None
 

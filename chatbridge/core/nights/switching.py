@@ -80,16 +80,18 @@ def format_state(nights: Nights, *, now: float) -> str:
 
 def format_quiet(nights: Nights, *, now: float) -> str:
     """The quiet hours and how they are now: `Quiet hours 22:30–07:00. Now: off.`"""
-    period, switch = nights.calendar.period_at(now), nights.switch
-    if period is not None:
-        state = f"on until {format_time(period.end, now=now)}"
-    elif switch is not None and not switch.on and now in switch.period:
-        state = f"off until {format_time(switch.period.end, now=now)}"
-    else:
-        state = "off"
     hours = format_hours(nights)
     said = f"Quiet hours {hours}." if hours else "No quiet hours are set."
-    return f"{said} Now: {state}."
+    return f"{said} Now: {format_now(nights, now=now)}."
+
+
+def format_now(nights: Nights, *, now: float) -> str:
+    """`on until 07:00`, `off until 07:00` by hand, or `off`."""
+    if period := nights.calendar.period_at(now):
+        return f"on until {format_time(period.end, now=now)}"
+    if switch := nights.switch_at(now):
+        return f"off until {format_time(switch.period.end, now=now)}"
+    return "off"
 
 
 def format_hours(nights: Nights) -> str:
