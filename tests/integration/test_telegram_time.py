@@ -97,7 +97,9 @@ async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> 
     async with running_telegram(tmp_path, policy=policy) as telegram:
         ask = await telegram.desk.ask(CONFIRM, timeout=5 * MINUTE)
         card = await telegram.step(ask, "More time…")
-        assert card.rows == (("+15 min",), ("‹ Back",))
+        back = clock_time(ask.created_at + 10 * MINUTE)
+        assert card.rows == (("+15 min",), (f"Snooze until {back}",), ("‹ Back",))
+        assert "For more time, raise max_timeout in config.toml." in card.text
         extend = next(key.data for key in card.keys if key.text == "+15 min")
         assert extend
         first = clock_time(ask.created_at + 20 * MINUTE)
@@ -105,7 +107,7 @@ async def test_more_time_can_be_had_up_to_the_latest_allowed(tmp_path: Path) -> 
         assert await telegram.press(card, extend) == form.STALE.why, "the second of two taps"
         latest = clock_time(ask.created_at + 25 * MINUTE)
         card = await telegram.step(ask, "More time…")
-        assert card.rows == ((f"Until {latest}",), ("‹ Back",))
+        assert card.rows == ((f"Until {latest}",), (f"Snooze until {back}",), ("‹ Back",))
         assert await telegram.tap(card, "Until") == f"Ends {latest} now."
         card = await telegram.current(ask)
         assert card.rows == (("Yes", "No"), ("Ask back…", "Cancel…"))

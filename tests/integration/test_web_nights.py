@@ -54,7 +54,9 @@ async def test_without_the_script_more_time_is_a_screen_with_a_way_back(web: Web
         assert sent.status_code == 303
         page = (await web.browser.get(sent.headers["location"])).text
         assert shows in page
-    assert (await tap(web, ask, "ask_later")).status_code == 200
+    menu = await tap(web, ask, "ask_later")
+    assert menu.status_code == 200
+    assert "For more time, raise max_timeout in config.toml." in menu.text
     refused = await tap(web, await web.desk.ask(SELECT, timeout=1800), "ask_later")
     assert refused.status_code == 422
     told = unquote(refused.headers["x-chatbridge-toast"])

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.asks import transitions
-from chatbridge.core.cards.phrases import clock_time
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.phrases import clock_time, format_later
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_times import read_extend, read_later, read_plus, read_snooze
 from chatbridge.core.model import Ask, Attention, QuietRule, Status
@@ -18,6 +19,7 @@ from chatbridge.core.nights import later
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
+from chatbridge.core.policy import Policy
 from tests import strategies as some
 from tests.telegram_asks import HOUR, NEXT_TIME, NOW, approval, ask, confirm, stepped
 
@@ -48,15 +50,46 @@ def test_only_what_the_limits_allow_is_offered() -> None:
     assert offered(waiting(), latest=EIGHT + HOUR) == everything
     assert offered(waiting(), latest=EIGHT + 14 * MINUTE) == everything[:-1]
     assert offered(waiting(), latest=NOW + 2 * HOUR) == ["+15 min", "+1 h", "Snooze 1 h"]
-    assert offered(waiting(5 * MINUTE), latest=NOW + 30 * MINUTE) == ["+15 min"]
+    assert offered(waiting(2 * MINUTE), latest=NOW + 19 * MINUTE) == ["+15 min"]
     assert offered(waiting(HOUR), latest=NOW + HOUR) == []
     assert offered(waiting(2 * HOUR), latest=NOW + 2 * HOUR) == ["Snooze 1 h"]
 
 
 def test_the_rest_of_the_time_is_offered_as_what_it_is() -> None:
     latest = NOW + HOUR + 10 * MINUTE
-    assert offered(waiting(), latest=latest) == [f"Until {clock_time(latest)}"]
-    assert offered(waiting(HOUR - 30), latest=NOW + HOUR) == [], "less than a minute"
+    back = clock_time(latest - 15 * MINUTE)
+    rest = [f"Until {clock_time(latest)}", f"Snooze until {back}"]
+    assert offered(waiting(), latest=latest) == rest
+    assert offered(waiting(latest - NOW - 30), latest=latest) == [], "less than a minute"
+
+
+def test_with_the_default_limits_it_can_be_put_off_for_a_quarter_of_an_hour() -> None:
+    policy = Policy()
+    shown = waiting(policy.default_timeout)
+    until = clock_time(NOW + 15 * MINUTE)
+    assert offered(shown, latest=NOW + policy.max_timeout) == ["+15 min", f"Snooze until {until}"]
+
+
+def test_a_morning_that_comes_before_the_latest_return_is_offered_once() -> None:
+    dawn = NOW + 20 * MINUTE
+    found = offered(waiting(50 * MINUTE), latest=NOW + HOUR, morning=dawn)
+    assert found == [f"Until {clock_time(NOW + HOUR)}", f"Snooze until {clock_time(dawn)}"]
+
+
+def told(limit: float, shown: Ask) -> str:
+    found = later.options(shown, now=NOW, latest=NOW + limit, morning=EIGHT)
+    return format_later(build_card(shown, channel="", later=found))
+
+
+def test_where_less_than_an_hour_can_be_had_it_says_what_allows_more() -> None:
+    what = "A snoozed question goes out of the way, and comes back as a new message."
+    more = "For more time, raise max_timeout in config.toml."
+    assert told(DAY, waiting()) == what
+    assert told(30 * MINUTE, waiting(5 * MINUTE)) == f"{what} {more}"
+    assert told(19 * MINUTE, waiting(2 * MINUTE)) == more
+    assert told(19 * MINUTE, ask(approval(), deadline=NOW + 2 * MINUTE)) == "", (
+        "it ends with the agent's call"
+    )
 
 
 def test_a_question_without_a_limit_can_only_be_snoozed() -> None:

@@ -8,7 +8,7 @@ from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Faint, Inline, Line, Name, Time, strong
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
-from chatbridge.core.cards.phrases import UNSENT, format_only_on
+from chatbridge.core.cards.phrases import UNSENT, format_later, format_only_on
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
 from chatbridge.core.model import QuestionType, View
@@ -23,7 +23,6 @@ NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
 DENYING = "deny, or “deny:” and why."
 HOW_MUCH_LATER = "How much more time?"
-COMES_BACK = "A snoozed question goes out of the way, and comes back as a new message."
 FOR_MORE = " Reply more to allow more than this."
 MARKED = "It is marked as destructive."
 
@@ -91,7 +90,8 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         yield ("Send it as text, or:" if seen.private else "Reply with it, or:",)
     elif card.view is View.LATER:
         yield (strong(HOW_MUCH_LATER),)
-        yield (COMES_BACK,)
+        if what := format_later(card):
+            yield (what,)
     elif card.view is View.REVIEW:
         yield ("Nothing has been sent yet.",)
         if card.changed_by is not None and not seen.private:
@@ -183,7 +183,7 @@ def side_hint(card: Card, seen: Seen) -> Line:
         if seen.reactions:
             pick, back = "React or reply with a number", "↩️ goes back."
         words = "or with words such as +45min, snooze 2h or snooze until 08:00."
-        return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {COMES_BACK}",)
+        return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {format_later(card)}".rstrip(),)
     if card.approval and card.view is View.OTHER:
         back = "↩️ goes back." if seen.reactions else "Reply back to go back."
         return (f"Why should it be denied? Reply with the reason. {back}",)

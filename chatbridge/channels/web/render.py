@@ -45,6 +45,7 @@ from chatbridge.core.cards.phrases import (
     clock_time,
     format_change,
     format_duration,
+    format_later,
     format_only_on,
     local_time,
 )
@@ -183,6 +184,7 @@ class Templates:
             "sending": sending,
             "given_reason": given_reason,
             "is_forgotten": is_forgotten,
+            "format_later": format_later,
             "format_only_on": format_only_on,
             "SHELLS": SHELLS,
             "command_html": command_html,

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from itertools import pairwise
 
-from chatbridge.core.forms.form import Postponed
+from chatbridge.core.cards.card import Card
+from chatbridge.core.forms.form import Extend, Postponed, Snooze, SnoozeUntil
 from chatbridge.core.model import Ask, Attention, Priority, Status
 from chatbridge.core.text import title_of
 
@@ -101,6 +102,18 @@ def format_postponed(step: Postponed, *, now: float) -> str:
     if step.snoozed_until is not None:
         return f"Snoozed until {format_time(step.snoozed_until, now=now)}."
     return f"Ends {format_time(step.deadline or 0.0, now=now)} now."
+
+
+def format_later(card: Card) -> str:
+    """What to know of the ways to postpone it: what a snooze does, and why there are so few."""
+    ways = [choice.action for choice in card.later]
+    said = []
+    if any(isinstance(way, Snooze | SnoozeUntil) for way in ways):
+        said.append("A snoozed question goes out of the way, and comes back as a new message.")
+    hour = any(isinstance(way, Extend | Snooze) and way.minutes >= 60 for way in ways)
+    if not hour and not card.approval:  # which ends with the agent's call, whatever is set
+        said.append("For more time, raise max_timeout in config.toml.")
+    return " ".join(said)
 
 
 UNSENT = (

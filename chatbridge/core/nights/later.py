@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.hours import DAY, MINUTE
+from chatbridge.core.nights.hours import DAY, HOUR, MINUTE
 
 LEFT_AFTER_SNOOZE = 15 * MINUTE
 """So much time is left to answer what comes back."""
+SHORTEST_REST = 5 * MINUTE
+"""The shortest snooze that is offered, beside more time, where an hour is too long."""
 LONGEST_SNOOZE_DAYS = 7
 
 NO_MORE_TIME = form.Refused(why="This question can get no more time.")
@@ -62,8 +65,18 @@ def _offers(
                 yield f"Until {end}", form.ExtendUntil(step=step, until=last)
         else:
             yield f"Until {until}", form.ExtendUntil(step=step, until=dawn)
-    yield "Snooze 1 h", form.Snooze(step=step, minutes=60)
+    back = _latest_return(ask, latest)
+    if now + HOUR <= back:
+        yield "Snooze 1 h", form.Snooze(step=step, minutes=60)
+    elif (ask.deadline or 0.0) + MINUTE <= latest and now + SHORTEST_REST <= back:
+        dawn = min(dawn, int(back // MINUTE))
+        until = format_time(dawn * MINUTE, now=now)
     yield f"Snooze until {until}", form.SnoozeUntil(step=step, until=dawn)
+
+
+def _latest_return(ask: Ask, latest: float) -> float:
+    """Until when it can be snoozed, so that there is time for an answer then."""
+    return inf if ask.deadline is None else max(latest, ask.deadline) - LEFT_AFTER_SNOOZE
 
 
 def resolve(
@@ -132,7 +145,7 @@ def _snoozed(
         return TOO_LONG
     if ask.deadline is None:
         return None, until
-    last = max(latest, ask.deadline) - LEFT_AFTER_SNOOZE
+    last = _latest_return(ask, latest)
     if until <= last:
         return max(ask.deadline, until + LEFT_AFTER_SNOOZE), until
     if last - now < MINUTE:
