@@ -87,9 +87,16 @@ def _period(text: str) -> float:
     from chatbridge.durations import parse_period
 
     try:
-        return parse_period(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r}: {error}") from None
+        return parse_period(_with_unit(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give how far back, as in 12h or 30d, at most 3650d"
+        ) from None
+
+
+def _with_unit(text: str) -> str:
+    """Seconds are too short for what people mean by a bare number."""
+    return text if text.strip()[-1:].isalpha() else ""
 
 
 def _since(text: str) -> float:
@@ -104,7 +111,7 @@ def _since(text: str) -> float:
     try:
         if ":" in text:
             return last_time(parse_clock(text), now=now)
-        return now - parse_period(text if text.strip()[-1:].isalpha() else "")
+        return now - parse_period(_with_unit(text))
     except ValueError:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"

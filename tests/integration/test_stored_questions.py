@@ -156,7 +156,7 @@ def test_a_summary_without_a_database_or_usable_settings_says_so(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert commands.summary([]) == 0
-    assert capsys.readouterr().out.endswith("\nNothing is waiting.\n")
+    assert capsys.readouterr().out.endswith("\nNothing is waiting.\nNext: chatbridge setup\n")
     stored(state, an_open(CONFIRM))
     state.with_name("config.toml").write_text("max_open_ask = 1")
     assert commands.summary([]) == 0

@@ -97,6 +97,8 @@ def test_what_is_snoozed_says_until_when() -> None:
     snoozed = replace(DATABASE, attention=Attention(snoozed_until=NOW + 60))
     (table, *_) = lists.pending_screen([shown(snoozed)], now=NOW)
     assert f"snoozed until {clock_time(NOW + 60)}" in screen([table], 100)
+    (table, *_) = lists.pending_screen([shown(snoozed)], now=NOW, room=50)
+    assert screen([table], 50).endswith(f"   back {clock_time(NOW + 60)}\n")
 
 
 def test_a_change_is_listed_by_its_file_and_not_by_its_diff() -> None:

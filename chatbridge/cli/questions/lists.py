@@ -22,6 +22,8 @@ TICK = 1.0
 LEAVE = "Ctrl-C: leave"
 FRAME = 4
 """The live view's lines beside the questions."""
+NARROW = 60
+"""Columns of a terminal on which the time a snooze ends would be cut off beside its words."""
 VERDICTS = {"allow": "allowed once", "session": "allowed for this session", "deny": "denied"}
 
 
@@ -83,7 +85,7 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
             cell(ask["agent"]["project"]),
             cell(ask["agent"]["name"]),
             cell(("urgent: " if ask.get("priority") == "urgent" else "") + headline(ask)),
-            _left(ask, now=now),
+            _left(ask, now=now, narrow=room is not None and room < NARROW),
         )
         for ask in asks
     ]
@@ -97,11 +99,12 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
     return parts
 
 
-def _left(ask: Json, *, now: float) -> str:
+def _left(ask: Json, *, now: float, narrow: bool) -> str:
     from chatbridge.core.cards.phrases import format_time
 
     if snoozed := ask.get("snoozedUntil"):
-        return f"snoozed until {format_time(seconds_of(snoozed), now=now)}"
+        words = "back" if narrow else "snoozed until"
+        return f"{words} {format_time(seconds_of(snoozed), now=now)}"
     return left(seconds_of(ask["deadline"]) if ask["deadline"] else None, now=now)
 
 
@@ -196,6 +199,8 @@ def summary(given: argparse.Namespace) -> int:
     else:
         room = columns() if tables.on_terminal() else None
         tables.write(*summary_screen(found, now=time.time(), room=room))
+        if not found["waiting"]:
+            _say_next()
     return 0
 
 

@@ -25,6 +25,7 @@ _UNTIL = re.compile(
 _PLUS = re.compile(r"\+ ?(.+)")
 NextTime = Callable[[int], float]
 """When it is this minute of the day for the next time, where the owner lives."""
+SAY_QUIET = "Say for how long, such as 2h, or until when, such as until 08:00, or off."
 WRITE_TIME = "Write a time such as 45min, 1h or until 08:00."
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.errors import ChatbridgeError
-from chatbridge.core.forms.typed_times import read_duration, read_until
+from chatbridge.core.forms.typed_times import SAY_QUIET, read_duration, read_until
 from chatbridge.core.model import ChannelState
 from chatbridge.core.nights.hours import DAY, HOUR, WEEK_SECONDS, WEEKDAYS, Period, Switch
 from chatbridge.core.nights.nights import Nights
@@ -19,7 +19,6 @@ from chatbridge.core.stored_json import reader
 
 CHANNEL, KEY = "nights", "switch"
 """Of the note."""
-HOW = "Say for how long, such as 2h, or until when, such as until 08:00, or off."
 USUAL_SECONDS = 8 * HOUR
 """How long it stays quiet if nobody says, and there are no quiet hours that would end it."""
 LONGEST_SECONDS = WEEK_SECONDS
@@ -39,7 +38,7 @@ def read_switch(words: str, *, nights: Nights, now: float) -> Switch | None:
         return _off(nights, now=now)
     until = _until(said.removeprefix("on").strip(), nights, now) if said else None
     if until is None:
-        raise ChatbridgeError(HOW)
+        raise ChatbridgeError(SAY_QUIET)
     if not 0 < until - now <= LONGEST_SECONDS:
         raise ChatbridgeError("It can stay quiet for up to 7 days.")
     switch = nights.switch
