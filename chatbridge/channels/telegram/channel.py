@@ -94,6 +94,7 @@ class TelegramChannel(ChatChannel[Chat]):
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 migrated=migrated,
+                caught_up=lambda: poll.caught_up,
                 pairing=self._pairing,
             )
             self._poll = poll = Poll(
