@@ -253,8 +253,46 @@ async def test_nobody_is_reminded_in_quiet_hours_or_while_they_fill_it_in(
     await driver.shown(await driver.desk.ask(SELECT))  # what was due has been looked at
     for each in (ask, begun):
         assert (await now(driver, each)).attention.raised == 0
-    woken = await reminded(driver, ask, after=ends + 16 * MINUTE - clock_of(driver).time())
-    assert woken.attention.reminded_at == clock_of(driver).time()
+    clock_of(driver).advance(ends + 16 * MINUTE - clock_of(driver).time())
+    await driver.shown(await driver.desk.ask(SELECT))
+    assert (await now(driver, ask)).attention.raised == 0, "the summary was its reminder"
+    after = ask.created_at + 3 * HOUR - clock_of(driver).time()
+    assert (await reminded(driver, ask, after=after)).attention.raised == 1
+
+
+def came_back(times: int) -> Callable[[Attention], bool]:
+    return lambda attention: attention.raised == times
+
+
+async def test_of_cards_that_come_back_together_the_first_rings(driver: Driver) -> None:
+    asks = [await driver.desk.ask(each, timeout=5 * HOUR) for each in (SELECT, CONFIRM, MULTI)]
+    for ask in asks:
+        await driver.shown(ask)
+    for number, after in ((1, 15 * MINUTE), (2, 165 * MINUTE)):
+        first = len(driver.heard())
+        clock_of(driver).advance(after)
+        for ask in asks:
+            await driver.shown(await changes(driver, ask, came_back(number)))
+        assert [rang for _, rang in driver.heard()[first:]] == [True, False, False]
+
+
+@pytest.mark.parametrize("summary_at", [None, 1])
+async def test_what_came_silently_rings_when_quiet_hours_end_without_a_summary(
+    driver: Driver, summary_at: int | None
+) -> None:
+    policy = NightPolicy(reminders=(), summary=summary_at is not None, summary_at=summary_at)
+    nights_of(driver).policy = policy
+    ends = quiet_for(driver, HOUR)
+    asks = [await driver.desk.ask(each, timeout=30 * MINUTE) for each in (SELECT, CONFIRM)]
+    for ask in asks:
+        await driver.shown(ask)
+    first = len(driver.heard())
+    clock_of(driver).advance(ends - clock_of(driver).time())
+    for ask in asks:
+        back = await changes(driver, ask, came_back(1))
+        await driver.shown(back)
+        assert back.deadline == ends + 30 * MINUTE
+    assert [rang for _, rang in driver.heard()[first:]] == [True, False]
 
 
 async def test_the_next_step_goes_on_in_the_reminder(driver: Driver) -> None:

@@ -169,6 +169,7 @@ class Scene:
         pace: RateLimit | None = FAST,
         patience: float = ANSWERED_WITHIN,
         up: bool = True,
+        reminders: Sequence[float] = (),
     ) -> AbstractAsyncContextManager[TelegramHub]:
         """`up`: wait until Telegram is. A `pace` of None is the real one."""
         channel = partial(
@@ -186,7 +187,8 @@ class Scene:
             pace=pace,
             patience=patience,
         )
-        return _running(self, channel, up=up)
+        nights = NightPolicy(reminders=tuple(reminders))
+        return _running(self, channel, up=up, nights=nights)
 
     @asynccontextmanager
     async def meanwhile(self, before: Sequence[str], after: Sequence[str]) -> AsyncIterator[None]:
@@ -224,7 +226,7 @@ class Scene:
 
 @asynccontextmanager
 async def _running(
-    scene: Scene, telegram: Callable[[], TelegramChannel], *, up: bool
+    scene: Scene, telegram: Callable[[], TelegramChannel], *, up: bool, nights: NightPolicy
 ) -> AsyncIterator[TelegramHub]:
     clock = scene.clock
     store = await SqliteStore.open(scene.folder / "chatbridge.db")
@@ -237,7 +239,7 @@ async def _running(
         policy=Policy(
             max_open_asks=1000,
             approval_channels=ANYWHERE,
-            nights=Nights(NightPolicy(reminders=())),
+            nights=Nights(nights),
         ),
         changed=delivery.changed,
         drained=line_up.drained,

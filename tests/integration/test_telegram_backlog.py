@@ -103,6 +103,40 @@ async def test_after_more_than_a_day_open_cards_are_posted_again_once(scene: Sce
     assert len([it for it in scene.api.calls("sendMessage") if AGAIN in it.params["text"]]) == 1
 
 
+async def test_a_card_that_is_posted_again_is_the_reminder_that_was_due(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        ask = await hub.ask()
+        await hub.sees()
+        await hub.until_noted(ask)
+    scene.clock.advance(25 * 3600)
+    async with scene.hub(reminders=[3600]) as hub:
+        card = await asyncio.to_thread(scene.phone.sees, AGAIN)
+        assert card.text.startswith("⏳")
+        assert not card.silent
+        await hub.line_up.drained()
+        await hub.until_noted(await hub.now(ask))
+        assert (await hub.now(ask)).attention.raised == 1
+    assert len(scene.api.calls("sendMessage")) == 2
+
+
+async def test_a_reminder_that_came_first_is_not_posted_again(scene: Scene) -> None:
+    async with scene.hub() as hub:
+        ask = await hub.ask()
+        await hub.sees()
+        await hub.until_noted(ask)
+    scene.clock.advance(25 * 3600)
+    backlog = scene.api.hold("getUpdates")
+    async with scene.hub(reminders=[3600], up=False) as hub:
+        await asyncio.to_thread(backlog.arrived)
+        scene.clock.advance(60)  # for longer reminders do not wait
+        await asyncio.to_thread(scene.phone.sees, "⏳")
+        await hub.until_noted(await hub.now(ask))
+        backlog.release()
+        await hub.line_up.drained()
+        await hub.until_noted(await hub.now(ask))
+    assert len(scene.api.calls("sendMessage")) == 2
+
+
 async def test_a_day_without_network_is_such_a_gap_too(scene: Scene) -> None:
     async with scene.hub() as hub:
         await hub.ask()

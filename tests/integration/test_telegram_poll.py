@@ -68,6 +68,21 @@ async def test_quiet_hours_are_not_switched_by_what_was_written_while_no_hub_was
         assert hub.desk.inbox.nights.switch is not None
 
 
+async def test_quiet_hours_are_not_switched_by_a_button_that_was_tapped_while_no_hub_was_there(
+    scene: Scene,
+) -> None:
+    async with scene.hub():
+        scene.phone.say("/quiet")
+        buttons = await asyncio.to_thread(scene.phone.sees, "No quiet hours are set.")
+    scene.phone.tap(buttons, "Quiet for 2 h")
+    scene.clock.step(12 * 3600.0)
+    async with scene.hub() as hub:
+        await asyncio.to_thread(scene.api.until_confirmed)
+        assert hub.desk.inbox.nights.switch is None
+        assert (await hub.tap(buttons, "Quiet for 2 h")).startswith("Quiet until ")
+        assert hub.desk.inbox.nights.switch is not None
+
+
 async def test_a_tap_whose_commit_failed_in_one_hub_counts_in_the_next(scene: Scene) -> None:
     async with scene.hub() as hub:
         ask, card = await soon_over(hub)

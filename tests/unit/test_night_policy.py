@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from math import inf
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -22,6 +24,7 @@ from chatbridge.core.nights.policy import (
     is_let_through,
     reminder_times,
 )
+from chatbridge.core.nights.summary import latest_period, next_end
 from tests.contract.asks import an_ask, answered
 
 ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo"]
@@ -53,6 +56,7 @@ policies = st.builds(
     grace=st.sampled_from([60.0, 1800.0, 5 * HOUR, 20 * HOUR]),
     reminders=st.lists(st.floats(1, 30 * HOUR), max_size=5, unique=True).map(sorted).map(tuple),
     summary=st.booleans(),
+    summary_at=st.none() | st.sampled_from([3 * 60, 7 * 60, 20 * 60]),
 )
 
 
@@ -124,7 +128,7 @@ def test_only_what_is_let_through_rings_in_quiet_hours_and_what_is_low_never_doe
 ) -> None:
     now = ask.created_at + later
     found = nights.sound(ask, now=now)
-    if found is Sound.LOUD:
+    if found in (Sound.ONCE, Sound.LOUD):
         assert ask.attention.priority is not Priority.LOW or ask.approval
         quiet = nights.calendar_of(ask).period_at(now) is not None
         assert not quiet or is_let_through(ask, nights.policy)
@@ -141,8 +145,11 @@ def test_reminders_rise_well_apart_before_the_end_and_never_in_quiet_hours(
 ) -> None:
     calendar = nights.calendar_of(ask)
     times = reminder_times(ask, calendar=calendar, policy=nights.policy)
-    if ask.attention.priority is Priority.LOW or not nights.policy.reminders:
+    if ask.attention.priority is Priority.LOW:
         assert not times
+    if not nights.policy.reminders:
+        night = calendar.period_at(ask.created_at)
+        assert set(times) <= {night.end if night else None}, "only what nobody has heard"
     for at in times:
         assert at > ask.created_at
         assert ask.deadline is None or at < ask.deadline
@@ -180,9 +187,30 @@ def test_reminders_end_whenever_the_hub_comes_to_give_them(
         ask = replace(ask, attention=replace(ask.attention, reminded_at=now))
         if last:
             assert nights.next_reminder(ask, now=now) is None
-    else:
-        raise AssertionError("too many reminders")
-    assert len(given_at) <= len(nights.policy.reminders) + 1
+    assert len(given_at) <= len(nights.policy.reminders) + 2
+
+
+@given(asks(), nights())
+def test_what_quiet_hours_have_silenced_rings_before_its_end(ask: Ask, nights: Nights) -> None:
+    night = nights.calendar_of(ask).period_at(ask.created_at)
+    if night is None or ask.attention.priority is Priority.LOW:
+        return
+    deadline = ask.deadline or inf
+    if deadline <= night.end or is_let_through(ask, nights.policy):
+        return
+    times = reminder_times(ask, calendar=nights.calendar_of(ask), policy=nights.policy)
+    raised = replace(ask, attention=replace(ask.attention, raised=1))
+    rings = any(nights.sound(raised, now=at) is Sound.ONCE for at in times)
+    if nights.held_until(ask, now=ask.created_at) is not None:
+        rings |= nights.sound(ask, now=night.end) is Sound.ONCE
+        assert night.end not in times, "its card comes then"
+    calendar, policy = nights.calendar, nights.policy
+    summary = next_end(now=ask.created_at, calendar=calendar, policy=policy)
+    if summary is not None and summary < deadline:
+        about = latest_period(now=summary, calendar=calendar, policy=policy)
+        told = about is not None and about.end == summary
+        rings |= told and not nights.is_quiet(summary)
+    assert rings
 
 
 @given(asks(), nights(), spans)
@@ -200,7 +228,7 @@ def test_a_project_makes_things_quieter_and_never_louder(
     ask: Ask, nights: Nights, later: float
 ) -> None:
     now, alone = ask.created_at + later, replace(ask, attention=replace(ask.attention, quiet=None))
-    order = [Sound.HIDDEN, Sound.SILENT, Sound.LOUD]
+    order = [Sound.HIDDEN, Sound.SILENT, Sound.ONCE, Sound.LOUD]
     theirs, own = nights.sound(ask, now=now), nights.sound(alone, now=now)
     assert order.index(theirs) <= order.index(own)
 
@@ -210,6 +238,7 @@ def test_a_project_makes_things_quieter_and_never_louder(
 BERLIN = ZoneInfo("Europe/Berlin")
 NIGHT = QuietRule(hours=("22:30-07:00, 07:15-07:45",) * 7, zone="Europe/Berlin", hold=True)
 HOLD = Nights(policy=NightPolicy(quiet=NIGHT, reminders=(15 * 60.0, 3 * HOUR)))
+WITHOUT_A_SUMMARY_THEN: list[dict[str, Any]] = [{"summary": False}, {"summary_at": 9 * 60}]
 
 
 def at(text: str) -> float:
@@ -242,8 +271,9 @@ def test_the_night_is_silent_its_end_too_and_the_day_rings() -> None:
     assert HOLD.sound(asked("22:00"), now=at("22:00")) is Sound.LOUD
     assert HOLD.sound(asked("23:00"), now=at("07:00")) is Sound.SILENT  # the summary rings
     assert HOLD.sound(asked("08:00"), now=at("08:00")) is Sound.LOUD
-    without = Nights(policy=replace(HOLD.policy, summary=False))
-    assert without.sound(asked("23:00"), now=at("07:00")) is Sound.LOUD
+    for without in WITHOUT_A_SUMMARY_THEN:
+        nights = Nights(policy=replace(HOLD.policy, **without))
+        assert nights.sound(asked("23:00"), now=at("07:00")) is Sound.ONCE
 
 
 def test_a_deadline_of_the_night_is_moved_past_all_quiet_hours_of_the_morning() -> None:
@@ -256,12 +286,40 @@ def test_a_deadline_of_the_night_is_moved_past_all_quiet_hours_of_the_morning() 
     assert HOLD.deadline_after_quiet(urgent, latest=at("11:00")) == at("05:00")
 
 
-def test_a_reminder_of_the_night_comes_after_it() -> None:
+def reminders(policy: NightPolicy, ask: Ask) -> tuple[float, ...]:
+    calendar = Nights(policy=policy).calendar_of(ask)
+    return reminder_times(ask, calendar=calendar, policy=policy)
+
+
+def test_the_summary_is_the_reminder_of_the_night_and_the_last_one_comes_after_it() -> None:
     ask = asked("21:00")
     assert HOLD.next_reminder(ask, now=at("21:00")) == (at("21:15"), False)
     reminded = replace(ask, attention=Attention(reminded_at=at("21:15")))
-    assert HOLD.next_reminder(reminded, now=at("21:15")) == (at("08:00"), True)
+    assert HOLD.next_reminder(reminded, now=at("21:15")) == (at("10:00"), True)
+    assert reminders(HOLD.policy, asked("22:20")) == (at("10:00"),)
+    assert reminders(HOLD.policy, asked("23:00")) == (at("10:00"),)
+    assert reminders(HOLD.policy, asked("23:00", ends="08:15")) == (at("08:05"),)
+    assert reminders(HOLD.policy, asked("05:00")) == (at("08:00"),)
 
 
-def test_a_reminder_that_was_slept_over_does_not_come_in_the_night() -> None:
-    assert HOLD.next_reminder(asked("22:00"), now=at("22:45")) == (at("08:00"), True)
+@pytest.mark.parametrize("without", WITHOUT_A_SUMMARY_THEN)
+def test_without_a_summary_what_nobody_has_heard_comes_again_when_the_night_ends(
+    without: dict[str, Any],
+) -> None:
+    held = replace(HOLD.policy, **without)
+    silent = replace(held, quiet=replace(NIGHT, hold=False))
+    for policy in (held, silent):
+        assert reminders(policy, asked("22:20")) == (at("07:00"), at("10:00"))
+        urgent = asked("23:00", priority=Priority.URGENT)
+        assert reminders(policy, urgent) == (at("07:00"), at("10:00")), "of its first reminder"
+    assert reminders(held, asked("23:00")) == (at("10:00"),), "its card comes then"
+    assert reminders(silent, asked("23:00")) == (at("07:00"), at("10:00"))
+    none = replace(silent, reminders=())
+    assert reminders(none, asked("23:00", ends="07:10")) == (at("07:00"),)
+    assert reminders(none, asked("23:00", priority=Priority.LOW)) == ()
+    assert reminders(none, asked("23:00", priority=Priority.URGENT)) == ()
+    assert reminders(none, asked("21:00")) == ()
+
+
+def test_a_reminder_that_was_slept_over_comes_when_the_night_ends() -> None:
+    assert HOLD.next_reminder(asked("22:00"), now=at("22:45")) == (at("07:00"), False)

@@ -95,7 +95,7 @@ def test_who_switches_them_off_again_soon_gets_none_and_what_was_held_rings(on: 
     assert latest_period(now=end + 5, calendar=calendar, policy=NIGHTS) == NIGHT
     assert period_until(end + 5, calendar=calendar) == Period(NIGHT.start, end + 5)
     held = replace(an_ask(), created_at=start + 60, deadline=None)
-    assert sound(held, now=end + 5, calendar=calendar, policy=NIGHTS) is Sound.LOUD
+    assert sound(held, now=end + 5, calendar=calendar, policy=NIGHTS) is Sound.ONCE
 
 
 def test_without_quiet_hours_and_without_a_time_there_is_none() -> None:

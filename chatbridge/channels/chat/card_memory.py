@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Generic
 
 from chatbridge.channels.chat.capabilities import T
 from chatbridge.channels.chat.card_messages import CardMessages
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.model import Ask
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Clock
 
 TOO_QUICK_SECONDS = 1.0
@@ -33,6 +35,8 @@ class CardMemory(Generic[T]):
     """The number for which a new card of an ask is being sent."""
     _touched: dict[str, str] = field(default_factory=dict)
     """The cards that somebody has used lately, by their asks."""
+    _rang_at: float = -inf
+    """When a card rang for all that come by the clock like it."""
 
     def drawn(self, ask: Ask, room: str, message: str, drawing: Drawing[T]) -> None:
         handle, known = self.handle(room, message), self._drawn.get(ask.id)
@@ -44,8 +48,15 @@ class CardMemory(Generic[T]):
         """What was used is another card than the one that comes now."""
         self._touched.pop(ask.id, None)
 
-    def posted(self, ask: Ask, room: str) -> None:
+    def heard(self, sound: Sound) -> Sound:
+        """How a card comes after those before it."""
+        just_rang = abs(self.clock.time() - self._rang_at) < ONE_RING_SECONDS
+        return Sound.SILENT if sound is Sound.ONCE and just_rang else sound
+
+    def posted(self, ask: Ask, room: str, sound: Sound) -> None:
         """A new card is out, also one whose number is not known."""
+        if sound is Sound.ONCE:
+            self._rang_at = self.clock.time()
         self._fresh[ask.id] = self.clock.monotonic()
         self.before.pop((room, ask.id), None)
 

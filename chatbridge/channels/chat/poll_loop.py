@@ -43,7 +43,7 @@ class PollLoop(ABC, Generic[B]):
         self._hurry.set()
         self._kick = asyncio.Event()
         self._draining: list[asyncio.Event] = []
-        self._caught_up = False
+        self.caught_up = False  # What the service had at the start was read
         self._over = False
         self._tried: tuple[object, int] = (None, 0)
         self._doubtful: object = None
@@ -90,8 +90,8 @@ class PollLoop(ABC, Generic[B]):
             return
         if not await self.deal_with(batch):
             # A hub that starts waits for its first reading, and may say so a moment too late.
-            self._drained(waiting if self._caught_up else self._draining)
-            self._caught_up = True
+            self._drained(waiting if self.caught_up else self._draining)
+            self.caught_up = True
         if self.trouble is not None:
             log.info("%s works again", self.channel)
         self.trouble = None

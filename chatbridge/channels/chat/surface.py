@@ -350,13 +350,14 @@ class ChatSurface(ChatWriter[T]):
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
         again = (f"raised {ask.attention.raised}",) if ask.attention.raised else ()
+        sound = Sound.SILENT if place is not None else self._sound(ask, request)
         with self.visibility.posting(ask):
             sent = await self.send(
                 outgoing(
                     what=scene.drawing,
                     key=("card", self.name, ask.id, str(card.step), *again, *removed),
                     topic=topic,
-                    silent=place is not None or self._is_silent(ask, request),
+                    silent=sound not in (Sound.ONCE, Sound.LOUD),
                     card=(ask.id, card.step),
                 )
             )
@@ -372,7 +373,7 @@ class ChatSurface(ChatWriter[T]):
         )
         if place is not None:
             return place.having(part), [sent.id]
-        self.memory.posted(ask, room)
+        self.memory.posted(ask, room, sound)
         posted = CardMessages(
             room=room,
             parts=(part,),
@@ -384,11 +385,11 @@ class ChatSurface(ChatWriter[T]):
         )
         return posted, [*out, sent.id]
 
-    def _is_silent(self, ask: Ask, request: CardRequest) -> bool:
+    def _sound(self, ask: Ask, request: CardRequest) -> Sound:
         """Who asked for a card, or has just answered the step before, is looking."""
         if request.repost or request.continues(ask):
-            return True
-        return self._inbox.nights.sound(ask, now=self._clock.time()) is not Sound.LOUD
+            return Sound.SILENT
+        return self.memory.heard(self._inbox.nights.sound(ask, now=self._clock.time()))
 
     async def _edit(
         self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages

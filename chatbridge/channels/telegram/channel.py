@@ -13,7 +13,7 @@ from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
 from chatbridge.channels.telegram.inbound.dispatch import Receiver
-from chatbridge.channels.telegram.inbound.poll import Poll
+from chatbridge.channels.telegram.inbound.poll import FORGOTTEN_AFTER, Poll
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.channels.telegram.render import notices
 from chatbridge.channels.telegram.render.html import write
@@ -94,6 +94,7 @@ class TelegramChannel(ChatChannel[Chat]):
                 clock=self._clock,
                 spawn=self._beside.spawn,
                 migrated=migrated,
+                caught_up=lambda: poll.caught_up,
                 pairing=self._pairing,
             )
             self._poll = poll = Poll(
@@ -153,12 +154,16 @@ class TelegramChannel(ChatChannel[Chat]):
             await inbox.redraw(ask.id)
 
     async def _post_again(self, inbox: AskActions) -> None:
-        """Telegram keeps what people tapped for a day; what came before that is lost."""
+        """Telegram keeps what people tapped for a day; what came before that is lost. A new card
+        that has come since, or is about to, is enough."""
+        lost_before = self._clock.time() - FORGOTTEN_AFTER
         for ask in await inbox.open_asks():
             for chat in self._chats:
-                if await inbox.post(ask.id, surface=chat.name) is not None:
+                post = await inbox.post(ask.id, surface=chat.name)
+                place = chat.from_text(post.place) if post is not None else None
+                if place and place.raised == ask.attention.raised and place.since < lost_before:
                     chat.requests[ask.id] = CardRequest(again=True)
-            await inbox.redraw(ask.id)
+            await inbox.redraw(ask.id, remind=True)
 
 
 def build(table: Telegram, context: ChannelContext) -> TelegramChannel:

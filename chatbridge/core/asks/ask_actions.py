@@ -10,6 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from chatbridge.core.asks import transitions
+from chatbridge.core.asks.deadlines import Due, apply_due
 from chatbridge.core.cards.operation_summary import strip_escapes
 from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Row
@@ -178,10 +179,17 @@ class AskActions:
         take_back = partial(transitions.take_back, now=self._clock.time())
         return await self._change(ask_id, take_back, person, cursor)
 
-    async def redraw(self, ask_id: str) -> None:
-        """Show an ask again with a new revision. An unknown one is ignored."""
+    async def redraw(self, ask_id: str, *, remind: bool = False) -> None:
+        """Show an ask again with a new revision. An unknown one is ignored. `remind`: if it is time
+        for a reminder, that is it."""
+
+        def change(ask: Ask) -> Ask:
+            now = self._clock.time()
+            due = apply_due(Due.REMIND, ask, now=now, policy=self._policy) if remind else ask
+            return transitions.bump_revision(due)
+
         with suppress(UnknownAsk, AskEnded):
-            await self._broker.change(ask_id, transitions.bump_revision)
+            await self._broker.change(ask_id, change)
 
     async def behind(self, *, surface: str) -> Sequence[Ask]:
         """Asks that this surface may show in an old revision: open ones, and recently ended ones

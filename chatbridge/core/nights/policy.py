@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from math import inf
 from typing import Protocol
 
 from chatbridge.core.model import Ask, Attention, Priority, QuietRule
@@ -13,6 +14,8 @@ REMIND_BEFORE_END_SECONDS = 10 * MINUTE
 REMIND_MIN_TIMEOUT_SECONDS = 30 * MINUTE
 """Asks with less time have no reminder before their end."""
 REMINDERS_APART_SECONDS = 10 * MINUTE
+ONE_RING_SECONDS = 2 * MINUTE
+"""Of the cards that come by the clock within this time, the first one rings."""
 FILLING_IN_SECONDS = 10 * MINUTE
 """So long after a person's last tap nobody is reminded."""
 SEEN_SECONDS = 10 * MINUTE
@@ -28,6 +31,7 @@ class Sound(Enum):
 
     HIDDEN = auto()
     SILENT = auto()
+    ONCE = auto()  # Loud, unless another one that came by the clock has just rung there
     LOUD = auto()
 
 
@@ -81,11 +85,21 @@ def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> S
         return Sound.LOUD
     if calendar.period_at(now) is not None:
         return Sound.SILENT
-    # The summary rings once for all that the night has brought.
+    if attention.raised:
+        return Sound.ONCE
+    if calendar.period_at(ask.created_at) is None:
+        return Sound.LOUD
+    return Sound.SILENT if _summary_rings(ask.created_at, calendar, policy) else Sound.ONCE
+
+
+def _summary_rings(at: float, calendar: Calendar, policy: NightPolicy) -> bool:
+    """Whether a summary rings when the quiet hours of this moment end, for all that they have
+    brought. One at a set time may come too late for what ends before."""
     owners = replace(calendar, project=None)
-    night = None if attention.raised else owners.period_at(ask.created_at)
-    missed = policy.summary and night is not None and not owners.is_brief(night)
-    return Sound.SILENT if missed else Sound.LOUD
+    night = owners.period_at(at)
+    if night is None or owners.is_brief(night):
+        return False
+    return policy.summary and policy.summary_at is None
 
 
 def held_until(ask: Asked, *, now: float, calendar: Calendar, policy: NightPolicy) -> float | None:
@@ -137,20 +151,31 @@ def _after_quiet(at: float, pause: float, calendar: Calendar) -> float:
 
 
 def reminder_times(ask: Ask, *, calendar: Calendar, policy: NightPolicy) -> tuple[float, ...]:
-    """When to remind of an ask that nobody answers, from its beginning to its end. What falls into
-    quiet hours comes some time after them, because the summary comes first."""
-    if not policy.reminders or ask.attention.priority is Priority.LOW:
+    """When to remind of an ask that nobody answers, from its beginning to its end. None comes in
+    quiet hours: what falls into them, its own beginning too, comes when they end, unless something
+    else rings then. The last of the set times is counted anew from there."""
+    if ask.attention.priority is Priority.LOW:
         return ()
     created, deadline = ask.created_at, ask.deadline
-    times = [created + after for after in policy.reminders]
-    if deadline is not None and deadline - created >= REMIND_MIN_TIMEOUT_SECONDS:
+    times = [created + after for after in policy.reminders[:-1]]
+    if not is_let_through(ask, policy):
+        times.append(created)
+    if policy.reminders and deadline and deadline - created >= REMIND_MIN_TIMEOUT_SECONDS:
         times.append(deadline - REMIND_BEFORE_END_SECONDS)
+    times = [
+        _after_quiet(at, 0.0, calendar)
+        for at in times
+        if not _summary_rings(at, calendar, policy)
+        and not held_until(ask, now=at, calendar=calendar, policy=policy)
+    ]
+    for after in policy.reminders[-1:]:
+        night = calendar.period_at(created + after)
+        times.append(_after_quiet((night.end if night else created) + after, 0.0, calendar))
     found: list[float] = []
     for at in sorted(times):
-        moved = _after_quiet(at, policy.grace / 2, calendar)
-        near = bool(found) and moved - found[-1] < REMINDERS_APART_SECONDS
-        if not near and (deadline is None or moved < deadline):
-            found.append(moved)
+        near = bool(found) and at - found[-1] < REMINDERS_APART_SECONDS
+        if not near and created < at < (deadline or inf):
+            found.append(at)
     return tuple(found)
 
 
@@ -169,7 +194,7 @@ def next_reminder(
     at = max(left[0], now, given + REMINDERS_APART_SECONDS if attention.reminded_at else 0.0)
     if attention.touched_at is not None:
         at = max(at, attention.touched_at + FILLING_IN_SECONDS)
-    at = _after_quiet(at, policy.grace / 2, calendar)
+    at = _after_quiet(at, 0.0, calendar)
     if ask.deadline is not None and at >= ask.deadline:
         return None
     return at, all(other <= at for other in left)

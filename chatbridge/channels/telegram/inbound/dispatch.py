@@ -65,6 +65,7 @@ class Receiver:
     clock: Clock
     spawn: Spawn
     migrated: Callable[[Chat, int], None]
+    caught_up: Callable[[], bool]
     pairing: Pairing | None = None
 
     def __post_init__(self) -> None:
@@ -128,7 +129,8 @@ class Receiver:
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
         number = message.message_id
         if isinstance(tap, Quiet):
-            told, said = await self._input.quiet(tap.words, by)
+            # Telegram does not say when. What was there at the start is over, as with commands.
+            told, said = await self._input.quiet(tap.words if self.caught_up() else "", by)
             if isinstance(said, Note):
                 html = write(said.document, now=self.clock.time())
                 self.spawn(self.api.edit(chat.id, number, html, said.rows))
