@@ -38,12 +38,12 @@ Json = dict[str, Any]
 T = TypeVar("T")
 
 
-def until(found: Callable[[], T | None], what: str) -> T:
+def until(found: Callable[[], T | None], what: str, *, every: float = 0.02) -> T:
     """What `found` returns, once it returns something."""
     deadline = time.monotonic() + PATIENCE
     while (value := found()) is None:
         assert time.monotonic() < deadline, f"waited {PATIENCE:.0f} s for {what}"
-        time.sleep(0.02)
+        time.sleep(every)
     return value
 
 

@@ -21,7 +21,16 @@ import json, sys
 from chatbridge.cli.hub.hub_client import ask_hub
 print(json.dumps(ask_hub(sys.argv[1], **json.loads(sys.argv[2]))))
 """
+SEES_ONE = """
+import json, time
+from chatbridge.cli.hub.hub_client import ask_hub
+while not (asks := ask_hub("pending")["asks"]):
+    time.sleep(0.05)
+print(json.dumps(asks))
+"""
 QUESTION: Json = {"question": "Deploy?", "options": ["Yes", "No"]}
+EVERY = 0.2
+"""Seconds between looks into the container: each is several processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +54,9 @@ class Login:
 
     def sees_one(self) -> Json:
         """The only open question there is, once it is there."""
-        (ask,) = until(lambda: self.pending() or None, "a question")
-        return ask
+        (ask,) = json.loads(self.container.python(SEES_ONE, user=self.user))
+        found: Json = ask
+        return found
 
     # ── the service ───────────────────────────────────────────────────────────────────────────────
 
@@ -65,10 +75,12 @@ class Login:
         """The service's new process, once it is ready."""
 
         def found() -> int | None:
-            now = self.pid()
-            return now if now not in (0, pid) and self.shown("ActiveState") == "active" else None
+            both = self.systemctl("show", "chatbridge.service", "--property=MainPID,ActiveState")
+            now = dict(line.split("=", 1) for line in both.splitlines())
+            new = int(now["MainPID"]) not in (0, pid) and now["ActiveState"] == "active"
+            return int(now["MainPID"]) if new else None
 
-        return until(found, "a new process of the service")
+        return until(found, "a new process of the service", every=EVERY)
 
     def holder(self) -> Json:
         """What the lock file says about the hub."""

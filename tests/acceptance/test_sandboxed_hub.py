@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 
 from chatbridge.hub.process.confinement import ANOTHER, SANDBOXED
+from tests.acceptance.bridge import until
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import COLOURS, Agent, House, house
 from tests.fakes.network import no_namespaces
+from tests.fakes.warm_processes import warm_chatbridge
 
 pytestmark = pytest.mark.skipif(bool(no_namespaces()), reason=no_namespaces() or "")
 
@@ -29,15 +31,17 @@ TELEGRAM = {
 
 @pytest.fixture
 def here() -> Iterator[House]:
+    """Its hubs are where their agents are; commands may be forks."""
     with house(cold=True, **TELEGRAM) as found:
+        found.chatbridge = warm_chatbridge()
         yield found
 
 
 def delivery(agent: Agent, ask_id: str) -> str:
     """What a ticket says of where the question was seen, once the hub knows."""
-    until = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE
     number = 0
-    while time.monotonic() < until:
+    while time.monotonic() < deadline:
         number += 1
         call = {"name": "wait_for_answer", "arguments": {"askId": ask_id}}
         agent.request(f"wait-{number}", "tools/call", call)
@@ -68,9 +72,7 @@ def test_doctor_sees_from_outside_that_the_hub_has_another_network(here: House) 
     wired = 'ip link add v0 type veth peer name v1 && exec "$@"'
     with here.agent(within=["unshare", "--net", "sh", "-c", wired, "sh"]) as agent:
         agent.initialize()
-        until = time.monotonic() + PATIENCE
-        while not troubled(here):
-            assert time.monotonic() < until, "Telegram was not tried"
+        until(lambda: troubled(here) or None, "Telegram to be tried", every=0.2)
         checks = json.loads(here.run("doctor", "--json").stdout)["checks"]
     found = [check for check in checks if check["what"].startswith(SANDBOXED)]
     assert [(check["name"], check["result"]) for check in found] == [("hub", "problem")]

@@ -68,6 +68,14 @@ def carol(logged_in: Login) -> Login:
     return logged_in
 
 
+@pytest.fixture
+def installed(logged_in: Login) -> Login:
+    """Whose service is there, and may be stopped: a start takes seconds."""
+    if logged_in.container.tried("test", "-f", SERVICE).returncode:
+        logged_in.chatbridge("service", "install", "--no-linger")
+    return logged_in
+
+
 def test_an_installed_service_is_ready_and_installing_it_again_changes_nothing(
     carol: Login,
 ) -> None:
@@ -92,28 +100,8 @@ def test_the_installed_units_have_nothing_that_systemd_warns_about(carol: Login)
         assert done.stderr == ""
 
 
-@pytest.mark.parametrize("end", ["restart", "kill", "hang"])
-async def test_a_waiting_agent_gets_its_answer_through_a_restarted_service(
-    carol: Login, tmp_path: Path, end: str
-) -> None:
-    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
-        ask = await asyncio.to_thread(carol.sees_one)
-        pid = carol.pid()
-        if end == "restart":
-            await asyncio.to_thread(carol.chatbridge, "service", "restart")
-        else:
-            signal = "-KILL" if end == "kill" else "-STOP"
-            carol.container.run("kill", signal, str(pid), user="carol")
-        await asyncio.to_thread(carol.another_than, pid)
-        assert not call.done()
-        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
-        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
-    if end == "hang":
-        assert "watchdog" in carol.chatbridge("service", "logs").lower()
-
-
 @pytest.mark.parametrize("end", ["restart", "kill"])
-async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
+async def test_a_waiting_agent_gets_its_answer_and_a_command_runs_once_through_a_restarted_service(
     carol: Login, tmp_path: Path, end: str
 ) -> None:
     pipe, tool = f"/home/carol/{end}", f"reader_{end}"
@@ -129,7 +117,8 @@ async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
     folder = "/home/carol/.config/chatbridge/tools"
     carol.container.write(f"{folder}/reader.json", definition, user="carol")
     carol.container.run("chmod", "-R", "go-w", folder, user="carol")
-    async with carol.agent(SHOP, tmp_path / "log") as client:
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
         began = await until_listed(client, tool)
         # One that the hub had not started when it was killed does not go on: it counts as lost.
         await asyncio.to_thread(until, lambda: started_with(pipe), "the command")
@@ -139,12 +128,29 @@ async def test_a_command_goes_on_through_a_restarted_service_and_runs_once(
         else:
             carol.container.run("kill", "-KILL", str(pid), user="carol")
         await asyncio.to_thread(carol.another_than, pid)
+        assert not call.done()
         carol.container.run("sh", "-c", f"echo once > {pipe}", user="carol")
         given = {"operationId": began["operationId"]}
         await client.call_tool("await", given, read_timeout_seconds=PATIENCE)
         (ended,) = json.loads(text_of(await client.call_tool("status", given)))["operations"]
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
     assert ended["status"] == "succeeded"
     assert ended["output"]["head"] == "once\n"
+
+
+async def test_a_waiting_agent_gets_its_answer_though_the_service_hangs(
+    carol: Login, tmp_path: Path
+) -> None:
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
+        pid = carol.pid()
+        carol.container.run("kill", "-STOP", str(pid), user="carol")
+        await asyncio.to_thread(carol.another_than, pid)
+        assert not call.done()
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
+    assert "watchdog" in carol.chatbridge("service", "logs").lower()
 
 
 def started_with(argument: str) -> Path | None:
@@ -179,18 +185,13 @@ def test_a_chat_that_cannot_be_reached_for_longer_than_the_watchdogs_time_restar
     assert carol.shown("ActiveState") == "active"
 
 
-async def test_a_hub_that_a_link_started_hands_over_to_the_service(
-    carol: Login, tmp_path: Path
-) -> None:
-    carol.chatbridge("service", "stop")
-    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
-        ask = await asyncio.to_thread(carol.sees_one)
-        assert carol.holder()["started_by"] == "link"
-        await asyncio.to_thread(carol.chatbridge, "service", "start")
-        assert carol.holder()["started_by"] == "service"
-        assert carol.holder()["pid"] == carol.pid()
-        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["No"])
-        assert await asyncio.wait_for(call, PATIENCE) == "User selected: No"
+def test_status_says_that_an_older_hub_runs_and_restart_that_it_was_one(carol: Login) -> None:
+    carol.container.python(AGE, user="carol")
+    status = carol.chatbridge("service", "status")
+    assert "version 0.0.1 runs" in status
+    assert "→ chatbridge service restart" in status
+    assert "(it was 0.0.1)" in carol.chatbridge("service", "restart")
+    assert "0.0.1" not in carol.chatbridge("service", "status")
 
 
 async def test_the_socket_starts_the_service_for_an_agent_that_comes(
@@ -212,6 +213,21 @@ async def test_stop_ends_the_service_for_good_though_an_agent_is_connected(
             state = carol.systemctl("show", unit, "--property=ActiveState", "--value")
             assert state == "inactive\n"
         assert "ConnectionRefusedError" in carol.container.python(KNOCK, user="carol")
+
+
+async def test_a_hub_that_a_link_started_hands_over_to_the_service(
+    installed: Login, tmp_path: Path
+) -> None:
+    carol = installed
+    carol.chatbridge("service", "stop")
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
+        assert carol.holder()["started_by"] == "link"
+        await asyncio.to_thread(carol.chatbridge, "service", "start")
+        assert carol.holder()["started_by"] == "service"
+        assert carol.holder()["pid"] == carol.pid()
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["No"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: No"
 
 
 def test_an_uninstalled_service_leaves_no_unit_and_keeps_the_questions(carol: Login) -> None:
@@ -237,15 +253,6 @@ def test_a_service_that_cannot_start_says_why(logged_in: Login) -> None:
     assert done.returncode == 1
     assert "nonsense" in done.stderr
     assert "chatbridge service logs" in done.stderr
-
-
-def test_status_says_that_an_older_hub_runs_and_restart_that_it_was_one(carol: Login) -> None:
-    carol.container.python(AGE, user="carol")
-    status = carol.chatbridge("service", "status")
-    assert "version 0.0.1 runs" in status
-    assert "→ chatbridge service restart" in status
-    assert "(it was 0.0.1)" in carol.chatbridge("service", "restart")
-    assert "0.0.1" not in carol.chatbridge("service", "status")
 
 
 def test_folders_with_odd_names_are_the_services_folders(logged_in: Login) -> None:

@@ -62,6 +62,8 @@ class House:
             **({} if cold else warm_environment()),
             **settings,
         }
+        self.chatbridge = CHATBRIDGE if cold else warm_chatbridge()
+        """Before the words of a command."""
         self._cold = cold
         self._only: str | None = None
 
@@ -77,11 +79,6 @@ class House:
 
     def agent(self, *, within: Sequence[str] = ()) -> Agent:
         return Agent(self.environment, cwd=self.project, within=within)
-
-    @property
-    def chatbridge(self) -> tuple[str, ...]:
-        """Before the words of a command."""
-        return CHATBRIDGE if self._cold else warm_chatbridge()
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
