@@ -53,9 +53,11 @@ nspawn: | browser # one apt at a time
 
 # Once, while the others wait for downloads: each worker would do it again, for three times the work.
 .PHONY: collect
-collect: $(VENV)
+collect: .venv/.collected ; @:
+.venv/.collected: $(VENV) $(shell find chatbridge tests -name '*.py')
 	@echo "  collect   byte code of the tests"
 	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null || true # the run itself says what is wrong
+	@touch $@
 
 # Without the tests that count on an event of the kernel being there at the loop's next turn.
 .PHONY: races
