@@ -16,7 +16,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.operating import PATIENCE, Operating, operating, operation
 from tests.fakes.runner_desk import Desk, desk, end_runner, eventually, gone, open_gate
 
-MANY = 1_000
+MANY = 300
 PLACES = 4
 PRINTS = "echo begun; read -r _ < gate; echo over; exit 3"
 
@@ -115,8 +115,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
-@pytest.mark.early
-async def test_a_thousand_at_once_all_end_within_bounds(state: str) -> None:
+async def test_hundreds_at_once_all_end_within_bounds(state: str) -> None:
     async with hub(state) as (here, _):
         blocking = [await here.operations.begin(shell(state, PRINTS)) for _ in range(PLACES)]
         tasks, memory = len(asyncio.all_tasks()), resident()
@@ -132,7 +131,7 @@ async def test_a_thousand_at_once_all_end_within_bounds(state: str) -> None:
             most = max(most, len(asyncio.all_tasks()))
             await asyncio.wait_for(here.operations.ended(each.id), PATIENCE)
         assert most <= tasks + 20 * PLACES  # those that wait for their turn need none
-        assert resident() - memory < 60_000_000
+        assert resident() - memory < 20_000_000
         rows = await here.store.operations.of_project(project="/src/shop", limit=2 * MANY)
         assert not await here.store.operations.unended()
     assert sorted(each.id for each in here.ended) == sorted(row.id for row in rows)

@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.program import ROOT
 
 PACKAGE = ROOT / "chatbridge"
+BEGINS = re.compile(r'"""[^"\s]')
 PACKAGES = sorted(file.parent for file in PACKAGE.rglob("__init__.py"))
 ENTRY = re.compile(r"^(?: {4})?(\w+): \S.*$", re.MULTILINE)
 """The formatter removes the indentation where all lines after the first have it."""
@@ -36,4 +37,5 @@ def test_a_package_lists_its_modules_and_nothing_else(package: Path) -> None:
 
 
 def test_every_module_has_a_docstring() -> None:
-    assert [str(file) for file in PACKAGE.rglob("*.py") if not docstring(file).strip()] == []
+    without = [file for file in PACKAGE.rglob("*.py") if not BEGINS.match(file.read_text("utf-8"))]
+    assert without == []

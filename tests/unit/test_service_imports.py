@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.fakes.program import ROOT
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
 BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving.py"}
 """What these import, they import before the hub is ready, or never."""
+INDENTED = re.compile(r"^[ \t]+(?:from|import) ", re.MULTILINE)
 READY = """
 import sys
 import chatbridge.hub.wiring.hub
@@ -27,7 +29,10 @@ print(*sys.modules)
 
 def late(path: Path) -> Iterator[str]:
     """The modules of ours that a function in this file imports."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    code = path.read_text(encoding="utf-8")
+    if not INDENTED.search(code):
+        return
+    tree = ast.parse(code)
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             for node in ast.walk(function):

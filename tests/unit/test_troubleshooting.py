@@ -51,10 +51,15 @@ def _part(node: ast.expr) -> str:
     return str(node.value) if isinstance(node, ast.Constant) else GAP
 
 
+@cache
+def said_with_gaps() -> str:
+    """With one where something is filled in later, too."""
+    return re.sub(r"\{\w+\}|(?:%s)+", GAP, said())
+
+
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_heading_is_what_the_code_says(heading: str) -> None:
-    text = re.sub(r"\{\w+\}|(?:%s)+", GAP, said())  # what is filled in later
-    assert heading.replace(FOLDER, GAP) in text
+    assert heading.replace(FOLDER, GAP) in said_with_gaps()
 
 
 @pytest.mark.parametrize(
