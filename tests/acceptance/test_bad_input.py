@@ -176,7 +176,7 @@ ANY_JSON = st.recursive(
 )
 
 
-@settings(max_examples=75)
+@settings(max_examples=40)
 @given(arguments=st.dictionaries(FIELDS, ANY_JSON, max_size=5))
 async def test_whatever_the_arguments_are_the_result_is_a_ticket_or_a_refusal_of_two_lines(
     connections: Connections, arguments: Json

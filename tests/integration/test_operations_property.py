@@ -168,7 +168,7 @@ class Life:
         raise AssertionError(f"never over: {rows}, {self.runner.ends}")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(steps)
 def test_every_operation_ends_once_and_no_order_is_given_twice(
     happenings: list[tuple[Any, ...]],

@@ -106,6 +106,7 @@ def hub(
 
 def test_a_service_is_ready_is_fed_serves_the_passed_socket_and_leaves_it_alone(news: News) -> None:
     with new_home(cold=True) as home:
+        define_a_command(home)
         home.state.mkdir(mode=0o700)
         path = home.state / f"service-{sha256_hex(os.fsencode(home.state))[:8]}.sock"
         with (
@@ -121,6 +122,7 @@ def test_a_service_is_ready_is_fed_serves_the_passed_socket_and_leaves_it_alone(
             holder = lock_file.find_holder(str(home.state))
             assert holder
             assert (holder.pid, holder.socket) == (process.pid, str(path))
+            assert tools_of(home) >= COMMANDS, "it is one's own"
             process.send_signal(signal.SIGTERM)
             while "STOPPING" not in (said := news.hear()):
                 assert said == {"WATCHDOG": "1"}
@@ -148,22 +150,29 @@ def test_a_hub_for_several_users_needs_systemds_socket() -> None:
     assert "chatbridge-system.socket" in done.stderr
 
 
-@pytest.mark.parametrize("options", [(), ("--system",)], ids=["own", "system"])
-def test_only_a_hub_of_ones_own_offers_commands(news: News, options: tuple[str, ...]) -> None:
+def test_a_hub_for_several_users_offers_no_commands(news: News) -> None:
     with new_home(cold=True) as home:
-        written(home.folder / ".config" / "chatbridge" / "tools", "git", definition("git", "log"))
+        define_a_command(home)
         home.state.mkdir(mode=0o700)
         path = home.state / f"service-{sha256_hex(os.fsencode(home.state))[:8]}.sock"
-        with listening(path) as passed, hub(home, news, passed, *options):
+        with listening(path) as passed, hub(home, news, passed, "--system"):
             assert news.hear()["READY"] == "1"
-            with LinkClient(home.environment) as link:
-                link.request(0, "initialize", INITIALIZE)
-                assert link.receive()["id"] == 0
-                link.notify("notifications/initialized")
-                link.request(1, "tools/list")
-                tools = {tool["name"] for tool in link.receive()["result"]["tools"]}
+            tools = tools_of(home)
     assert "ask_user" in tools
-    assert tools & COMMANDS == (set() if options else COMMANDS)
+    assert not tools & COMMANDS
+
+
+def define_a_command(home: Home) -> None:
+    written(home.folder / ".config" / "chatbridge" / "tools", "git", definition("git", "log"))
+
+
+def tools_of(home: Home) -> set[str]:
+    with LinkClient(home.environment) as link:
+        link.request(0, "initialize", INITIALIZE)
+        assert link.receive()["id"] == 0
+        link.notify("notifications/initialized")
+        link.request(1, "tools/list")
+        return {tool["name"] for tool in link.receive()["result"]["tools"]}
 
 
 # ── the environment ───────────────────────────────────────────────────────────────────────────────

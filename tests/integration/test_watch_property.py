@@ -54,7 +54,7 @@ changes: st.SearchStrategy[Change] = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(done=st.lists(changes, min_size=4, max_size=12))
 def test_what_was_read_last_is_what_is_there(done: list[Change]) -> None:
     with tempfile.TemporaryDirectory() as folder:

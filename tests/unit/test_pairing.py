@@ -208,4 +208,4 @@ class Codes(RuleBasedStateMachine):
 
 
 TestCodes = Codes.TestCase
-TestCodes.settings = hypothesis_settings(max_examples=60, stateful_step_count=40)
+TestCodes.settings = hypothesis_settings(max_examples=30, stateful_step_count=40)
