@@ -49,8 +49,7 @@ def test_a_service_takes_over_from_a_hub_that_a_link_started(home: House) -> Non
         agent.ask(1)
         asked = home.until()
         before = home.hub()
-        with home.service() as pid:
-            home.until_hub(pid)
+        with home.service():
             assert home.until()["id"] == asked["id"]
             assert before not in home.hubs()
             home.answer(asked)

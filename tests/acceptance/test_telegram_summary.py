@@ -64,8 +64,7 @@ async def asked_at_night(home: House) -> None:
 
 @contextmanager
 def hub(scene: Scene) -> Iterator[None]:
-    with scene.home.service() as pid:
-        scene.home.until_hub(pid)
+    with scene.home.service():
         yield
 
 

@@ -127,23 +127,27 @@ class House:
 
     @contextmanager
     def service(self) -> Iterator[int]:
-        """A hub as a service manager runs it; its pid."""
+        """A hub as a service manager runs it, once it is up; its pid."""
         process = subprocess.Popen(
-            [*CHATBRIDGE, "hub", "--started-by", "service"],
+            [*self.chatbridge, "hub", "--started-by", "service"],
             stderr=subprocess.DEVNULL,
             env=bare(self.environment),
         )
         try:
-            yield process.pid
+            yield self._up(lambda hub: hub.started_by == "service")
         finally:
             process.terminate()
             process.wait(PATIENCE)
 
     def until_hub(self, pid: int) -> None:
+        self._up(lambda hub: hub.pid == pid)
+
+    def _up(self, fits: Callable[[lock_file.LockInfo], bool]) -> int:
+        """The pid of a hub that fits, once its inbox is up."""
         for _ in _until_patience():
             info = lock_file.find_holder(str(self.state))
-            if info is not None and info.pid == pid and info.web:
-                return
+            if info is not None and fits(info) and info.web:
+                return info.pid
         raise AssertionError("that hub did not come up")
 
     def close(self) -> None:

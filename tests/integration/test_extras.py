@@ -36,8 +36,7 @@ def home(tmp_path: Path) -> Iterator[House]:
 
 
 def test_a_hub_says_what_to_run_and_its_other_channels_go_on(home: House) -> None:
-    with home.service() as pid:
-        home.until_hub(pid)
+    with home.service():
         with home.agent() as agent:
             agent.initialize()
             agent.ask(1)

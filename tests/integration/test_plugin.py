@@ -71,8 +71,7 @@ def test_its_spec_takes_the_same_rules(
 
 
 def test_a_hub_shows_cards_on_it_and_every_command_knows_it(home: House, paper: Path) -> None:
-    with home.service() as pid:
-        home.until_hub(pid)
+    with home.service():
         with home.agent() as agent:
             agent.initialize()
             agent.ask(1)
