@@ -17,12 +17,13 @@ ORDER = {
     "chatbridge service status": "✓ service    running, enabled",
     "chatbridge service logs": "ready",
     "chatbridge service logs -f": "chatbridge.service",
-    "chatbridge service restart": "✓ the hub runs again",
     "chatbridge service stop": "",
+    "chatbridge service restart": "✓ the hub runs again",
     "chatbridge service start": "✓ the hub runs",
     "chatbridge service uninstall": "",
 }
-"""As a person would run them, and a part of what each prints."""
+"""As a person could run them, and a part of what each prints. Each start takes seconds, so it is
+restarted when it is stopped."""
 UNTIL_A_LINE = 'exec 3< <(exec {command}); read -r line <&3; kill $!; echo "$line"'
 
 
