@@ -19,13 +19,13 @@ import sqlite3
 import subprocess
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 FIND = Path(__file__).parents[2] / ".ci" / "synapse"
 SERVER_NAME = "localhost"
@@ -186,21 +186,21 @@ class Synapse:
     def soft_log_out(self, access_token: str) -> None:
         """The token expires and the device stays: unknown from now on, `soft_logout` true.
 
-        Synapse offers no such thing to an administrator. So its database is told, and Synapse
-        remembers no tokens (see the configuration).
+        Synapse offers no such thing to an administrator. So its database is told; and a ban that
+        is lifted makes it look at the person's tokens anew.
         """
-        with closing(sqlite3.connect(self._database, timeout=PATIENCE)) as database:
-            with database:
-                changed = database.execute(
-                    "UPDATE access_tokens SET valid_until_ms = 1 WHERE token = ?", (access_token,)
-                )
-            assert changed.rowcount == 1, "no such token"
+        expire = "UPDATE access_tokens SET valid_until_ms = 1 WHERE token = ? RETURNING user_id"
+        with closing(sqlite3.connect(self._database, timeout=PATIENCE)) as database, database:
+            expired = database.execute(expire, (access_token,)).fetchone()
+        assert expired, "no such token"
+        user_id = quote(expired[0])
+        self.administer("DELETE", f"/_synapse/admin/v1/users/{user_id}/shadow_ban")
 
     def limit_rate_of(self, user_id: str, per_second: int, burst: int) -> None:
         """This person's messages only. Zero for both means no limit."""
         self.administer(
             "POST",
-            f"/_synapse/admin/v1/users/{urllib.parse.quote(user_id)}/override_ratelimit",
+            f"/_synapse/admin/v1/users/{quote(user_id)}/override_ratelimit",
             {"messages_per_second": per_second, "burst_count": burst},
         )
 
@@ -280,7 +280,7 @@ class Synapse:
             "update_user_directory": False,
             "stats": {"enabled": False},
             "gc_thresholds": [100_000, 50, 50],  # a tenth of its work, for little garbage
-            "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
+            "caches": {"expire_caches": False},
             "rc_message": UNLIMITED,
             "rc_registration": UNLIMITED,
             "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},
