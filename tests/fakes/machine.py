@@ -78,6 +78,11 @@ class House:
     def agent(self, *, within: Sequence[str] = ()) -> Agent:
         return Agent(self.environment, cwd=self.project, within=within)
 
+    def warm_up(self) -> None:
+        """What was `cold` is not any more: how its processes look has been seen."""
+        self._cold = False
+        self.environment |= warm_environment()
+
     @property
     def chatbridge(self) -> tuple[str, ...]:
         """Before the words of a command."""
