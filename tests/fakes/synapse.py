@@ -7,6 +7,7 @@ Python's imports.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import itertools
@@ -63,24 +64,16 @@ class Refused(Exception):
 
 
 class Synapse:
-    def __init__(self, folder: Path, *, lean: bool = False) -> None:
+    def __init__(self, folder: Path, *, lean: bool = False, port: int | None = None) -> None:
         """`lean`: without work that nobody sees from outside, for the homeserver that many tests
-        share."""
+        share. `port`: one that runs there already."""
         self.folder = folder
         self._lean = lean
-        self.port = free_port()
+        self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Login | None = None
         self._numbers = itertools.count(1)
-        found = subprocess.run([FIND, "find"], capture_output=True, text=True)
-        self._python = found.stdout.strip()
-        assert self._python, "Synapse is not installed or out of date. Run: .ci/synapse set-up"
         self._database = folder / "homeserver.db"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "signing.key").write_text(SIGNING_KEY)
-        # YAML includes JSON.
-        (folder / "homeserver.yaml").write_text(json.dumps(self._configuration()))
-        (folder / "log.yaml").write_text(json.dumps(self._logging()))
 
     @classmethod
     @contextmanager
@@ -93,24 +86,50 @@ class Synapse:
         finally:
             server.kill()
 
+    @classmethod
+    def shared(cls, folder: Path, *, until: int) -> Synapse:
+        """The one of all processes that name this folder: the first of them starts it, and it runs
+        as long as the process with the pid `until`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "port", "a+") as note:
+            fcntl.flock(note, fcntl.LOCK_EX)
+            note.seek(0)
+            if port := note.read():
+                return cls(folder, lean=True, port=int(port))
+            server = cls(folder, lean=True)
+            server.start(until=until)
+            assert server._process is not None
+            server._process.returncode = 0  # nobody waits for it
+            note.write(str(server.port))
+            return server
+
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     # Its life: always the same port, database and people.
 
-    def start(self) -> None:
+    def start(self, *, until: int | None = None) -> None:
+        """It ends with this process, or with the one that has the pid `until`."""
         assert self._process is None, "it runs already"
+        python = subprocess.run([FIND, "find"], capture_output=True, text=True).stdout.strip()
+        assert python, "Synapse is not installed or out of date. Run: .ci/synapse set-up"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "signing.key").write_text(SIGNING_KEY)
+        # YAML includes JSON.
+        (self.folder / "homeserver.yaml").write_text(json.dumps(self._configuration()))
+        (self.folder / "log.yaml").write_text(json.dumps(self._logging()))
         with open(self.folder / "output", "ab") as output:
             self._process = subprocess.Popen(
-                [self._python, "-I", PROCESS, "-c", "homeserver.yaml"],
+                [python, "-I", PROCESS, "-c", "homeserver.yaml"],
                 cwd=self.folder,
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL if until else subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={
                     **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
                     **({"LEAN_SYNAPSE": "1"} if self._lean else {}),
+                    **({"SYNAPSE_UNTIL": str(until)} if until else {}),
                 },
             )
         deadline = time.monotonic() + PATIENCE
@@ -143,10 +162,10 @@ class Synapse:
     # Its people.
 
     def register(self, name: str, *, admin: bool = False) -> Account:
-        """A new person with this name. The user id has a number, too, so that all tests of a
-        server may have their own Ada: @ada-1:localhost."""
+        """A new person with this name. The user id has two numbers, too, so that all tests of a
+        server, in whatever process, may have their own Ada: @ada-4711-1:localhost."""
         path = "/_synapse/admin/v1/register"
-        user = f"{name.lower()}-{next(self._numbers)}"
+        user = f"{name.lower()}-{os.getpid()}-{next(self._numbers)}"
         nonce = self.request("GET", path)["nonce"]
         password = f"{name} has a password"
         sealed = "\0".join([nonce, user, password, "admin" if admin else "notadmin"])

@@ -1,5 +1,5 @@
 """Run by Synapse's own Python (see `synapse`): the homeserver, until standard input ends, which it
-does with the tests, however these end.
+does with the tests, however these end, or until the process ends that the environment names.
 
 A lean one leaves out half of its work, which nobody sees from outside: to hand each query and each
 reply to another thread, to count and measure what it does, to check a schema whenever it is used,
@@ -13,6 +13,7 @@ import functools
 import inspect
 import logging
 import os
+import select
 import sys
 import threading
 
@@ -92,7 +93,15 @@ async def run_interaction(
     return result
 
 
-threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()
+def end_with_the_tests():
+    if pid := os.environ.get("SYNAPSE_UNTIL"):
+        select.select([os.pidfd_open(int(pid))], [], [])
+    else:
+        sys.stdin.read()
+    os._exit(1)
+
+
+threading.Thread(target=end_with_the_tests, daemon=True).start()
 if "LEAN_SYNAPSE" in os.environ:
     make_lean()
 
