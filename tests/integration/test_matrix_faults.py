@@ -104,10 +104,10 @@ async def test_a_homeserver_that_does_not_answer_holds_up_nobody_and_loses_nothi
 ) -> None:
     async with (
         Relay.running(synapse.port) as relay,
-        running_matrix(tmp_path, synapse, patience=0.5, address=relay.address) as matrix,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
     ):
         first = await matrix.desk.ask(TEXT)
-        card = await matrix.card(first)
+        card = await matrix.in_time(matrix.card(first))
         with relay.silent():
             waiting = asyncio.ensure_future(matrix.channel.drain())
             await matrix.until(lambda: "did not answer in time" in (matrix.channel.trouble or ""))
