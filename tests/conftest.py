@@ -103,9 +103,13 @@ def quick_chromium(chromium: str) -> str:
 
 @pytest.fixture(scope="session")
 def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
-    """A Matrix homeserver for all tests of this process. Who stops it has `Synapse.running`."""
+    """A Matrix homeserver for all tests of this run. Who stops it has `Synapse.running`."""
     from tests.fakes.synapse import Synapse  # not above: its assertions would not be rewritten
 
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        run = tmp_path_factory.getbasetemp().parent
+        yield Synapse.shared(run / "synapse", until=os.getppid())
+        return
     with Synapse.running(tmp_path_factory.mktemp("synapse"), lean=True) as server:
         yield server
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from chatbridge import lock_file
 from tests.fakes.machine import COLOURS, Agent, Json, frozen
 from tests.fakes.matrix_hub import PATIENCE, Scene
 from tests.fakes.matrix_timeline import Message
+from tests.fakes.relay import Relay
 from tests.fakes.synapse import Synapse
 from tests.fakes.web import visitor
 
@@ -104,19 +103,20 @@ async def test_no_tap_in_a_form_is_lost_though_the_hub_is_killed_after_each(
             await scene.becomes(each)
 
 
-@pytest.mark.early
-async def test_an_answer_after_the_homeserver_was_restarted_reaches_the_agent_that_waits(
-    tmp_path: Path,
+async def test_an_answer_after_the_homeserver_was_away_reaches_the_agent_that_waits(
+    synapse: Synapse, tmp_path: Path
 ) -> None:
-    with Synapse.running(tmp_path / "synapse") as own:
-        async with Scene.set(own, tmp_path) as scene, scene.asking() as (agent, card):
-            await asyncio.to_thread(own.stop)
+    async with (
+        Relay.running(synapse.port) as relay,
+        Scene.set(synapse, tmp_path, CHATBRIDGE_MATRIX__HOMESERVER=relay.address) as scene,
+        scene.asking() as (agent, card),
+    ):
+        with relay.down():
             await scene.until_status(lambda it: "cannot be reached" in it.get("trouble", ""))
-            await asyncio.to_thread(own.start)
             await scene.tap(card, "2️⃣")
-            await ended_rightly(scene, agent, 1, card)
-            assert cards(scene) == [card.event_id]
-            assert (await scene.until_status(lambda it: it["ok"]))["ok"]
+        await ended_rightly(scene, agent, 1, card)
+        assert cards(scene) == [card.event_id]
+        assert (await scene.until_status(lambda it: it["ok"]))["ok"]
 
 
 async def test_the_answer_among_thirty_messages_is_found_by_the_hub_that_was_away(

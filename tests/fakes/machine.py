@@ -80,6 +80,12 @@ class House:
     def agent(self, *, within: Sequence[str] = ()) -> Agent:
         return Agent(self.environment, cwd=self.project, within=within)
 
+    def warm_up(self) -> None:
+        """What was `cold` is not any more: how its processes look has been seen."""
+        self._cold = False
+        self.chatbridge = warm_chatbridge()
+        self.environment |= warm_environment()
+
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*self.chatbridge, *words],

@@ -1,4 +1,4 @@
-"""A Matrix client: what its owner sees in rooms, at once while they wait for it, else soon.
+"""A Matrix client: what its owner sees in rooms, at once while they wait or look, else later.
 
 It is matrix-nio's, with its keys in a folder of the test, and knows nothing of chatbridge.
 """
@@ -20,8 +20,8 @@ from tests.fakes.synapse import Login, Refused, Synapse
 
 PATIENCE = 20.0
 LONG_POLL_MS = 10_000
-UNWATCHED = 0.1
-"""Seconds between two syncs while nobody waits: a card's ten reactions are one then, not ten."""
+UNWATCHED = 3.0
+"""Seconds between two syncs while nobody looks: a card's ten reactions are one then, not ten."""
 PAGE = 10
 FILTER = {"room": {"timeline": {"limit": PAGE}}, "presence": {"types": []}}
 
@@ -40,7 +40,7 @@ class Client:
         self._invites: list[str] = []
         self._changed = asyncio.Condition()
         self._wanted = asyncio.Event()
-        """Somebody waits for what is not there yet."""
+        """Somebody waits for what is not there yet, or looks whether it is."""
         self._syncing: asyncio.Task[None] | None = None
 
     @classmethod
@@ -84,13 +84,15 @@ class Client:
 
     def events(self, room: str) -> list[Event]:
         """All raw events so far, in order; decrypted where possible."""
+        self._wanted.set()
         return list(self._timeline(room).events)
 
     def messages(self, room: str) -> list[Message]:
+        self._wanted.set()
         return self._timeline(room).messages()
 
     def message(self, room: str, event_id: str) -> Message:
-        return next(it for it in self.messages(room) if it.event_id == event_id)
+        return next(it for it in self._timeline(room).messages() if it.event_id == event_id)
 
     def membership(self, room: str, user_id: str) -> str | None:
         """join, invite, leave or ban."""
@@ -104,7 +106,8 @@ class Client:
         """The first message that fits, as soon as there is one."""
 
         def first() -> Message | None:
-            return next((message for message in self.messages(room) if fits(message)), None)
+            seen = self._timeline(room).messages()
+            return next((message for message in seen if fits(message)), None)
 
         return await self._until(first, room)
 
@@ -116,7 +119,8 @@ class Client:
         """Any event: a reaction or a redaction, too. All that came before it is seen then."""
 
         def found() -> Event | None:
-            return next((it for it in self.events(room) if it["event_id"] == event_id), None)
+            seen = self._timeline(room).events
+            return next((it for it in seen if it["event_id"] == event_id), None)
 
         return await self._until(found, room)
 

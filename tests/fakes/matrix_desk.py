@@ -190,6 +190,9 @@ async def running_matrix(
                 # is enough for the first one who waits, and not for the second.
                 await channel.drain()
                 await channel.drain()
+                if encrypted:
+                    await ada.sees_member(room, bot.user_id)
+                    await ada.sees_device(bot.user_id, bot.device_id)
             yield Matrix(
                 synapse=synapse,
                 clock=clock,

@@ -1,4 +1,5 @@
-"""A relay between a client and a homeserver: counts requests, and loses, holds or answers some.
+"""A relay between a client and a homeserver: counts requests, and loses, holds or answers some. For
+a while it may be as a homeserver that is down, or one that answers nobody.
 
 What the server said to a request that is lost never arrives: it has done what was asked of it, and
 the client does not know.
@@ -9,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -44,6 +45,9 @@ class Relay:
         self._to = port
         self._rules: list[Rule] = []
         self._connections: set[asyncio.Task[None]] = set()
+        self._down = False
+        self._answering = asyncio.Event()
+        self._answering.set()
 
     @classmethod
     @asynccontextmanager
@@ -80,6 +84,22 @@ class Relay:
         answer = f"{head}Content-Length: {len(text)}\r\n\r\n".encode() + text
         return self._add(Rule(like=re.compile(like), times=1, answer=answer, hold=hold))
 
+    @contextmanager
+    def down(self) -> Iterator[None]:
+        """Every connection ends, new ones at once."""
+        self._down = True
+        for each in self._connections:
+            each.cancel()
+        yield
+        self._down = False
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Requests are taken, and nothing is answered before the end."""
+        self._answering.clear()
+        yield
+        self._answering.set()
+
     def _add(self, rule: Rule) -> Rule:
         self._rules.append(rule)
         return rule
@@ -94,6 +114,9 @@ class Relay:
     # ── one connection ────────────────────────────────────────────────────────────────────────────
 
     async def _accept(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        if self._down:
+            back.close()
+            return
         task = asyncio.ensure_future(self._serve(client, back))
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
@@ -130,11 +153,13 @@ class Relay:
             if rule.answer is not None:
                 back.write(rule.answer)
                 return True
+        await self._answering.wait()
         on.write(head + body)
         answer = await _answer(server)
         if rule is not None and not rule.hold:
             rule.met.set()
             return False
+        await self._answering.wait()
         back.writelines(answer)
         await back.drain()
         return True

@@ -7,6 +7,7 @@ Python's imports.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import itertools
@@ -19,13 +20,13 @@ import sqlite3
 import subprocess
 import time
 import urllib.error
-import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 FIND = Path(__file__).parents[2] / ".ci" / "synapse"
 SERVER_NAME = "localhost"
@@ -63,24 +64,16 @@ class Refused(Exception):
 
 
 class Synapse:
-    def __init__(self, folder: Path, *, lean: bool = False) -> None:
+    def __init__(self, folder: Path, *, lean: bool = False, port: int | None = None) -> None:
         """`lean`: without work that nobody sees from outside, for the homeserver that many tests
-        share."""
+        share. `port`: one that runs there already."""
         self.folder = folder
         self._lean = lean
-        self.port = free_port()
+        self.port = port or free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self._admin: Login | None = None
         self._numbers = itertools.count(1)
-        found = subprocess.run([FIND, "find"], capture_output=True, text=True)
-        self._python = found.stdout.strip()
-        assert self._python, "Synapse is not installed or out of date. Run: .ci/synapse set-up"
         self._database = folder / "homeserver.db"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "signing.key").write_text(SIGNING_KEY)
-        # YAML includes JSON.
-        (folder / "homeserver.yaml").write_text(json.dumps(self._configuration()))
-        (folder / "log.yaml").write_text(json.dumps(self._logging()))
 
     @classmethod
     @contextmanager
@@ -93,24 +86,50 @@ class Synapse:
         finally:
             server.kill()
 
+    @classmethod
+    def shared(cls, folder: Path, *, until: int) -> Synapse:
+        """The one of all processes that name this folder: the first of them starts it, and it runs
+        as long as the process with the pid `until`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "port", "a+") as note:
+            fcntl.flock(note, fcntl.LOCK_EX)
+            note.seek(0)
+            if port := note.read():
+                return cls(folder, lean=True, port=int(port))
+            server = cls(folder, lean=True)
+            server.start(until=until)
+            assert server._process is not None
+            server._process.returncode = 0  # nobody waits for it
+            note.write(str(server.port))
+            return server
+
     @property
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
     # Its life: always the same port, database and people.
 
-    def start(self) -> None:
+    def start(self, *, until: int | None = None) -> None:
+        """It ends with this process, or with the one that has the pid `until`."""
         assert self._process is None, "it runs already"
+        python = subprocess.run([FIND, "find"], capture_output=True, text=True).stdout.strip()
+        assert python, "Synapse is not installed or out of date. Run: .ci/synapse set-up"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "signing.key").write_text(SIGNING_KEY)
+        # YAML includes JSON.
+        (self.folder / "homeserver.yaml").write_text(json.dumps(self._configuration()))
+        (self.folder / "log.yaml").write_text(json.dumps(self._logging()))
         with open(self.folder / "output", "ab") as output:
             self._process = subprocess.Popen(
-                [self._python, "-I", PROCESS, "-c", "homeserver.yaml"],
+                [python, "-I", PROCESS, "-c", "homeserver.yaml"],
                 cwd=self.folder,
-                stdin=subprocess.PIPE,
+                stdin=subprocess.DEVNULL if until else subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env={
                     **{k: v for k, v in os.environ.items() if not k.startswith("PYTHON")},
                     **({"LEAN_SYNAPSE": "1"} if self._lean else {}),
+                    **({"SYNAPSE_UNTIL": str(until)} if until else {}),
                 },
             )
         deadline = time.monotonic() + PATIENCE
@@ -143,10 +162,10 @@ class Synapse:
     # Its people.
 
     def register(self, name: str, *, admin: bool = False) -> Account:
-        """A new person with this name. The user id has a number, too, so that all tests of a
-        server may have their own Ada: @ada-1:localhost."""
+        """A new person with this name. The user id has two numbers, too, so that all tests of a
+        server, in whatever process, may have their own Ada: @ada-4711-1:localhost."""
         path = "/_synapse/admin/v1/register"
-        user = f"{name.lower()}-{next(self._numbers)}"
+        user = f"{name.lower()}-{os.getpid()}-{next(self._numbers)}"
         nonce = self.request("GET", path)["nonce"]
         password = f"{name} has a password"
         sealed = "\0".join([nonce, user, password, "admin" if admin else "notadmin"])
@@ -186,21 +205,21 @@ class Synapse:
     def soft_log_out(self, access_token: str) -> None:
         """The token expires and the device stays: unknown from now on, `soft_logout` true.
 
-        Synapse offers no such thing to an administrator. So its database is told, and Synapse
-        remembers no tokens (see the configuration).
+        Synapse offers no such thing to an administrator. So its database is told; and a ban that
+        is lifted makes it look at the person's tokens anew.
         """
-        with closing(sqlite3.connect(self._database, timeout=PATIENCE)) as database:
-            with database:
-                changed = database.execute(
-                    "UPDATE access_tokens SET valid_until_ms = 1 WHERE token = ?", (access_token,)
-                )
-            assert changed.rowcount == 1, "no such token"
+        expire = "UPDATE access_tokens SET valid_until_ms = 1 WHERE token = ? RETURNING user_id"
+        with closing(sqlite3.connect(self._database, timeout=PATIENCE)) as database, database:
+            expired = database.execute(expire, (access_token,)).fetchone()
+        assert expired, "no such token"
+        user_id = quote(expired[0])
+        self.administer("DELETE", f"/_synapse/admin/v1/users/{user_id}/shadow_ban")
 
     def limit_rate_of(self, user_id: str, per_second: int, burst: int) -> None:
         """This person's messages only. Zero for both means no limit."""
         self.administer(
             "POST",
-            f"/_synapse/admin/v1/users/{urllib.parse.quote(user_id)}/override_ratelimit",
+            f"/_synapse/admin/v1/users/{quote(user_id)}/override_ratelimit",
             {"messages_per_second": per_second, "burst_count": burst},
         )
 
@@ -280,7 +299,7 @@ class Synapse:
             "update_user_directory": False,
             "stats": {"enabled": False},
             "gc_thresholds": [100_000, 50, 50],  # a tenth of its work, for little garbage
-            "caches": {"per_cache_factors": {"get_user_by_access_token": 0}},  # `soft_log_out`
+            "caches": {"expire_caches": False},
             "rc_message": UNLIMITED,
             "rc_registration": UNLIMITED,
             "rc_login": {"address": UNLIMITED, "account": UNLIMITED, "failed_attempts": UNLIMITED},

@@ -55,6 +55,7 @@ async def test_a_card_calls_those_who_may_answer_and_its_edits_call_nobody(
         )
         await matrix.tap(ask, "2️⃣")
         ended = await matrix.root(ask)
+        await eve.sees_event(matrix.room, await eve.newest(matrix.room))
         edit = next(
             event["content"]
             for event in reversed(eve.events(matrix.room))

@@ -72,7 +72,6 @@ async def hand_over(ada: Person, keys: object) -> None:
 
 async def more_time_without_key(matrix: Matrix, ask: Ask) -> object:
     """Ada asks for more time, which would count twice if it were put in twice; the key."""
-    await matrix.ada.sees_member(matrix.room, matrix.bot.user_id)
     content = {
         "msgtype": "m.text",
         "body": "+15",
@@ -238,7 +237,6 @@ async def test_a_message_whose_key_comes_late_counts_for_the_step_it_was_written
     async with running_matrix(tmp_path, synapse, encrypted=True, clock=clock) as matrix:
         ask = await matrix.desk.ask(SELECT, TEXT, timeout=SOON)
         confirm = await matrix.desk.ask(CONFIRM, timeout=SOON)
-        await matrix.ada.sees_member(matrix.room, matrix.bot.user_id)
         keys = []
         for asked, words in ((ask, "my own words for the first"), (confirm, "perhaps")):
             relation = {"rel_type": "m.thread", "event_id": (await matrix.root(asked)).event_id}
@@ -295,6 +293,7 @@ async def test_a_hub_that_dies_while_it_makes_its_keys_known_can_be_written_to_a
                 tmp_path, synapse, ada=matrix.ada, bot=matrix.bot, room=matrix.room, clock=before
             ):
                 await matrix.ada.sees_member(matrix.room, matrix.bot.user_id)
+                await matrix.ada.sees_device(matrix.bot.user_id, matrix.bot.device_id)
                 await matrix.ada.say(matrix.room, "help")
                 await matrix.told("questions arrive here")
 

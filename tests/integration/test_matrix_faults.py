@@ -27,13 +27,6 @@ LIMITED = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too fast", "retry_after_ms":
 SEEDS = ["1️⃣", "2️⃣", "❔", "❌"]
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
-    """A homeserver to be stopped. Every test leaves it running."""
-    with Synapse.running(tmp_path_factory.mktemp("own")) as server:
-        yield server
-
-
 async def crash(matrix: Matrix) -> None:
     matrix.running.cancel()
     await asyncio.wait({matrix.running})
@@ -64,6 +57,13 @@ async def answered(matrix: Matrix, ask: Ask) -> bool:
 
 
 # ── the homeserver ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Synapse]:
+    """A homeserver to be stopped."""
+    with Synapse.running(tmp_path / "own") as server:
+        yield server
 
 
 @pytest.mark.early
@@ -100,20 +100,20 @@ async def test_a_homeserver_that_is_down_at_the_start_and_restarted_later_loses_
 
 
 async def test_a_homeserver_that_does_not_answer_holds_up_nobody_and_loses_nothing(
-    tmp_path: Path, own: Synapse
+    tmp_path: Path, synapse: Synapse
 ) -> None:
-    async with running_matrix(tmp_path, own, patience=0.5) as matrix:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
         first = await matrix.desk.ask(TEXT)
-        card = await matrix.card(first)
-        own.pause()
-        try:
+        card = await matrix.in_time(matrix.card(first))
+        with relay.silent():
             waiting = asyncio.ensure_future(matrix.channel.drain())
             await matrix.until(lambda: "did not answer in time" in (matrix.channel.trouble or ""))
             second = await matrix.desk.ask(SELECT)
             assert (await matrix.now(second)).open
             assert not waiting.done()
-        finally:
-            own.resume()
         await matrix.ada.in_thread(matrix.room, "fix: slowly", root=card.event_id)
         await matrix.in_time(matrix.dealt_with())
         assert waiting.done()
