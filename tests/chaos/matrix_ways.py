@@ -67,7 +67,7 @@ class MatrixWays:
         way, at = Way.MATRIX_REACTION, time.time()
         accepted, said = await self.room.react(step.event, emoji)
         self._notes.gave(plan, question, way, value, accepted, whole, said, at=at)
-        self._await_word(plan, said, step, way, value, accepted=accepted)
+        self._await_word(plan, said, way, value, accepted=accepted)
         return accepted
 
     async def _matrix_reply(
@@ -81,7 +81,7 @@ class MatrixWays:
         way, at = Way.MATRIX_REPLY, time.time()
         accepted, said = await self.room.reply(text, to=step)
         self._notes.gave(plan, step.part, way, value, accepted, whole, said, at=at)
-        self._await_word(plan, said, step, way, value, accepted=accepted)
+        self._await_word(plan, said, way, value, accepted=accepted)
         return accepted
 
     async def _matrix_plain(self, plan: Plan, value: tuple[str, ...]) -> bool | None:
@@ -120,30 +120,22 @@ class MatrixWays:
         return step is not None and value[0] in step.now
 
     def _await_word(
-        self,
-        plan: Plan,
-        event: str,
-        step: Step,
-        way: Way,
-        value: tuple[str, ...],
-        *,
-        accepted: bool | None,
+        self, plan: Plan, event: str, way: Way, value: tuple[str, ...], *, accepted: bool | None
     ) -> None:
         if accepted:
             reaction = way is Way.MATRIX_REACTION
-            plan.awaited.append(
-                Given(event=event, root=step.root, reaction=reaction, way=way, values=value)
-            )
+            plan.awaited.append(Given(event=event, reaction=reaction, way=way, values=value))
 
     def heed(self, plans: Sequence[Plan], heard: set[str]) -> None:
         """Look for what the bot has said about answers on Matrix."""
-        for said in self.room.said():
-            if said.event in heard:
-                continue
+        new = [said for said in self.room.said() if said.event not in heard]
+        about = self.room.asks_by_thread() if new else {}
+        for said in new:
             heard.add(said.event)
             for plan in plans:
                 for given in plan.awaited:
-                    if said.to == given.event or (given.reaction and said.root == given.root):
+                    to_reaction = given.reaction and about.get(said.root or "") == plan.ask
+                    if said.to == given.event or to_reaction:
                         self._notes.refused(plan, given.way, given.values, said.text)
 
 

@@ -154,6 +154,15 @@ class Room:
                 found[step.ask] = step
         return found
 
+    def asks_by_thread(self) -> dict[str, str]:
+        """Which ask each thread is about; a reminder begins a new one."""
+        found = {}
+        for message in self._messages():
+            mark = message.original.get(CARD)
+            if message.sender == self.place.bot and isinstance(mark, dict):
+                found[message.thread or message.event_id] = mark["ask"]
+        return found
+
     def said(self) -> list[Said]:
         """All that the bot said beside cards."""
         return [

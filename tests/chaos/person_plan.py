@@ -45,7 +45,6 @@ class Given:
     """An answer on Matrix that the bot may still say something about."""
 
     event: str
-    root: str
     reaction: bool
     way: Way
     values: tuple[str, ...]
