@@ -190,7 +190,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge history", run("Which colour?", before=("chatbridge answer {ask} 1",))),
     (
         r"chatbridge quiet( (on( 2h)?|until 08:00|off))?",
-        run("No quiet hours are set. Now: ", before=("chatbridge inbox",)),
+        run("No regular quiet hours. Now: ", before=("chatbridge inbox",)),
     ),
     (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
     (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),

@@ -73,7 +73,7 @@ async def test_quiet_hours_are_not_switched_by_a_button_that_was_tapped_while_no
 ) -> None:
     async with scene.hub():
         scene.phone.say("/quiet")
-        buttons = await asyncio.to_thread(scene.phone.sees, "No quiet hours are set.")
+        buttons = await asyncio.to_thread(scene.phone.sees, "No regular quiet hours.")
     scene.phone.tap(buttons, "Quiet for 2 h")
     scene.clock.step(12 * 3600.0)
     async with scene.hub() as hub:

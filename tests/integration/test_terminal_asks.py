@@ -220,7 +220,7 @@ async def test_a_period_that_is_none_is_refused(tmp_path: Path, odd: Any) -> Non
 
 async def test_quiet_says_how_it_is_and_switches_it(tmp_path: Path) -> None:
     async with desk(tmp_path) as mine:
-        off, on = "No quiet hours are set. Now: off.", "No quiet hours are set. Now: on until "
+        off, on = "No regular quiet hours. Now: off.", "No regular quiet hours. Now: on until "
         for words, said in (("", off), ("on 2h", on), ("", on), ("off", off), ("off", off)):
             assert (await mine.action("quiet", words=words))["said"].startswith(said)
         assert (await mine.action("quiet"))["said"] == off

@@ -25,7 +25,7 @@ async def buttons(web: Web) -> tuple[str, dict[str, str]]:
 
 async def test_the_list_says_how_they_are_and_switches_them(web: Web) -> None:
     said, offered = await buttons(web)
-    assert said == "No quiet hours are set. Now: off."
+    assert said == "No regular quiet hours. Now: off."
     assert [*offered] == ["Quiet for 2 h", "Quiet until 08:00"]
     response = await web.browser.post(
         "/quiet", data={"words": offered["Quiet for 2 h"]}, headers=MARK
@@ -33,7 +33,7 @@ async def test_the_list_says_how_they_are_and_switches_them(web: Web) -> None:
     assert (response.status_code, response.headers["location"]) == (303, "/?all")
     assert is_quiet(web)
     said, offered = await buttons(web)
-    assert said.startswith("No quiet hours are set. Now: on until ")
+    assert said.startswith("No regular quiet hours. Now: on until ")
     await web.browser.post("/quiet", data={"words": offered["Off"]}, headers=MARK)
     assert not is_quiet(web)
 

@@ -147,7 +147,7 @@ def test_the_words_for_how_it_is() -> None:
     assert format_quiet(nights(), now=at("23:00")).endswith("Now: on until 07:00.")
     assert format_quiet(nights(off), now=at("23:00")).endswith("Now: off until 07:00.")
     none = nights(rule=None)
-    assert format_quiet(none, now=at("14:00")) == "No quiet hours are set. Now: off."
+    assert format_quiet(none, now=at("14:00")) == "No regular quiet hours. Now: off."
     assert format_state(nights(), now=at("14:00")) == "Quiet hours are off."
 
 

@@ -80,7 +80,7 @@ def format_state(nights: Nights, *, now: float) -> str:
 def format_quiet(nights: Nights, *, now: float) -> str:
     """The quiet hours and how they are now: `Quiet hours 22:30–07:00. Now: off.`"""
     hours = format_hours(nights)
-    said = f"Quiet hours {hours}." if hours else "No quiet hours are set."
+    said = f"Quiet hours {hours}." if hours else "No regular quiet hours."
     return f"{said} Now: {format_now(nights, now=now)}."
 
 
