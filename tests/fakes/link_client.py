@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import select
 import subprocess
+import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -94,6 +96,14 @@ class LinkClient:
         assert isinstance(message, dict)
         assert "chatbridge" not in message, "a private line reached the client"
         return message
+
+    def until_read(self) -> None:
+        """Return once the link has read all that was sent to it."""
+        assert self.process.stdin is not None
+        until = time.monotonic() + PATIENCE
+        while any(fcntl.ioctl(self.process.stdin, termios.FIONREAD, bytes(4))):
+            assert time.monotonic() < until, "the link does not read"
+            assert self.hears_nothing(0.01)
 
     def hears_nothing(self, seconds: float = 0.3) -> bool:
         assert self.process.stdout is not None

@@ -118,11 +118,12 @@ def test_what_another_link_says_of_broken_settings_ends_no_call_that_waits(
             waiting = client.call(1)
             connection.receive()
         until_started(state, client, times=1)
+        client.call(2)
+        client.until_read()
         lock = lock_file.acquire(str(state))
         info = lock_file.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
         lock_file.write(lock, info)
         os.close(lock)
-        client.call(2)
         assert client.receive()["result"]["content"][0]["text"] == "bad"
         with scripted_hub(str(state)) as hub:
             connection, _ = hub.accept()
@@ -207,6 +208,8 @@ def test_the_error_of_a_hub_that_another_link_started_is_found_in_the_lock_file(
     with LinkClient(environment, cwd=state) as client:
         client.call(1)
         until_started(state, client, times=1)
+        client.call(2)
+        client.until_read()
         lock = lock_file.acquire(str(state))
         info = lock_file.LockInfo(pid=1, version="1", socket=None, started_by="link", error="bad")
         lock_file.write(lock, info)
