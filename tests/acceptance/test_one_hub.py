@@ -51,7 +51,7 @@ def test_a_service_takes_over_from_a_hub_that_a_link_started(home: House) -> Non
         before = home.hub()
         with home.service():
             assert home.until()["id"] == asked["id"]
-            assert before not in home.hubs()
+            home.until_gone(before)
             home.answer(asked)
             assert agent.result()["answered"]
 

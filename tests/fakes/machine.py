@@ -145,6 +145,13 @@ class House:
             process.terminate()
             process.wait(PATIENCE)
 
+    def until_gone(self, pid: int) -> None:
+        """A hub that has handed over ends a moment later."""
+        for _ in _until_patience():
+            if pid not in self.hubs():
+                return
+        raise AssertionError("that hub did not end")
+
     def until_hub(self, pid: int) -> None:
         self._up(lambda hub: hub.pid == pid)
 
