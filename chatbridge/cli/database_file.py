@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chatbridge.core.model import Ask
-from chatbridge.core.nights.hours import Switch
+
+if TYPE_CHECKING:
+    from chatbridge.core.nights.hours import Switch
 
 TIMED_GRANTS = """
     SELECT asks.project_name, grants.folder, grants.until FROM grants JOIN asks ON seq = ask
