@@ -10,6 +10,7 @@ from functools import partial
 from operator import eq
 
 from chatbridge.channels.chat import runs
+from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Lengths
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.channel import ChatChannel
@@ -102,7 +103,7 @@ class Receiver(ButtonReceiver):
         by = Origin(chat=self._chat, person=person, cursor=cursor)
         message = self._incoming(event.note)
         if event.data is not None:
-            event.told.set_result(await self.tap(event.data, message, by))
+            event.told.set_result(await self.tap(decode(event.data), message, by))
         elif event.note.text.startswith("/"):
             name, _, words = event.note.text[1:].partition(" ")
             await self.command(name, words, message, by)

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode
+from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, Message, paragraph
 from chatbridge.channels.chat.inbound import (
@@ -22,12 +23,17 @@ from chatbridge.channels.chat.inbound import (
     Said,
     Spawn,
     Tapped,
+    is_over,
     reply_to,
 )
+from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.forms.form import STALE, Refused
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
+from chatbridge.core.forms.typed_input import YES_OR_NO
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
 
@@ -51,6 +57,17 @@ class Incoming:
     """The message that its writer chose to reply to."""
     quoted: bool = False
     """It may be somebody else's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modal:
+    """A form with one field, which a service opens over the chat."""
+
+    ask_id: str
+    step: int
+    title: str
+    project: str
+    placeholder: str
 
 
 class ButtonReceiver(ABC):
@@ -82,9 +99,9 @@ class ButtonReceiver(ABC):
 
     # ── taps ──────────────────────────────────────────────────────────────────────────────────────
 
-    async def tap(self, data: str, message: Incoming, by: Origin) -> str:
-        """Apply the button that carries `data`. Return what the person is told."""
-        tap, chat = decode(data), by.chat
+    async def tap(self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin) -> str:
+        """Apply what a button or a list of options means. Return what the person is told."""
+        chat = by.chat
         if tap is None:
             return UNKNOWN
         if isinstance(tap, Output):
@@ -115,6 +132,34 @@ class ButtonReceiver(ABC):
         if written and then is Tapped.HAS_ITS_TEXT:
             self._spawn(self.mark_taken(written))
         return told
+
+    # ── forms of the service's own, for typing ────────────────────────────────────────────────────
+
+    async def modal_after(self, tap: Tap | Output | Quiet | None) -> Modal | None:
+        """What to open for who has tapped this, if they want to type."""
+        if not isinstance(tap, Tap) or not isinstance(tap.action, Write | Other | AskExplain):
+            return None
+        ask = await self._input.find(tap.ask_id)
+        if ask is None or is_over(ask):
+            return None
+        card = await off_loop(partial(build_card, ask), weight=weight_of(ask))
+        if not takes_typing(card):
+            return None
+        return Modal(
+            ask_id=ask.id,
+            step=card.step,
+            title=f"{prompt_subject(card).capitalize()}",
+            project=card.project,
+            placeholder=placeholder(card),
+        )
+
+    async def submitted(self, ask_id: str, step: int, text: str, by: Origin) -> str | None:
+        """Take what somebody has typed into a modal. Return why it does not count, if so."""
+        ask = await self._input.find(ask_id)
+        if ask is None:
+            return UNKNOWN
+        result = await self._input.use(ask, step, text, by)
+        return YES_OR_NO.why if isinstance(result, NeedsYesOrNo) else reply_to(result)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 

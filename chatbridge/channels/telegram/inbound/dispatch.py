@@ -14,6 +14,7 @@ from functools import partial
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
+from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.chat.inbound import Origin, Spawn, patiently
@@ -86,7 +87,9 @@ class Receiver(ButtonReceiver):
             self._spawn(self._answer(query, ""))
             return
         by = _origin(query.from_user, chat, cursor)
-        doing = asyncio.ensure_future(self.tap(query.data or "", self._incoming(message), by))
+        doing = asyncio.ensure_future(
+            self.tap(decode(query.data or ""), self._incoming(message), by)
+        )
         slow = asyncio.ensure_future(self._clock.sleep(ANSWER_WITHIN))
         try:
             await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
