@@ -10,26 +10,15 @@ from functools import partial
 from operator import eq
 
 from chatbridge.channels.chat import runs
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode
+from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Lengths
-from chatbridge.channels.chat.card_lookup import CardLookup
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.channel import ChatChannel
-from chatbridge.channels.chat.document import Document, File, Message, paragraph
-from chatbridge.channels.chat.inbound import (
-    UNKNOWN,
-    ChatInput,
-    NeedsYesOrNo,
-    Origin,
-    Said,
-    Spawn,
-    Tapped,
-    reply_to,
-)
-from chatbridge.channels.chat.notices import yes_or_no
-from chatbridge.channels.chat.outputs import Outputs
+from chatbridge.channels.chat.document import Document, File, Message
+from chatbridge.channels.chat.inbound import Origin, Spawn
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.core.asks.ask_actions import AskActions
@@ -101,96 +90,51 @@ class BoardChat(ChatSurface[str]):
         self._board.notes.pop(message, None)
 
 
-class Receiver:
+class Receiver(ButtonReceiver):
     def __init__(
         self, board: Board, inbox: AskActions, chat: BoardChat, *, clock: Clock, spawn: Spawn
     ) -> None:
+        super().__init__(inbox, channel="board", clock=clock, spawn=spawn)
         self._board = board
         self._chat = chat
-        self._clock = clock
-        self._input = ChatInput(inbox, channel="board", clock=clock, typed=False)
-        self._outputs = Outputs(inbox, spawn)
-        self._cards = CardLookup(inbox)
 
     async def take(self, event: Event, cursor: ChannelState) -> None:
         person = Person(name=event.person, channel="board", place=ROOM)
         by = Origin(chat=self._chat, person=person, cursor=cursor)
+        message = self._incoming(event.note)
         if event.data is not None:
-            event.told.set_result(await self._tap(event.note, decode(event.data), by))
+            event.told.set_result(await self.tap(decode(event.data), message, by))
         elif event.note.text.startswith("/"):
             name, _, words = event.note.text[1:].partition(" ")
-            if said := await self._input.command(name, by, words=words):
-                self._say(said, to=event.note)
+            await self.command(name, words, message, by)
         else:
-            await self._text(event.note, by)
+            await self.text(message, by)
 
-    async def _tap(self, note: Note, tap: Tap | Output | Quiet | None, by: Origin) -> str:
-        chat, cards = self._chat, self._cards
-        if tap is None:
-            return UNKNOWN
-        if isinstance(tap, Output):
-            send, say = partial(self._send_file, to=note), self._say_later(note)
-            return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
-        if isinstance(tap, Quiet):
-            told, said = await self._input.quiet(tap.words, by)
-            if isinstance(said, Message):
-                note.text = write(said.document, now=self._clock.time())
-                note.rows = said.rows
-            return told
-        if tap.is_on_card:
-            chat.memory.touched(tap.ask_id, note.id)
-        written = self._board.notes.get(note.reply_to or "")
-        told, then = await self._input.tap(
-            tap,
-            by,
-            is_early=partial(cards.is_early, message=note.id, chat=chat),
-            written=written.text if written else None,
-        )
-        if then is Tapped.LOSES_BUTTONS:
-            note.rows = ()
-        elif then is not Tapped.STAYS:
-            await chat.remove(ROOM, note.id)
-        elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
-            await cards.found(ask.id, note.id, chat)
-            if await cards.is_stray(ask, note.id, chat):
-                await chat.remove(ROOM, note.id)
-        return told
-
-    async def _text(self, note: Note, by: Origin) -> None:
-        """A reply to a card is for that. Beside the cards people talk to one another."""
-        replied = self._board.notes.get(note.reply_to or "")
-        if replied is None or replied.by != BOT:
-            return
-        keys = (key for row in replied.rows for key in row)
-        buttons = [tap for key in keys if isinstance(tap := decode(key.data), Tap)]
-        ask_id = await self._cards.ask_at(replied.id, self._chat, buttons=buttons)
-        ask = await self._input.find(ask_id) if ask_id else None
-        if ask is None:
-            self._say(await self._input.ask_back(note.text, self._chat.name), to=note)
-            return
-        stale = await self._cards.is_stale(
-            ask, self._chat, message=replied.id, buttons=buttons, written=note.at
-        )
-        result = await self._input.text(ask, note.text, by, stale=stale)
-        told = yes_or_no(result.ask) if isinstance(result, NeedsYesOrNo) else reply_to(result)
-        if told is not None:
-            self._say(told, to=note)
-        await self._cards.found(ask.id, replied.id, self._chat)
-
-    def _say(self, said: Said, *, to: Note) -> None:
-        said = paragraph(said) if isinstance(said, str) else said
-        said = Message(document=said) if isinstance(said, tuple) else said
+    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
         text = write(said.document, now=self._clock.time())
         self._board.post(BOT, text, said.rows, reply_to=to.id)
 
-    def _say_later(self, to: Note) -> Callable[[str], Awaitable[None]]:
-        async def say(words: str) -> None:
-            self._say(words, to=to)
-
-        return say
-
-    async def _send_file(self, file: File, *, to: Note) -> None:
+    async def send_file(self, file: File, *, to: Incoming) -> None:
         self._board.post(BOT, file.content.decode(errors="replace"), reply_to=to.id)
+
+    async def rewrite(self, message: Incoming, said: Message) -> None:
+        note = self._board.notes[message.id]
+        note.text, note.rows = write(said.document, now=self._clock.time()), said.rows
+
+    async def take_buttons(self, message: Incoming) -> None:
+        self._board.notes[message.id].rows = ()
+
+    def _incoming(self, note: Note) -> Incoming:
+        replied = self._board.notes.get(note.reply_to or "")
+        return Incoming(
+            room=ROOM,
+            id=note.id,
+            text=note.text,
+            at=note.at,
+            ours=note.by == BOT,
+            buttons=tuple(key.data for row in note.rows for key in row),
+            replied=self._incoming(replied) if replied else None,
+        )
 
 
 class Poll(PollLoop[Sequence[Event]]):

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import Rows
-from chatbridge.channels.chat.keyboard import columns, fitted, label_of, needs_list, rows
+from chatbridge.channels.chat.keyboard import (
+    columns,
+    fitted,
+    is_picked,
+    label_of,
+    needs_list,
+    option_keys,
+    rows,
+)
 from chatbridge.channels.telegram.render.card import TELEGRAM
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask
@@ -134,6 +142,22 @@ def test_colour_is_for_what_is_picked_and_for_what_sends() -> None:
         "Ask back…": None,
         "Cancel…": None,
     }
+
+
+def test_options_can_be_a_list_of_the_service_that_has_boxes_of_its_own() -> None:
+    shown = ask(select("Checks?", "Unit tests", "Load test", multi=True))
+    moved = form.advance(shown.questions, shown.draft, form.Toggle(step=0, option=1, on=True))
+    assert isinstance(moved, form.Moved)
+    assert TELEGRAM.buttons
+    buttons = replace(TELEGRAM.buttons, boxes=False)
+    found = rows(card(replace(shown, draft=moved.draft)), Seen(now=NOW), buttons, listed=False)
+    options, others = option_keys(found)
+    assert [(key.text, is_picked(key)) for key in options] == [
+        ("Unit tests", False),
+        ("Load test", True),
+    ]
+    assert "Done (1)" in [key.text for row in others for key in row]
+    assert sum(map(len, others)) + len(options) == sum(map(len, found))
 
 
 LAST = ["More time…", "Ask back…", "Cancel…"]

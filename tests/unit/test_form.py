@@ -20,6 +20,7 @@ from chatbridge.core.forms.form import (
     Moved,
     Other,
     Refused,
+    Select,
     Skip,
     Step,
     Submit,
@@ -203,6 +204,17 @@ def test_toggles_keep_the_step_so_that_quick_ones_are_not_stale() -> None:
     for tap in [*taps, Toggle(step=0, option=0, on=False)]:
         assert isinstance(filling.put(tap), Moved)
     assert filling.draft.entries[0].picked == (1,)
+
+
+def test_a_selection_picks_its_options_and_no_others() -> None:
+    filling = Filling(MULTI)
+    filling.toggle(0)
+    assert isinstance(filling.put(Select(step=0, options=frozenset({1}))), Moved)
+    assert filling.draft.entries[0].picked == (1,)
+    assert filling.put(Select(step=0, options=frozenset({1, 99}))) == form.UNFIT
+    assert isinstance(filling.put(Select(step=0, options=frozenset())), Moved)
+    assert not any(entry.picked for entry in filling.draft.entries)
+    assert Filling(SELECT).put(Select(step=0, options=frozenset({0}))) == form.UNFIT
 
 
 def test_a_toggle_that_arrives_twice_sets_the_same_state() -> None:

@@ -19,6 +19,7 @@ from chatbridge.channels.chat.callback_data import (
     decode,
     encode,
     question_shown,
+    selected,
 )
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
@@ -154,3 +155,38 @@ def test_a_button_of_an_earlier_version_still_gives_a_quarter_of_an_hour() -> No
 def test_what_was_typed_for_any_screen_is_no_button() -> None:
     with pytest.raises(ValueError, match="no button can carry"):
         encode(Tap(ask_id=ID, question=0, action=form.Snooze(minutes=15)))
+
+
+def data(option: int, *, on: bool = True, step: int = 3, id: str = ID) -> str:
+    toggle = form.Toggle(step=step, option=option, on=on)
+    return encode(Tap(ask_id=id, question=1, action=toggle))
+
+
+@given(st.sets(numbers), st.booleans())
+def test_what_is_picked_in_a_list_is_all_that_is_picked(options: set[int], on: bool) -> None:
+    found = selected(data(0), [data(option, on=on) for option in options])
+    action = form.Select(step=3, options=frozenset(options))
+    assert found == Tap(ask_id=ID, question=1, action=action)
+
+
+def test_a_list_of_single_options_is_a_tap_on_one_of_them() -> None:
+    first, second = (
+        Tap(ask_id=ID, question=0, action=form.Choose(step=0, option=option)) for option in (0, 1)
+    )
+    assert selected(encode(first), [encode(second)]) == second
+    assert selected(encode(first), []) is None
+    assert selected(encode(first), [encode(first), encode(second)]) is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [data(0, step=4)],
+        [data(0, id="0" * 8 + ID[8:])],
+        [encode(Tap(ask_id=ID, question=1, action=form.Done(step=3)))],
+        ["nonsense"],
+    ],
+    ids=["another step", "another ask", "another button", "nonsense"],
+)
+def test_a_list_with_what_is_not_of_it_means_nothing(values: list[str]) -> None:
+    assert selected(data(0), values) is None

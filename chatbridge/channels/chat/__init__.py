@@ -21,6 +21,7 @@ outputs: the whole output of an operation, as a file
 people: who may answer
 planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service
+receiver: what arrives in a chat with buttons and replies, applied and answered
 runs: a document as flat text with tags, and where it is cut
 scene: an ask as it is to be shown in a chat now
 summary: the morning summary, and which ask each of its numbers stands for

@@ -11,8 +11,8 @@ import base64
 import re
 import uuid
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from chatbridge.core.cards.card import AskAction
@@ -181,6 +181,22 @@ def decode(data: str) -> Tap | Output | Quiet | None:
             tap = Tap(ask_id=_long(ask), question=int(question), action=action)
     # Leading zeros, or spare bits at an id's end: a button of ours has neither.
     return tap if tap is not None and encode(tap) == data else None
+
+
+def selected(name: str, values: Iterable[str]) -> Tap | Output | Quiet | None:
+    """What a list of options means that has the name of its first button's data, when the values
+    are the data of the buttons that are picked in it. None for anything that cannot be."""
+    first, picked = decode(name), [decode(value) for value in values]
+    if not isinstance(first, Tap) or not isinstance(first.action, form.Toggle):
+        return picked[0] if len(picked) == 1 else None
+    options, step = set[int](), first.action.step
+    for tap in picked:
+        if not isinstance(tap, Tap) or not isinstance(tap.action, form.Toggle):
+            return None
+        if (tap.ask_id, tap.question, tap.action.step) != (first.ask_id, first.question, step):
+            return None
+        options.add(tap.action.option)
+    return replace(first, action=form.Select(step=step, options=frozenset(options)))
 
 
 def _action(code: str, numbers: list[int]) -> Action | None:

@@ -58,6 +58,9 @@ class Buttons:
     """With more options, the others are chosen by their number."""
     private: tuple[int, int]
     group: tuple[int, int]
+    boxes: bool = True
+    """The label of what can be picked has a box. Without, the service has lists of its own for it,
+    see `keyboard.option_keys`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

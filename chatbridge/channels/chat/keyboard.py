@@ -5,10 +5,19 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 
-from chatbridge.channels.chat.callback_data import Action, QuickAnswer, Tap, Write, crc, encode
+from chatbridge.channels.chat.callback_data import (
+    Action,
+    QuickAnswer,
+    Tap,
+    Write,
+    crc,
+    decode,
+    encode,
+)
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.core.cards.card import Button, Card, Choice, Role
+from chatbridge.core.forms import form
 from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
@@ -115,17 +124,19 @@ def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     alike = len(seen) < len(labels) or bool(seen & _RESERVED)
     if drop:
         alike |= _dropped_label(drop.label).casefold() in seen
-    columns = (chat.buttons.private if private else chat.buttons.group)[0] - _box_columns(card)
+    widest, _ = chat.buttons.private if private else chat.buttons.group
+    widest -= _box_columns(card, chat.buttons)
     return (
         alike
         or len(card.choices) > chat.buttons.most_options
         or any(choice.description for choice in card.choices)
-        or not all(fits(label, columns) for label in labels)
+        or not all(fits(label, widest) for label in labels)
     )
 
 
-def _box_columns(card: Card) -> int:
-    return columns(f"{OFF} ") if card.type is QuestionType.MULTI_SELECT else 0
+def _box_columns(card: Card, buttons: Buttons) -> int:
+    has_box = buttons.boxes and card.type is QuestionType.MULTI_SELECT
+    return columns(f"{OFF} ") if has_box else 0
 
 
 def _dropped_label(text: str) -> str:
@@ -171,13 +182,13 @@ def _option_rows(
     card: Card, seen: Seen, buttons: Buttons, *, listed: bool
 ) -> Iterator[tuple[Key, ...]]:
     alone, beside = buttons.private if seen.private else buttons.group
-    box = _box_columns(card)
+    box = _box_columns(card, buttons)
     keys, two = [], len(card.choices) > 1
     for choice in card.choices[: buttons.most_options]:
         number = f"{choice.number} · " if listed else ""
         words = number + (label_of(choice) if listed else _said_by(choice))
         text = number + beside_ours(fitted(words, alone - box).removeprefix(number))
-        if card.type is QuestionType.MULTI_SELECT:
+        if box:
             text = f"{ON if choice.picked else OFF} {text}"
         keys.append(_key(card, text, choice.action, SUCCESS if choice.picked else None))
         two &= fits(words, beside - box)
@@ -214,6 +225,23 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
         case Role.DISCARD if card.kept_until is not None and card.kept_until <= now:
             return None
     return _key(card, label, button.action, style)
+
+
+def option_keys(rows: Rows) -> tuple[tuple[Key, ...], Rows]:
+    """The buttons of a card that are a question's options, and the rows of the others."""
+
+    def is_option(key: Key) -> bool:
+        tap = decode(key.data)
+        return isinstance(tap, Tap) and isinstance(tap.action, form.Choose | form.Toggle)
+
+    options = tuple(key for row in rows for key in row if is_option(key))
+    return options, tuple(row for row in rows if not any(map(is_option, row)))
+
+
+def is_picked(key: Key) -> bool:
+    """Whether this option of a multi-select is on: its button would take it off."""
+    tap = decode(key.data)
+    return isinstance(tap, Tap) and isinstance(tap.action, form.Toggle) and not tap.action.on
 
 
 def distinct(labels: Sequence[str], numbered: Sequence[str]) -> list[str]:

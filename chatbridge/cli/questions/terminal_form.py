@@ -168,14 +168,11 @@ class TerminalForm:
             quick = self._replies.get(line, line) if question.type is QuestionType.TEXT else line
             return [form.Text(step=step, text=quick)]
         # One line says it all: numbers, or a text as Other. Then the question is done.
-        toggles = [
-            form.Toggle(step=step, option=i, on=i + 1 in numbers)
-            for i in range(len(question.choices))
-        ]
+        picked = form.Select(step=step, options=frozenset(number - 1 for number in numbers))
         if line and not numbers:
             # Other shows the question again, which is one step more.
-            return [*toggles, form.Text(step=step, text=line), form.Done(step=step + 1)]
-        return [form.DropOther(step=step), *toggles, form.Done(step=step)]
+            return [picked, form.Text(step=step, text=line), form.Done(step=step + 1)]
+        return [form.DropOther(step=step), picked, form.Done(step=step)]
 
     def _hint(self, question: Question) -> str:
         match question.type:

@@ -47,6 +47,13 @@ class Toggle(_Tap):
     on: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Select(_Tap):
+    """Pick these options of a multi-select, and no others."""
+
+    options: frozenset[int]
+
+
 class DropOther(_Tap):
     """Take back the text given as Other of a multi-select."""
 
@@ -179,9 +186,9 @@ class ShowNow(_Tap):
 
 Later = Extend | ExtendUntil | Snooze | SnoozeUntil
 Event = (
-    Choose | Toggle | DropOther | Done | Text | Other | Skip | Back | Edit | Submit | AskCancel
-    | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll | Undo
-    | AskLater | ShowNow | Later
+    Choose | Toggle | Select | DropOther | Done | Text | Other | Skip | Back | Edit | Submit
+    | AskCancel | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll
+    | Undo | AskLater | ShowNow | Later
 )  # fmt: skip
 
 
@@ -291,6 +298,9 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Toggle(option=option, on=on) if multi and 0 <= option < len(question.choices):
             picked = set(entry.picked) | {option} if on else set(entry.picked) - {option}
             entry = replace(_drop_ask_back(entry), picked=tuple(sorted(picked)))
+            return Moved(draft=_enter(draft, entry))
+        case Select(options=options) if multi and options <= {*range(len(question.choices))}:
+            entry = replace(_drop_ask_back(entry), picked=tuple(sorted(options)))
             return Moved(draft=_enter(draft, entry))
         case DropOther() if multi:
             return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))

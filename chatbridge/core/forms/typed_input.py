@@ -293,10 +293,8 @@ def _pick_options(
     chosen = [pick for pick in picks if isinstance(pick, int)]
     if not multi:
         return (form.Choose(step=card.step, option=chosen[0]),)
-    # Set every option, because another channel may be toggling at the same time.
-    options = range(len(card.choices))
-    toggles = [form.Toggle(step=card.step, option=i, on=i in chosen) for i in options]
-    return (*sorted(toggles, key=lambda toggle: toggle.on), form.Done(step=card.step))
+    picked = form.Select(step=card.step, options=frozenset(chosen))
+    return (picked, form.Done(step=card.step))
 
 
 def _match_option(

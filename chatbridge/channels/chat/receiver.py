@@ -1,0 +1,250 @@
+"""What arrives in a chat with buttons and replies: taps, commands and texts, applied and answered.
+
+A channel turns its updates into `Incoming` messages, decides who may do something, and implements
+how the bot answers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode
+from chatbridge.channels.chat.card import placeholder, prompt_subject
+from chatbridge.channels.chat.card_lookup import CardLookup, is_current
+from chatbridge.channels.chat.document import File, Message, paragraph
+from chatbridge.channels.chat.inbound import (
+    UNKNOWN,
+    ChatInput,
+    NeedsYesOrNo,
+    Origin,
+    Said,
+    Spawn,
+    Tapped,
+    is_over,
+    reply_to,
+)
+from chatbridge.channels.chat.keyboard import takes_typing
+from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
+from chatbridge.channels.chat.outputs import Outputs
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
+from chatbridge.core.forms.typed_input import YES_OR_NO
+from chatbridge.core.model import Ask
+from chatbridge.core.ports import Clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A message of a chat: one that somebody wrote, or whose button they tapped."""
+
+    room: str
+    id: str
+    text: str | None = None
+    """None: a picture, for instance."""
+    at: float = 0.0
+    """When it was written, by the service's clock."""
+    topic: str | None = None
+    ours: bool = False
+    """The bot has sent it."""
+    buttons: tuple[str, ...] = ()
+    """What they carry."""
+    replied: Incoming | None = None
+    """The message that its writer chose to reply to."""
+    quoted: bool = False
+    """It may be somebody else's words."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Modal:
+    """A form with one field, which a service opens over the chat."""
+
+    ask_id: str
+    step: int
+    title: str
+    project: str
+    placeholder: str
+
+
+class ButtonReceiver(ABC):
+    def __init__(
+        self,
+        inbox: AskActions,
+        *,
+        channel: str,
+        clock: Clock,
+        spawn: Spawn,
+        caught_up: Callable[[], bool],
+    ) -> None:
+        """`caught_up`: what the service had when the hub started has been read."""
+        self._input = ChatInput(inbox, channel=channel, clock=clock, typed=False)
+        self._outputs = Outputs(inbox, spawn)
+        self._cards = CardLookup(inbox)
+        self._clock = clock
+        self._spawn = spawn
+        self._began = clock.time()
+        self._caught_up = caught_up
+
+    # ── what a channel implements ─────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
+        """Send it without a sound. :raises RetryLater: the service cannot be reached."""
+
+    @abstractmethod
+    async def send_file(self, file: File, *, to: Incoming) -> None: ...
+
+    @abstractmethod
+    async def rewrite(self, message: Incoming, said: Message) -> None: ...
+
+    @abstractmethod
+    async def take_buttons(self, message: Incoming) -> None: ...
+
+    async def mark_taken(self, message: Incoming) -> None:  # noqa: B027 - not every service can
+        """Show the person that their message has arrived."""
+
+    # ── taps ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def tap(self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin) -> str:
+        """Apply what a button or a list of options means. Return what the person is told."""
+        chat = by.chat
+        if tap is None:
+            return UNKNOWN
+        if isinstance(tap, Output):
+            send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
+            return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        if isinstance(tap, Quiet):
+            # Services do not say when. What was there at the start is over, as with commands.
+            told, said = await self._input.quiet(tap.words if self._caught_up() else "", by)
+            if isinstance(said, Message):
+                self._spawn(self.rewrite(message, said))
+            return told
+        if tap.is_on_card:
+            chat.memory.touched(tap.ask_id, message.id)
+        written = message.replied
+        told, then = await self._input.tap(
+            tap,
+            by,
+            is_early=partial(self._cards.is_early, message=message.id, chat=chat),
+            written=written.text if written else None,
+        )
+        if then is Tapped.LOSES_BUTTONS:
+            self._spawn(self.take_buttons(message))
+        elif then is not Tapped.STAYS:
+            self._spawn(chat.remove(message.room, message.id))
+        elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
+            await self._cards.found(ask.id, message.id, chat)
+            if await self._cards.is_stray(ask, message.id, chat):
+                self._spawn(chat.remove(message.room, message.id))
+        if written and then is Tapped.HAS_ITS_TEXT:
+            self._spawn(self.mark_taken(written))
+        return told
+
+    # ── forms of the service's own, for typing ────────────────────────────────────────────────────
+
+    async def modal_after(self, tap: Tap | Output | Quiet | None) -> Modal | None:
+        """What to open for who has tapped this, if they want to type."""
+        if not isinstance(tap, Tap) or not isinstance(tap.action, Write | Other | AskExplain):
+            return None
+        ask = await self._input.find(tap.ask_id)
+        if ask is None or is_over(ask):
+            return None
+        card = await off_loop(partial(build_card, ask), weight=weight_of(ask))
+        if not takes_typing(card):
+            return None
+        return Modal(
+            ask_id=ask.id,
+            step=card.step,
+            title=f"{prompt_subject(card).capitalize()}",
+            project=card.project,
+            placeholder=placeholder(card),
+        )
+
+    async def submitted(self, ask_id: str, step: int, text: str, by: Origin) -> str | None:
+        """Take what somebody has typed into a modal. Return why it does not count, if so."""
+        ask = await self._input.find(ask_id)
+        if ask is None:
+            return UNKNOWN
+        result = await self._input.use(ask, step, text, by)
+        return YES_OR_NO.why if isinstance(result, NeedsYesOrNo) else reply_to(result)
+
+    # ── messages ──────────────────────────────────────────────────────────────────────────────────
+
+    async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
+        # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
+        # would be another morning.
+        old = message.at + 1 <= self._began
+        if said := await self._input.command(name, by, words="" if old else words):
+            await self.answer(said, to=message, reply=False)
+
+    async def text(self, message: Incoming, by: Origin) -> None:
+        """Take it as an answer if it is clear which question it is for, else ask which one is
+        meant: nothing that was typed has to be typed again.
+
+        :raises StoreError: nothing was put in. :raises RetryLater: nothing was said.
+        """
+        chat, replied, cards = by.chat, message.replied, self._cards
+        ours, ask = replied is not None and replied.ours, None
+        if replied is not None:
+            buttons = _taps(replied.buttons)
+            # A prompt, for instance, whose number was never noted because a connection was cut.
+            ask_id = await cards.ask_at(replied.id, chat, buttons=buttons if ours else ())
+            ask = await self._input.find(ask_id) if ask_id else None
+            if ask is not None:
+                at = message.at
+                stale = await cards.is_stale(
+                    ask, chat, message=replied.id, buttons=buttons, written=at
+                )
+                await self._put(message, ask, by, stale=stale)
+                await cards.found(ask.id, replied.id, chat)
+                return
+        if not chat.private and not ours:
+            return  # people talk to each other
+        if not message.text:
+            await self.answer(ONLY_TEXT, to=message)
+        elif only := await self._clearly_meant(message, by):
+            await self._put(message, only, by)
+        else:
+            said = await self._input.ask_back(message.text, chat.name)
+            await self.answer(said, to=message)
+
+    async def _clearly_meant(self, message: Incoming, by: Origin) -> Ask | None:
+        chat, written = by.chat, message.at
+        # A reply to anything else, or somebody else's words, may be meant otherwise; what was
+        # written while no hub was there, for anything.
+        if not chat.private or message.quoted or message.replied or written < self._began:
+            return None
+        current = partial(is_current, chat=chat, written=written, topic=message.topic)
+        shown_cards = chat.visibility.shown_cards
+        only = await self._input.clearly_meant(chat.name, shown_cards, is_current=current)
+        if only is None or chat.visibility.is_ambiguous(written, than=only):
+            return None
+        return only
+
+    async def _put(self, message: Incoming, ask: Ask, by: Origin, *, stale: bool = False) -> None:
+        result = await self._input.text(ask, message.text or None, by, stale=stale)
+        # Whether these arrive or not, the message has been dealt with.
+        if isinstance(result, NeedsYesOrNo):
+            await self.answer(yes_or_no(result.ask), to=message)
+        elif isinstance(result, Refused) and result != STALE:
+            self._spawn(self.answer(result.why, to=message))
+        elif (told := reply_to(result)) is not None:
+            await self.answer(told, to=message)
+        else:
+            self._spawn(self.mark_taken(message))
+
+    async def answer(self, said: Said, *, to: Incoming, reply: bool = True) -> None:
+        """:raises RetryLater: the service cannot be reached."""
+        if isinstance(said, str):
+            said = paragraph(said)
+        if isinstance(said, tuple):
+            said = Message(document=said)
+        await self.say(said, to=to, reply=reply)
+
+
+def _taps(buttons: Sequence[str]) -> list[Tap]:
+    return [tap for tap in map(decode, buttons) if isinstance(tap, Tap)]
