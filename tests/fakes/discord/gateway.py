@@ -75,9 +75,10 @@ class GatewayServer:
 
     async def cut(self, code: int = 4000) -> None:
         """Close all connections."""
-        for session in self.sessions.values():
-            if session.socket is not None:
-                await session.socket.close(code=code)
+        for session in [*self.sessions.values()]:
+            if socket := session.socket:
+                session.socket, session.lost_at = None, self.world.clock.time()
+                await socket.close(code=code)
 
     def ask_to_reconnect(self) -> None:
         for session in self.sessions.values():
