@@ -115,6 +115,7 @@ async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session
             await again.dealt_with()
             assert await again.answers(ask) == (Answer(values=("feat: more",)),)
             assert discord.gateway.starts == 2
+            await again.current(ask)
             said = [m for m in card.room.messages.values() if m.author.bot]
             assert sum("feat: more" in m.text for m in said) == 1
 

@@ -148,8 +148,11 @@ class Api:
             again / 1000 if isinstance(again, int | float) else 0.0,
         )
 
-    async def set_commands(self, application: str, commands: Sequence[Body]) -> None:
-        await self._call("PUT", f"/applications/{application}/commands", [*commands])
+    async def set_commands(self, application: str, commands: Sequence[tuple[str, str]]) -> None:
+        known: list[Body] = [{"name": name, "description": text} for name, text in commands]
+        time = {"type": 3, "name": "time", "description": "2h, until 08:00 or off"}
+        known = [{**each, "options": [time] * (each["name"] == "quiet")} for each in known]
+        await self._call("PUT", f"/applications/{application}/commands", known)
 
     async def direct_messages(self, person: int) -> str:
         """The id of the chat with this person. :raises ChatRefused:"""

@@ -8,10 +8,11 @@ from contextlib import AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.receiver import COMMANDS
 from chatbridge.channels.discord.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.discord.chat import Chat
 from chatbridge.channels.discord.gateway import Gateway
-from chatbridge.channels.discord.receiver import COMMANDS, Receiver
+from chatbridge.channels.discord.receiver import Receiver
 from chatbridge.channels.discord.settings import Discord
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions

@@ -6,12 +6,10 @@ answered right after the commit. A stranger's events end here, without an effect
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from chatbridge.channels.chat.callback_data import Tap, Use, Write, decode, selected
 from chatbridge.channels.chat.document import File, Message
@@ -33,14 +31,12 @@ from chatbridge.channels.discord.render import (
     write,
 )
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.errors import PostGone, RetryLater
+from chatbridge.core.errors import PostGone
 from chatbridge.core.model import ChannelState, Person
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import clipped
 from chatbridge.safe_json import value_at
 
-ANSWER_WITHIN = 2.0
-"""Of the three seconds, whatever the disk does."""
 COMMAND, TAP, SUBMIT = 2, 3, 5
 MESSAGE, DEFERRED, MODAL = 4, 6, 9
 PLAIN, REPLY = 0, 19
@@ -52,25 +48,6 @@ SEE_BELOW = "Look at the card below."
 CANNOT_READ = (
     "I cannot read a reply that does not mention me. Turn the @ in your reply on, or tap a button."
 )
-COMMANDS: tuple[Body, ...] = (
-    {"name": "pending", "description": "Open questions"},
-    {"name": "history", "description": "The last ten that have ended"},
-    {"name": "cancel", "description": "Cancel an open question"},
-    {
-        "name": "quiet",
-        "description": "Quiet hours, on or off",
-        "options": [{"type": 3, "name": "time", "description": "2h, until 08:00 or off"}],
-    },
-    {"name": "help", "description": "What can be done here"},
-)
-HELP = """\
-Your agents' questions arrive here.
-Tap a button to answer. For an answer in your own words, {own_words}.
-With several questions open, reply to the one you mean.
-/pending shows what is open, /history what has ended.
-/cancel tells an agent that you will not answer.
-/quiet 2h keeps your chats quiet for a while; /quiet says how it is.
-What you answer after the time is up is kept for the agent's next call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,26 +104,13 @@ class Receiver(ButtonReceiver):
             known = self._people.allows(_id(user))
             self._spawn(self._answer(data, _said(_not_here(data) if known else NOT_FOR_YOU)))
             return
-        by = self._origin(user, chat, cursor)
+        by, answer = self._origin(user, chat, cursor), partial(self._answer, data)
         if kind == COMMAND:
             await self._commanded(data, by)
         elif kind == SUBMIT:
-            await self._in_time(data, self._submitted(data, by))
+            await self.in_time(self._submitted(data, by), answer)
         elif kind == TAP:
-            await self._in_time(data, self._tapped(data, by))
-
-    async def _in_time(self, data: Body, work: Coroutine[Any, Any, Body]) -> None:
-        """Also if it fails, and comes again, the person is not told that it has."""
-        doing = asyncio.ensure_future(work)
-        slow = asyncio.ensure_future(self._clock.sleep(ANSWER_WITHIN))
-        try:
-            await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
-            answer = doing.result() if doing.done() and not doing.exception() else NOTHING
-            self._spawn(self._answer(data, answer))
-            await doing
-        finally:
-            doing.cancel()
-            slow.cancel()
+            await self.in_time(self._tapped(data, by), answer)
 
     async def _tapped(self, data: Body, by: Origin) -> Body:
         name = str(value_at(data, "data", "custom_id"))
@@ -189,17 +153,14 @@ class Receiver(ButtonReceiver):
         number, token = str(data.get("id")), str(data.get("token"))
         room = by.chat.current_room()
         asked = Asked(room=room, id=number, token=token, at=written_at(number))
-        if name == "help":
-            own_words = "send it as a message" if by.chat.private else "reply to the question"
-            await self.answer(HELP.format(own_words=own_words), to=asked)
-            return
         await self.command(str(name), words, asked, by)
         if not asked.answered:
             self._spawn(self._answer(data, _said(SEE_BELOW)))
 
-    async def _answer(self, data: Body, answer: Body) -> None:
+    async def _answer(self, data: Body, answer: Body | None) -> None:
         with suppress(Rejected):  # too late, after downtime
-            await self._api.answer(str(data.get("id")), str(data.get("token")), answer)
+            token = str(data.get("token"))
+            await self._api.answer(str(data.get("id")), token, answer or NOTHING)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
@@ -242,13 +203,7 @@ class Receiver(ButtonReceiver):
                 await self._api.answer(to.id, to.token, {"type": MESSAGE, "data": drawn})
             return
         send = partial(self._api.send, to.room, drawn, reply_to=to.id if reply else None)
-        try:
-            await send()
-        except RetryLater as error:
-            if error.after is None:
-                raise
-            # Nobody's tap has to wait for it.
-            self._spawn(patiently(send, self._clock, pause=error.after))
+        await self.send_soon(send)
 
     async def send_file(self, file: File, *, to: Incoming) -> None:
         plain = {"flags": SILENT, "allowed_mentions": NO_MENTIONS}
