@@ -81,7 +81,8 @@ def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
 
 
 def test_every_setting_and_its_variable_is_documented() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text()
+    pages = ("configuration.md", "configuration-chats.md")
+    text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     for key in keys(settings_type()):
         assert f"`{key}`" in text, key
     for key in VARIABLES:
