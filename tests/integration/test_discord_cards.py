@@ -350,6 +350,15 @@ async def test_a_text_beside_two_questions_is_used_for_the_one_that_is_tapped(
         assert await desk.answers(first) != await desk.answers(second)
 
 
+async def test_a_text_that_counts_is_marked(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(TEXT)
+        card = await desk.card(ask)
+        written = desk.discord.say(desk.ada, desk.room, "feat: x", reply_to=card)
+        await until(lambda: written.reactions)
+        assert written.reactions == ["👍"]
+
+
 async def test_commands_are_registered_and_answered_where_they_are_given(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         await until(lambda: desk.discord.rest.commands)

@@ -107,7 +107,11 @@ async def test_names_are_what_discord_says_and_cannot_steer_a_terminal(
 
 
 def given(**flags: object) -> argparse.Namespace:
-    none = {"discord_token_file": None, "discord_user": [], "discord_channel": []}
+    none: dict[str, object] = {
+        "discord_token_file": None,
+        "discord_user": [],
+        "discord_channel": [],
+    }
     return argparse.Namespace(**{**none, **flags})
 
 

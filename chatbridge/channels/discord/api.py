@@ -36,6 +36,7 @@ Body = dict[str, Any]
 VERSION = 10
 ANSWERED_WITHIN = 10.0
 LONGEST_PAUSE = 3600.0
+EVERYWHERE = "*"
 EPOCH = 1_420_070_400.0
 """Ids count milliseconds since then."""
 AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
@@ -230,7 +231,8 @@ class Api:
     ) -> Any:
         """`place` is where something was to be done."""
         route = _route(method, path)
-        if (pause := self._full.get(route, 0.0) - self._now()) > 0:
+        full = max(self._full.get(each, 0.0) for each in (route, EVERYWHERE))
+        if (pause := full - self._now()) > 0 and not route.startswith("interactions"):
             raise RetryLater("discord asks for a pause", after=pause)
         headers = {} if route.startswith("interactions") else {"Authorization": f"Bot {self.token}"}
         sent = {"json": body} if file is None else {"data": _form(body, file)}
@@ -259,7 +261,8 @@ class Api:
         if status == 429:
             said = value_at(found, "retry_after") or limits.get("Retry-After")
             after = _seconds(said) or 1.0
-            self._full[route] = self._now() + after
+            everywhere = value_at(found, "global") is True
+            self._full[EVERYWHERE if everywhere else route] = self._now() + after
             raise RetryLater("discord asks for a pause (429)", after=after)
         raise self._meaning(status, found, place)
 
