@@ -54,13 +54,14 @@ async def test_a_hub_that_comes_back_resumes_after_the_last_committed_event(tmp_
         assert discord.gateway.codes == [4000]  # with 1000 Discord would end the session
         (session,) = discord.gateway.sessions.values()
         known = len(session.events)
+        taps = [event["s"] for event in session.events if event["t"] == "INTERACTION_CREATE"]
         discord.tap(ada, other, data_of(second, form.Choose(step=0, option=1)))
         discord.clock.advance(60)
         async with running_discord(tmp_path, discord=discord, ada=ada) as again:
             await again.dealt_with()
             assert await again.answers(second) == (Answer(values=("SQLite",)),)
         assert discord.gateway.starts == 1
-        assert discord.gateway.resumes[0] <= known
+        assert taps[0] <= discord.gateway.resumes[0] <= known
 
 
 async def test_a_tap_of_the_time_without_a_hub_counts_though_it_cannot_be_answered(
