@@ -114,13 +114,13 @@ class Rest:
                 headers = {}
                 if error.status == 429:
                     headers = {"Retry-After": str(error.body["retry_after"])}
-                return web.json_response(error.body, status=error.status, headers=headers)
+                return _json(error.body, status=error.status, headers=headers)
             if fault is not None:
                 return await self._failed(fault, request)
             headers = self._headers(request)
             if found is None:
                 return web.Response(status=204, headers=headers)
-            return web.json_response(found, headers=headers)
+            return _json(found, headers=headers)
 
         return serve
 
@@ -140,13 +140,13 @@ class Rest:
             assert request.transport
             request.transport.close()
             return web.Response()
-        return web.json_response(fault.body, status=fault.status, headers=fault.headers)
+        return _json(fault.body, status=fault.status, headers=fault.headers)
 
     def _check(self, request: web.Request) -> None:
-        if not request.headers.get("User-Agent", "").startswith("DiscordBot ("):
-            raise Refused(403, 40333, "internal network error")
         if "/interactions/" in request.path:
             return
+        if not request.headers.get("User-Agent", "").startswith("DiscordBot ("):
+            raise Refused(403, 40333, "internal network error")
         if request.headers.get("Authorization") != f"Bot {self.token}":
             raise Refused(401, 0, "401: Unauthorized")
 
@@ -289,9 +289,7 @@ class Rest:
         message = self._find(request)
         if message.author is not self.world.bot:
             raise Refused(403, 50005, "Cannot edit a message authored by another user")
-        flags = body.get("flags", 0)
-        if flags & ~(limits.SUPPRESS_EMBEDS | V2):
-            raise limits.invalid("flags", "BASE_TYPE_CHOICES", "These flags cannot be set.")
+        flags = body.get("flags", 0) & (limits.SUPPRESS_EMBEDS | V2)  # others are ignored
         shown: Json = {"content": message.content, "components": message.components} | body
         limits.check_message(shown, flags=flags, was_v2=bool(message.flags & V2))
         self.world.edit(
@@ -316,7 +314,7 @@ class Rest:
 
     # ── answers to interactions ───────────────────────────────────────────────────────────────────
 
-    async def _callback(self, request: web.Request, body: Json) -> None:
+    async def _callback(self, request: web.Request, body: Json) -> Json | None:
         found = self.interactions.get(request.match_info["id"])
         late = found is not None and self.world.clock.time() - found.at > DEADLINE
         if found is None or found.token != request.match_info["token"]:
@@ -337,6 +335,15 @@ class Rest:
                 self._post(found.room, data, {})
         found.answer = body
         found.answered.set()
+        if request.query.get("with_response") not in ("true", "1"):
+            return None
+        return {"interaction": {"id": found.id, "type": found.kind}}
+
+
+def _json(found: object, *, status: int = 200, headers: dict[str, str]) -> web.Response:
+    """Without a charset, which other libraries do not expect."""
+    typed = {**headers, "Content-Type": "application/json"}
+    return web.Response(body=json.dumps(found).encode(), status=status, headers=typed)
 
 
 async def _body(request: web.Request) -> Any:

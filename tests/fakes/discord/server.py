@@ -13,7 +13,7 @@ from aiohttp import web
 
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.gateway import GatewayServer
-from tests.fakes.discord.limits import Json
+from tests.fakes.discord.limits import FILE_BYTES, Json
 from tests.fakes.discord.rest import COMMAND, COMPONENT, SUBMIT, Fault, Interaction, Rest
 from tests.fakes.discord.world import Message, Room, User, World
 
@@ -117,7 +117,14 @@ class Discord:
             "token": token,
             "version": 1,
             "channel_id": room.id,
+            "channel": room.json(),
             "data": data,
+            "app_permissions": str(room.allows),
+            "attachment_size_limit": FILE_BYTES,
+            "authorizing_integration_owners": {"0": room.guild or "0"},
+            "context": 0 if room.guild else 1,
+            "entitlements": [],
+            "locale": "en-US",
         }
         if room.guild:
             event |= {"guild_id": room.guild, "member": {"user": person.json()}}

@@ -180,8 +180,11 @@ class World:
             "type": 19 if message.reply_to else 0,
             "content": message.content if readable else "",
             "components": message.components if readable else [],
-            "attachments": [{"filename": name} for name in message.files] if readable else [],
+            "attachments": [_attached(*file) for file in message.files.items()] if readable else [],
             "embeds": [],
+            "mention_roles": [],
+            "pinned": False,
+            "tts": False,
             "mentions": [user.json() for user in message.mentions],
             "mention_everyone": message.mention_everyone,
             "flags": message.flags,
@@ -233,3 +236,8 @@ class World:
     @staticmethod
     def is_v2(message: Message) -> bool:
         return bool(message.flags & V2)
+
+
+def _attached(name: str, content: bytes) -> Json:
+    address = f"https://cdn.example.org/{name}"
+    return {"id": "1", "filename": name, "size": len(content), "url": address, "proxy_url": address}
