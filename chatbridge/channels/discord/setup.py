@@ -23,14 +23,20 @@ from chatbridge.channels.discord.render import (
 )
 from chatbridge.channels.discord.settings import Discord
 from chatbridge.channels.discord.spec import DISCORD, EXTRA
-from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import listed_names, people_in
-from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
+from chatbridge.cli.people import listed_names
+from chatbridge.cli.setup.state import (
+    Setup,
+    Work,
+    add_people,
+    ask_on_the_phone,
+    first_problem,
+    keep_token,
+    read_secret,
+)
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, TokenRejected
-from chatbridge.settings import secrets
 
 T = TypeVar("T")
 
@@ -53,12 +59,11 @@ def ask(setup: Setup) -> None:
     if name is None or not prompts.confirm(f"Keep the bot {name}?", default=True):
         prompts.explain(PORTAL)
         token = _asked(base)
-        save_token(setup, token)
+        keep_token(setup, DISCORD, token)
     elif now.allowed_users:
         prompts.say(f"  May answer: {listed_names(DISCORD, now)}")
     if _invited(token, base) and (person := _paired(token, base)):
-        allow(setup, [person], [])
-        setup.keeps("who may answer on Discord")
+        add_people(setup, DISCORD, [person])
         restart_hub()
         ask_on_the_phone(DISCORD)
     else:
@@ -88,31 +93,10 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
 
     def work() -> None:
         if token is not None:
-            save_token(setup, token)
-        allow(setup, [*new.allowed_users], [*new.channel_id])
-        if people or channels:
-            setup.keeps("who may answer on Discord")
+            keep_token(setup, DISCORD, token)
+        add_people(setup, DISCORD, new.allowed_users, new.channel_id)
 
     return [work]
-
-
-def save_token(setup: Setup, token: str) -> None:
-    secrets.keep(setup.path, "discord", "token", value=token)
-    setup.keeps("the bot's token")
-    base = setup.settings.table(DISCORD).api_base
-    changes: dict[Key, Value] = {("discord", "token"): None}
-    if base != Discord.model_fields["api_base"].default:
-        changes["discord", "api_base"] = base
-    change(setup.path, changes)
-
-
-def allow(setup: Setup, people: list[int], channels: list[int]) -> None:
-    listed = people_in(setup.path, DISCORD)
-    allowed = list(dict.fromkeys([*listed.allowed, *people]))
-    chats = list(dict.fromkeys([*listed.chats, *channels]))
-    # An empty list would keep a variable from naming people.
-    lists = {("discord", "allowed_users"): allowed, ("discord", "channel_id"): chats}
-    change(setup.path, {key: ids for key, ids in lists.items() if ids})
 
 
 def invitation(application: str, *, channel: bool) -> str:
