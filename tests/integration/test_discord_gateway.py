@@ -121,6 +121,23 @@ async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session
             assert sum("feat: more" in m.text for m in said) == 1
 
 
+async def test_a_long_gap_is_read_page_by_page_and_nothing_of_it_twice(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada, eve = discord.world.user("Ada"), discord.world.user("Eve")
+        room = discord.world.channel(ada, eve)
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as desk:
+            ask = await desk.desk.ask(TEXT)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        for i in range(150):
+            discord.say(eve, room, f"chatter {i}")
+        discord.say(ada, room, "feat: last", reply_to=card)
+        discord.clock.advance(200)
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as again:
+            await again.dealt_with()
+            assert await again.answers(ask) == (Answer(values=("feat: last",)),)
+
+
 async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)

@@ -37,6 +37,7 @@ VERSION = 10
 ANSWERED_WITHIN = 10.0
 LONGEST_PAUSE = 3600.0
 EVERYWHERE = "*"
+PAGE = 100
 EPOCH = 1_420_070_400.0
 """Ids count milliseconds since then."""
 AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
@@ -204,8 +205,8 @@ class Api:
         return _object(await self._call("GET", path, place=room))
 
     async def messages_after(self, room: str, message: str) -> list[Body]:
-        """At most 100, the oldest first."""
-        path = f"/channels/{room}/messages?after={message}&limit=100"
+        """At most a page, the oldest first."""
+        path = f"/channels/{room}/messages?after={message}&limit={PAGE}"
         found = await self._call("GET", path, place=room)
         known = [each for each in found if isinstance(each, dict)]
         return sorted(known, key=lambda each: int(_text(each, "id")))

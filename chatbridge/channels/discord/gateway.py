@@ -19,7 +19,7 @@ from functools import partial
 import aiohttp
 
 from chatbridge.channels.chat.poll_loop import PollLoop
-from chatbridge.channels.discord.api import VERSION, Api, Body, unreachable
+from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body, unreachable
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import ChannelState
@@ -157,13 +157,15 @@ class Gateway(PollLoop[Sequence[Event]]):
     async def _catch_up(self, cursor: Cursor) -> None:
         """Deal with the messages of a gap. On the first start, what was written before counts for
         nothing."""
-        self._read_again = set()
         if self._seen == "0":
             return
         found: list[Body] = []
         for room in self._rooms():
+            after: str | None = self._seen
             with suppress(ChatRefused):  # which is said where something is sent
-                found += await self._api.messages_after(room, self._seen)
+                while after and (page := await self._api.messages_after(room, after)):
+                    found += page
+                    after = str(page[-1].get("id")) if len(page) == PAGE else None
         for message in sorted(found, key=lambda it: _number(str(it.get("id", "")))):
             await self._deal_with(Event(name=WRITTEN, data=message, cursor=cursor))
             self._read_again.add(str(message.get("id", "")))
@@ -264,6 +266,7 @@ class Gateway(PollLoop[Sequence[Event]]):
         if name == "READY":
             session, url = str(data.get("session_id")), str(data.get("resume_gateway_url"))
             self._at = replace(self._at, session=session, url=url)
+            self._read_again = set()
         if name in ("READY", "RESUMED"):
             up.set()
         elsewhere = data.get("guild_id") and data.get("channel_id") not in self._rooms()
