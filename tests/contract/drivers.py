@@ -26,6 +26,7 @@ from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
 from tests.contract.board_driver import drive_board
+from tests.contract.discord_driver import drive_discord
 from tests.contract.matrix_driver import drive_matrix
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
@@ -237,7 +238,8 @@ DRIVERS: dict[str, Drives] = {
     "telegram": drive_telegram,
     "matrix": drive_matrix,
     "board": drive_board,
+    "discord": drive_discord,
 }
-CHATS = ("telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
-CHANNELS = ("web", "telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHATS = ("telegram", "discord", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHANNELS = ("web", *CHATS)
 """Their names. The homeserver is a program of its own."""

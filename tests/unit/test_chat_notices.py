@@ -13,6 +13,7 @@ from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import NEITHER, Output, Show, Tap, Use, decode
 from chatbridge.channels.chat.inbound import REPLY_TO_ONE, format_ended
 from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
+from chatbridge.channels.chat.receiver import COMMANDS, help_text
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.channels.telegram.render import notices as telegram
@@ -145,12 +146,12 @@ def test_who_writes_after_the_end_is_told_how_it_ended() -> None:
 
 def test_help_has_seven_lines_and_names_what_there_is() -> None:
     for there in (True, False):
-        lines = read(telegram.help_text(private=there)).text
+        lines = read(help_text(private=there)).text
         help_ = said(matrix.help_text(reactions=there))
         assert lines.count("\n") == help_.count("\n") == 6
         assert ("React" in help_) is there
-    commands = [name for name, _ in telegram.COMMANDS if name != "help"]
-    assert all(f"/{name}" in telegram.help_text(private=True) for name in commands)
+    commands = [name for name, _ in COMMANDS if name != "help"]
+    assert all(f"/{name}" in help_text(private=True) for name in commands)
 
 
 def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:

@@ -25,6 +25,7 @@ UNSET = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
 """How the example shows a key that has no default."""
 SECRET = "hunter2-hunter2-hunter2"
 BOT = f"123456789:{SECRET}"
+DISCORD_BOT = f"MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.{SECRET}"
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +81,8 @@ def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
 
 
 def test_every_setting_and_its_variable_is_documented() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text()
+    pages = ("configuration.md", "configuration-chats.md")
+    text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     for key in keys(settings_type()):
         assert f"`{key}`" in text, key
     for key in VARIABLES:
@@ -160,6 +162,10 @@ VARIABLES = {
     "matrix.allowed_users": ("@a:x.org,@b:x.org", ("@a:x.org", "@b:x.org")),
     "matrix.room_id": ("!AbC:example.org", ("!AbC:example.org",)),
     "matrix.reactions": ("no", False),
+    "discord.token": (DISCORD_BOT, DISCORD_BOT),
+    "discord.allowed_users": ("7,8", (7, 8)),
+    "discord.channel_id": ("1234567890123456789", (1234567890123456789,)),
+    "discord.api_base": ("http://127.0.0.1:8082/", "http://127.0.0.1:8082"),
 }
 
 

@@ -29,6 +29,12 @@ access_token = "syt_secret"
 allowed_users = ["@ada:example.org", "@bob:example.org"]
 room_id = ["!a:example.org", "!b:example.org"]
 """
+DISCORD = """
+[discord]
+token = "MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.abcdefghijklmnopqrstuvwx"
+allowed_users = [7, 8]
+channel_id = [70, 80]
+"""
 
 
 @pytest.fixture
@@ -54,6 +60,10 @@ WIDER = [
     (MATRIX, "matrix.room_id", "!c:example.org", ("!a:example.org", "!b:example.org")),
     (MATRIX, "matrix.homeserver", "http://127.0.0.1:9", "https://matrix.example.org"),
     (MATRIX, "matrix.user_id", "@eve:example.org", "@bot:example.org"),
+    (DISCORD, "discord.allowed_users", "7,9", (7, 8)),
+    (DISCORD, "discord.channel_id", "70,90", (70, 80)),
+    (DISCORD, "discord.channel_id", "", (70, 80)),
+    (DISCORD, "discord.api_base", "http://127.0.0.1:9", "https://discord.com/api"),
     ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/a,/c", (Path("/a"), Path("/b"))),
     ("[commands]\nenabled = false", "commands.enabled", "true", False),
     ("[web]\nenabled = false", "web.enabled", "true", False),

@@ -6,10 +6,12 @@ how the bot answers.
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, TypeVar
 
 from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode
 from chatbridge.channels.chat.card import placeholder, prompt_subject
@@ -24,6 +26,7 @@ from chatbridge.channels.chat.inbound import (
     Spawn,
     Tapped,
     is_over,
+    patiently,
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
@@ -32,10 +35,23 @@ from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
+from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
 from chatbridge.core.forms.typed_input import YES_OR_NO
 from chatbridge.core.model import Ask
 from chatbridge.core.ports import Clock
+
+T = TypeVar("T")
+
+COMMANDS = (
+    ("pending", "Open questions"),
+    ("history", "The last ten that have ended"),
+    ("cancel", "Cancel an open question"),
+    ("quiet", "Quiet hours, on or off"),
+    ("help", "What can be done here"),
+)
+ANSWER_WITHIN = 2.0
+"""For so many seconds a service may show that a tap is on its way, whatever the disk does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +160,24 @@ class ButtonReceiver(ABC):
             self._spawn(self.mark_taken(written))
         return told
 
+    async def in_time(
+        self,
+        work: Coroutine[Any, Any, T],
+        answer: Callable[[T | None], Coroutine[Any, Any, object]],
+    ) -> None:
+        """Answer a tap with what comes of it, right after the commit; with nothing if that takes
+        long, or fails and comes again."""
+        doing = asyncio.ensure_future(work)
+        slow = asyncio.ensure_future(self._clock.sleep(ANSWER_WITHIN))
+        try:
+            await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
+            done = doing.done() and not doing.exception()
+            self._spawn(answer(doing.result() if done else None))
+            await doing
+        finally:
+            doing.cancel()
+            slow.cancel()
+
     # ── forms of the service's own, for typing ────────────────────────────────────────────────────
 
     async def modal_after(self, tap: Tap | Output | Quiet | None) -> Modal | None:
@@ -153,7 +187,8 @@ class ButtonReceiver(ABC):
         ask = await self._input.find(tap.ask_id)
         if ask is None or is_over(ask):
             return None
-        card = await off_loop(partial(build_card, ask), weight=weight_of(ask))
+        build = partial(build_card, ask, channel=self._input.channel)
+        card = await off_loop(build, weight=weight_of(ask))
         if not takes_typing(card):
             return None
         return Modal(
@@ -175,6 +210,9 @@ class ButtonReceiver(ABC):
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
     async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
+        if name in ("help", "start"):
+            await self.answer(help_text(private=by.chat.private), to=message, reply=False)
+            return
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
         # would be another morning.
         old = message.at + 1 <= self._began
@@ -244,6 +282,31 @@ class ButtonReceiver(ABC):
         if isinstance(said, tuple):
             said = Message(document=said)
         await self.say(said, to=to, reply=reply)
+
+    async def send_soon(self, send: Callable[[], Awaitable[object]]) -> None:
+        """After the pause that the service asks for, if it does: nobody's tap has to wait for it.
+        :raises RetryLater: it cannot be reached."""
+        try:
+            await send()
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            self._spawn(patiently(send, self._clock, pause=error.after))
+
+
+def help_text(*, private: bool) -> str:
+    own_words = "send it as a message" if private else "reply to the question"
+    return "\n".join(
+        (
+            "Your agents' questions arrive here.",
+            f"Tap a button to answer. For an answer in your own words, {own_words}.",
+            "With several questions open, reply to the one you mean.",
+            "/pending shows what is open, /history what has ended.",
+            "/cancel tells an agent that you will not answer.",
+            "/quiet 2h keeps your chats quiet for a while; /quiet says how it is.",
+            "What you answer after the time is up is kept for the agent's next call.",
+        )
+    )
 
 
 def _taps(buttons: Sequence[str]) -> list[Tap]:

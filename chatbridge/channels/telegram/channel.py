@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, nullcontext
 
 from chatbridge.channels.chat.channel import ChatChannel, Hold
 from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.receiver import COMMANDS
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api
@@ -132,7 +133,7 @@ class TelegramChannel(ChatChannel[Chat]):
     async def _set_menu(self) -> None:
         while True:
             try:
-                await self._api.set_commands(notices.COMMANDS)
+                await self._api.set_commands(COMMANDS)
             except RetryLater as error:
                 await self._clock.sleep(error.after or MENU_PAUSE)
             else:

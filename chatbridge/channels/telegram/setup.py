@@ -13,21 +13,21 @@ from pydantic import ValidationError
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
-from chatbridge.cli.config_file import Key, Value, change
 from chatbridge.cli.hub.control import restart_hub
-from chatbridge.cli.people import listed_names, pair, people_in
+from chatbridge.cli.people import listed_names, pair
 from chatbridge.cli.setup.state import (
     Setup,
     Work,
+    add_people,
     ask_on_the_phone,
     first_problem,
+    keep_token,
     name_of,
     read_secret,
 )
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
-from chatbridge.settings import secrets
 
 TOKEN = re.compile(r"(?<![0-9])[0-9]{5,16}:[A-Za-z0-9_-]{30,}(?![A-Za-z0-9_-])")
 USUAL = re.compile(r"(?<![0-9])[0-9]{8,16}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")
@@ -50,7 +50,7 @@ def ask(setup: Setup) -> None:
     name = check(now.token.get_secret_value(), now.api_base) if now.token else None
     if name is None or not prompts.confirm(f"Keep the bot @{name}?", default=True):
         prompts.explain(BOT_FATHER)
-        save_token(setup, _asked(now.api_base))
+        keep_token(setup, TELEGRAM, _asked(now.api_base))
     elif now.allowed_users:
         prompts.say(f"  Paired: {listed_names(TELEGRAM, now)}")
         if not prompts.confirm("Pair another phone?", default=False):
@@ -73,23 +73,16 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     if given.telegram_token_file is None and not (people or chats):
         return []
     token = _token_in_file(setup, given.telegram_token_file)
-    listed = people_in(setup.path, TELEGRAM)
     try:
         # In the file's own form: numbers, and each once.
         new = Telegram.model_validate({"allowed_users": people, "chat_id": chats})
     except ValidationError as error:
         raise WrongUsage(f"--telegram-user, --telegram-chat: {first_problem(error)}") from None
-    allowed = list(dict.fromkeys([*listed.allowed, *new.allowed_users]))
-    in_chats = list(dict.fromkeys([*listed.chats, *new.chat_id]))
 
     def work() -> None:
         if token is not None:
-            save_token(setup, token)
-        # An empty list would keep a variable from naming people.
-        lists = {("telegram", "allowed_users"): allowed, ("telegram", "chat_id"): in_chats}
-        change(setup.path, {key: ids for key, ids in lists.items() if ids})
-        if new.allowed_users or new.chat_id:
-            setup.keeps("who may answer on Telegram")
+            keep_token(setup, TELEGRAM, token)
+        add_people(setup, TELEGRAM, new.allowed_users, new.chat_id)
 
     return [work]
 
@@ -112,18 +105,6 @@ def _token_in_file(setup: Setup, file: str | None) -> str | None:
     if webhook:
         raise ChatbridgeError(f"{WEBHOOK} Run chatbridge setup in a terminal to remove it")
     return token
-
-
-def save_token(setup: Setup, token: str) -> None:
-    secrets.keep(setup.path, "telegram", "token", value=token)
-    setup.keeps("the bot's token")
-    # The token may be in the file by hand, and its server in a variable, which counts no more once
-    # the token is ours.
-    base = setup.settings.table(TELEGRAM).api_base
-    changes: dict[Key, Value] = {("telegram", "token"): None}
-    if base != Telegram.model_fields["api_base"].default:
-        changes["telegram", "api_base"] = base
-    change(setup.path, changes)
 
 
 def token_in(text: str) -> str | None:

@@ -6,7 +6,6 @@ that somebody at the terminal waits for.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.document import Message as Note
 from chatbridge.channels.chat.inbound import Origin, Spawn, patiently
 from chatbridge.channels.chat.people import Allowlist, display_name
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming
+from chatbridge.channels.chat.receiver import COMMANDS, ButtonReceiver, Incoming
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.telegram.client.api import Api
 from chatbridge.channels.telegram.client.errors import Rejected
@@ -32,12 +31,10 @@ from chatbridge.core.model import ChannelState, Person
 from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.core.ports import Clock
 
-COMMANDS = ("start", *(name for name, _ in notices.COMMANDS))
+TAKEN_COMMANDS = ("start", *(name for name, _ in COMMANDS))
 ANOTHER_BOTS = ""
 _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
 TAKEN = "👍"
-ANSWER_WITHIN = 2.0
-"""Telegram's spinner should not turn for longer, whatever the disk does."""
 
 
 class Receiver(ButtonReceiver):
@@ -88,19 +85,8 @@ class Receiver(ButtonReceiver):
             self._spawn(self._answer(query, ""))
             return
         by = _origin(query.from_user, chat, cursor)
-        doing = asyncio.ensure_future(
-            self.tap(decode(query.data or ""), self._incoming(message), by)
-        )
-        slow = asyncio.ensure_future(self._clock.sleep(ANSWER_WITHIN))
-        try:
-            await asyncio.wait({doing, slow}, return_when=asyncio.FIRST_COMPLETED)
-            # Also if it fails, and comes again: the spinner stops.
-            told = doing.result() if doing.done() and not doing.exception() else ""
-            self._spawn(self._answer(query, told))
-            await doing
-        finally:
-            doing.cancel()
-            slow.cancel()
+        doing = self.tap(decode(query.data or ""), self._incoming(message), by)
+        await self.in_time(doing, lambda told: self._answer(query, told or ""))
 
     async def _answer(self, query: CallbackQuery, text: str) -> None:
         with suppress(Rejected):  # too old, after downtime
@@ -139,9 +125,6 @@ class Receiver(ButtonReceiver):
         by = _origin(message.from_user, chat, cursor)
         if command is None:
             await self.text(incoming, by)
-        elif command in ("start", "help"):
-            help_text = notices.help_text(private=chat.private)
-            await self.answer(help_text, to=incoming, reply=False)
         else:
             words = " ".join((message.text or "").split()[1:])
             await self.command(command, words, incoming, by)
@@ -151,7 +134,7 @@ class Receiver(ButtonReceiver):
         prompt is out, an app sends a command from the menu as a reply to it."""
         text = (message.text or "").strip()
         found = _COMMAND.match(text)
-        if found is None or found[1] not in COMMANDS:
+        if found is None or found[1] not in TAKEN_COMMANDS:
             return None
         if _replied_to(message) is not None and found.end() < len(text):
             return None
@@ -187,13 +170,7 @@ class Receiver(ButtonReceiver):
             thread=_number(to.topic),
             reply_to=int(to.id) if reply else None,
         )
-        try:
-            await send()
-        except RetryLater as error:
-            if error.after is None:
-                raise
-            # Nobody's tap has to wait for it.
-            self._spawn(patiently(send, self._clock, pause=error.after))
+        await self.send_soon(send)
 
     async def send_file(self, file: File, *, to: Incoming) -> None:
         send = partial(self._api.send_file, int(to.room), file.name, file.content)

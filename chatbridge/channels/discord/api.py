@@ -1,0 +1,342 @@
+"""Discord's REST interface as this channel uses it, with its errors as ours.
+
+Plain aiohttp: a library would wait out rate limits by itself, where delivery should rather send
+something else meanwhile, and would send a message again that may have arrived. No error keeps its
+cause or an address: an interaction's address has its token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Self
+
+import aiohttp
+
+from chatbridge import __version__
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.people import display_name
+from chatbridge.channels.chat.writer import Key, MessageRejected
+from chatbridge.channels.spec import PersonName
+from chatbridge.core.cards.phrases import format_certificate_advice
+from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, TokenRejected
+from chatbridge.core.text import one_line, shortened
+from chatbridge.safe_json import loads, value_at
+
+log = logging.getLogger(__name__)
+
+Body = dict[str, Any]
+
+VERSION = 10
+ANSWERED_WITHIN = 10.0
+LONGEST_PAUSE = 3600.0
+EVERYWHERE = "*"
+PAGE = 100
+EPOCH = 1_420_070_400.0
+"""Ids count milliseconds since then."""
+AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_USER = 10003, 10008, 10013
+NO_ACCESS, EDIT_OF_OTHERS, NO_DM, NO_PERMISSION, ARCHIVED, NO_SERVER = (
+    50001, 50005, 50007, 50013, 50083, 50278,
+)  # fmt: skip
+NO_HISTORY = 160002
+_REFUSALS = {
+    UNKNOWN_CHANNEL: "Check discord.channel_id",
+    UNKNOWN_USER: "Check discord.allowed_users",
+    NO_ACCESS: "Add the bot to the server, and let it see the channel",
+    NO_PERMISSION: "Let the bot send messages, attach files and read the history there",
+    NO_HISTORY: "Let the bot read the message history there",
+    NO_DM: "Allow direct messages from members of a server that you share with the bot",
+    NO_SERVER: "Be on a server with the bot: chatbridge setup shows the link that invites it",
+    ARCHIVED: "Open the thread again",
+}
+
+
+class Rejected(MessageRejected):
+    """Discord does not take this request, however often it is made."""
+
+    def __init__(self, said: str, *, code: int) -> None:
+        super().__init__(said)
+        self.code = code
+        self.needs_text_components = "COMPONENTS_V2" in said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    id: str
+    application: str
+    name: str
+
+
+def written_at(id: str) -> float:
+    """When something was made, by Discord's clock."""
+    return EPOCH + (int(id) >> 22) / 1000
+
+
+def nonce_of(key: Key) -> str:
+    """The same for the same deed. Discord takes 25 characters."""
+    return sha256("\0".join(key).encode()).hexdigest()[:24]
+
+
+class Api:
+    def __init__(
+        self,
+        token: str,
+        *,
+        base: str,
+        hint: str = "the token",
+        patience: float = ANSWERED_WITHIN,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`hint` says where the token is set; `patience` is how long an answer may take."""
+        self._base = f"{base}/v{VERSION}"
+        self.token = token
+        self.hint = hint
+        self.patience = patience
+        self._now = monotonic
+        self._session: aiohttp.ClientSession | None = None
+        self._full: dict[str, float] = {}
+        """Until when nothing more may be asked, by the route. Who asks all the same is shut out."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *ended: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    def session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            headers = {"User-Agent": AGENT}
+            self._session = aiohttp.ClientSession(headers=headers, trust_env=True)
+        return self._session
+
+    # ── the bot ───────────────────────────────────────────────────────────────────────────────────
+
+    async def me(self) -> Me:
+        """:raises TokenRejected: :raises RetryLater:"""
+        user = await self._call("GET", "/users/@me")
+        application = await self._call("GET", "/applications/@me")
+        name = display_name(_text(user, "username"))
+        return Me(id=_text(user, "id"), application=_text(application, "id"), name=name)
+
+    async def owner(self) -> Body | None:
+        """The person whose bot it is; None: a team's."""
+        found = value_at(await self._call("GET", "/applications/@me"), "owner")
+        return found if isinstance(found, dict) and not found.get("bot") else None
+
+    async def servers(self) -> int:
+        """How many the bot is on."""
+        return len(await self._call("GET", "/users/@me/guilds"))
+
+    async def gateway(self) -> tuple[str, int, float]:
+        """Where to connect, how many sessions may still be begun today, and in how many seconds
+        they are counted anew."""
+        found = await self._call("GET", "/gateway/bot")
+        left = value_at(found, "session_start_limit", "remaining")
+        again = value_at(found, "session_start_limit", "reset_after")
+        return (
+            _text(found, "url"),
+            left if isinstance(left, int) else 1,
+            again / 1000 if isinstance(again, int | float) else 0.0,
+        )
+
+    async def set_commands(self, application: str, commands: Sequence[tuple[str, str]]) -> None:
+        known: list[Body] = [{"name": name, "description": text} for name, text in commands]
+        time = {"type": 3, "name": "time", "description": "2h, until 08:00 or off"}
+        known = [{**each, "options": [time] * (each["name"] == "quiet")} for each in known]
+        await self._call("PUT", f"/applications/{application}/commands", known)
+
+    async def direct_messages(self, person: int) -> str:
+        """The id of the chat with this person. :raises ChatRefused:"""
+        body = {"recipient_id": str(person)}
+        return _text(await self._call("POST", "/users/@me/channels", body, place=person), "id")
+
+    async def channel(self, id: int) -> Body:
+        """:raises ChatRefused:"""
+        return _object(await self._call("GET", f"/channels/{id}", place=id))
+
+    async def name_of(self, person: int) -> PersonName:
+        found = _object(await self._call("GET", f"/users/{person}", place=person))
+        called, username = found.get("global_name"), display_name(found.get("username"))
+        return PersonName(display_name(called, username, str(person)), username)
+
+    # ── messages ──────────────────────────────────────────────────────────────────────────────────
+
+    async def send(
+        self,
+        room: str,
+        body: Body,
+        *,
+        key: Key = (),
+        reply_to: str | None = None,
+        file: File | None = None,
+    ) -> str:
+        """Return its id. What is sent again with the same key within minutes is the same one."""
+        if key:
+            body = {**body, "nonce": nonce_of(key), "enforce_nonce": True}
+        if reply_to:
+            body = {
+                **body,
+                "message_reference": {"message_id": reply_to, "fail_if_not_exists": False},
+            }
+        path = f"/channels/{room}/messages"
+        return _text(await self._call("POST", path, body, place=room, file=file), "id")
+
+    async def edit(self, room: str, message: str, body: Body) -> None:
+        """:raises PostGone:"""
+        path = f"/channels/{room}/messages/{message}"
+        await self._call("PATCH", path, {"content": None, **body}, place=room)
+
+    async def delete(self, room: str, message: str) -> None:
+        await self._call("DELETE", f"/channels/{room}/messages/{message}", place=room)
+
+    async def message(self, room: str, message: str) -> Body:
+        path = f"/channels/{room}/messages/{message}"
+        return _object(await self._call("GET", path, place=room))
+
+    async def messages_after(self, room: str, message: str) -> list[Body]:
+        """At most a page, the oldest first."""
+        path = f"/channels/{room}/messages?after={message}&limit={PAGE}"
+        found = await self._call("GET", path, place=room)
+        known = [each for each in found if isinstance(each, dict)]
+        return sorted(known, key=lambda each: int(_text(each, "id")))
+
+    async def react(self, room: str, message: str, emoji: str) -> None:
+        path = f"/channels/{room}/messages/{message}/reactions/{emoji}/@me"
+        await self._call("PUT", path, place=room)
+
+    async def answer(self, interaction: str, token: str, body: Body) -> None:
+        """:raises Rejected: it is too late for an answer, or there is one."""
+        await self._call("POST", f"/interactions/{interaction}/{token}/callback", body)
+
+    # ── one request ───────────────────────────────────────────────────────────────────────────────
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        place: object = None,
+        file: File | None = None,
+    ) -> Any:
+        """`place` is where something was to be done."""
+        route = _route(method, path)
+        full = max(self._full.get(each, 0.0) for each in (route, EVERYWHERE))
+        if (pause := full - self._now()) > 0 and not route.startswith("interactions"):
+            raise RetryLater("discord asks for a pause", after=pause)
+        headers = {} if route.startswith("interactions") else {"Authorization": f"Bot {self.token}"}
+        sent = {"json": body} if file is None else {"data": _form(body, file)}
+        try:
+            async with (
+                asyncio.timeout(self.patience),
+                self.session().request(
+                    method, self._base + path, headers=headers, allow_redirects=False, **sent
+                ) as response,
+            ):
+                text = await response.read()
+                status, limits = response.status, response.headers
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(error) from None
+        if limits.get("X-RateLimit-Remaining") == "0":
+            after = _seconds(limits.get("X-RateLimit-Reset-After"))
+            self._full[route] = self._now() + after
+        try:
+            found = loads(text) if text else None
+        except ValueError:
+            found = None
+        if 200 <= status < 300:
+            if found is None and text:
+                raise RetryLater("discord's answer cannot be read")
+            return found
+        if status == 429:
+            said = value_at(found, "retry_after") or limits.get("Retry-After")
+            after = _seconds(said) or 1.0
+            everywhere = value_at(found, "global") is True
+            self._full[EVERYWHERE if everywhere else route] = self._now() + after
+            raise RetryLater("discord asks for a pause (429)", after=after)
+        raise self._meaning(status, found, place)
+
+    def _meaning(self, status: int, found: object, place: object) -> Exception:
+        code, said = value_at(found, "code"), value_at(found, "message")
+        code = code if isinstance(code, int) else 0
+        words = shortened(one_line(str(said or "")), 200)
+        if status == 401:
+            return TokenRejected(
+                f"discord rejected the bot token (401). Check {self.hint}, then run: chatbridge "
+                "restart"
+            )
+        if status >= 500 or found is None:
+            return RetryLater(f"discord cannot be reached (status {status})")
+        if code in (UNKNOWN_MESSAGE, EDIT_OF_OTHERS):
+            return PostGone()
+        if code in _REFUSALS:
+            return ChatRefused(
+                f"discord: the bot may not use {place} ({code}: {words}). {_REFUSALS[code]}"
+            )
+        if status == 403:
+            return ChatRefused(f"discord: the bot may not use {place} (403: {words}). {_ALLOW}")
+        details = shortened(json.dumps(value_at(found, "errors") or ""), 300)
+        return Rejected(f"discord does not take this ({code}: {words} {details})", code=code)
+
+
+_ALLOW = "Look at its permissions there"
+
+
+def unreachable(error: BaseException) -> RetryLater:
+    unsent = isinstance(error, aiohttp.ClientConnectorError)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            why, advice = cause.verify_message, format_certificate_advice("discord.api_base")
+            what = f"discord's certificate is not trusted ({why.rstrip('.')}). {advice}"
+            return RetryLater(what, unsent=True)
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, TimeoutError) and not unsent:
+        return RetryLater("discord did not answer in time")
+    return RetryLater(f"discord cannot be reached ({type(error).__name__})", unsent=unsent)
+
+
+def _route(method: str, path: str) -> str:
+    """What limits are counted by: the method, and the path up to the channel's id."""
+    parts = path.partition("?")[0].strip("/").split("/")
+    if parts[0] == "interactions":
+        return f"interactions {parts[1]}"
+    return " ".join((method, *parts[:3], *("#" for _ in parts[3:4]), *parts[4:5]))
+
+
+def _form(body: object, file: File) -> aiohttp.FormData:
+    form = aiohttp.FormData()
+    form.add_field("payload_json", json.dumps(body), content_type="application/json")
+    form.add_field("files[0]", file.content, filename=file.name, content_type="text/plain")
+    return form
+
+
+def _seconds(value: object) -> float:
+    try:
+        return min(max(float(str(value)), 0.0), LONGEST_PAUSE)
+    except ValueError:
+        return 0.0
+
+
+def _object(found: object) -> Body:
+    if not isinstance(found, dict):
+        raise RetryLater("discord's answer cannot be read")
+    return found
+
+
+def _text(found: object, name: str) -> str:
+    value = found.get(name) if isinstance(found, Mapping) else None
+    if not isinstance(value, str):
+        raise RetryLater("discord's answer cannot be read")
+    return value

@@ -1,0 +1,247 @@
+"""What only Discord has in what it brings: sessions that are resumed, deadlines, gaps."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.discord.gateway import INTENTS
+from chatbridge.core.errors import StoreError, TokenRejected
+from chatbridge.core.forms import form
+from chatbridge.core.model import Answer
+from tests.fakes.clock import StillClock
+from tests.fakes.discord.gateway import PRIVILEGED
+from tests.fakes.discord.server import Discord, answered
+from tests.fakes.discord_desk import DiscordDesk, data_of, running_discord
+from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+
+
+async def in_time(desk: DiscordDesk, work: asyncio.Task[object]) -> None:
+    """What this waits for, while the clock goes on: pauses after a failure pass."""
+    async with asyncio.timeout(20):
+        while not work.done():
+            desk.clock.advance(1.0)
+            await asyncio.wait({work}, timeout=0.02)
+    await work
+
+
+async def test_a_tap_is_answered_only_after_its_effect_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        hold = desk.discord.fault("/callback", hold=asyncio.Event(), status=500)
+        tap = desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        await asyncio.wait_for(hold.arrived.wait(), 20)
+        assert await desk.answers(ask) == (Answer(values=("yes",)),)
+        assert tap.answer is None
+        assert hold.hold
+        hold.hold.set()
+
+
+async def test_a_hub_that_comes_back_resumes_after_the_last_committed_event(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            first, second = await desk.desk.ask(CONFIRM), await desk.desk.ask(SELECT)
+            card, other = await desk.card(first), await desk.card(second)
+            await desk.tap(card, "Yes")
+            await desk.dealt_with()
+            assert len(await desk.answers(first)) == 1
+        assert discord.gateway.codes == [4000]  # with 1000 Discord would end the session
+        (session,) = discord.gateway.sessions.values()
+        known = len(session.events)
+        taps = [event["s"] for event in session.events if event["t"] == "INTERACTION_CREATE"]
+        discord.tap(ada, other, data_of(second, form.Choose(step=0, option=1)))
+        discord.clock.advance(60)
+        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+            await again.dealt_with()
+            assert await again.answers(second) == (Answer(values=("SQLite",)),)
+        assert discord.gateway.starts == 1
+        assert taps[0] <= discord.gateway.resumes[0] <= known
+
+
+async def test_a_tap_of_the_time_without_a_hub_counts_though_it_cannot_be_answered(
+    tmp_path: Path,
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(CONFIRM)
+            card = await desk.card(ask)
+        tap = discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        discord.clock.advance(30)
+        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+            await again.dealt_with()
+            assert (await again.now(ask)).outcome
+            assert tap.answer is None
+            assert not again.channel.trouble
+
+
+async def test_an_event_that_could_not_be_stored_is_taken_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card, put, failed = await desk.card(ask), desk.desk.inbox.put, list[bool]()
+
+        async def full(*args: object, **kwargs: object) -> object:
+            if not failed:
+                failed.append(True)
+                raise StoreError("the disk is full")
+            return await put(*args, **kwargs)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(desk.desk.inbox), "put", lambda self, *a, **k: full(*a, **k))
+        desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        assert failed
+        assert len(await desk.answers(ask)) == 1
+
+
+async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session(
+    tmp_path: Path,
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(TEXT)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        discord.say(ada, card.room, "feat: more", reply_to=card)
+        discord.clock.advance(200)
+        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+            await again.dealt_with()
+            assert await again.answers(ask) == (Answer(values=("feat: more",)),)
+            assert discord.gateway.starts == 2
+            await again.current(ask)
+            said = [m for m in card.room.messages.values() if m.author.bot]
+            assert sum("feat: more" in m.text for m in said) == 1
+
+
+async def test_a_long_gap_is_read_page_by_page_and_nothing_of_it_twice(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada, eve = discord.world.user("Ada"), discord.world.user("Eve")
+        room = discord.world.channel(ada, eve)
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as desk:
+            ask = await desk.desk.ask(TEXT)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        for i in range(150):
+            discord.say(eve, room, f"chatter {i}")
+        discord.say(ada, room, "feat: last", reply_to=card)
+        discord.clock.advance(200)
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as again:
+            await again.dealt_with()
+            assert await again.answers(ask) == (Answer(values=("feat: last",)),)
+
+
+async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        await desk.discord.gateway.cut()
+        desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        assert len(await desk.answers(ask)) == 1
+        assert desk.discord.gateway.starts == 1
+        assert desk.discord.gateway.resumes
+
+
+async def test_discord_may_ask_to_connect_again(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        desk.discord.gateway.ask_to_reconnect()
+        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        assert desk.discord.gateway.resumes
+        assert await desk.tap(card, "Yes") == "Sent: Yes"
+        assert not desk.channel.trouble
+
+
+async def test_a_connection_that_acknowledges_no_beat_is_given_up(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        await desk.dealt_with()
+        desk.discord.gateway.deaf = True
+        for _ in range(3):
+            desk.clock.advance(41.25)
+            await asyncio.sleep(0.02)
+        desk.discord.gateway.deaf = False
+        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        assert desk.discord.gateway.codes[0] == 4000
+        assert desk.discord.gateway.resumes
+
+
+async def test_a_session_that_discord_ends_is_begun_anew(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        await desk.discord.gateway.cut(4009)
+        desk.discord.gateway.forget_sessions()
+        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        assert desk.discord.gateway.starts == 2
+        assert await desk.tap(card, "Yes") == "Sent: Yes"
+
+
+@pytest.mark.parametrize("code", [4004, 4013, 4014])
+async def test_a_refusal_for_good_ends_the_channel_with_what_to_do(
+    tmp_path: Path, code: int
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        await desk.discord.gateway.cut(code)
+        with pytest.raises(TokenRejected, match=str(code)) as error:
+            await asyncio.wait_for(desk.running, 20)
+        assert desk.discord.token not in str(error.value)
+
+
+async def test_a_wrong_token_is_said_without_the_token(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        discord.rest.token = "another"
+        with pytest.raises(TokenRejected, match=r"Check discord\.token") as error:
+            async with running_discord(tmp_path, discord=discord):
+                pass
+        assert discord.token not in str(error.value)
+
+
+async def test_no_privileged_intent_is_asked_for(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        (identified,) = desk.discord.gateway.identified
+        assert identified["intents"] == INTENTS
+        assert not INTENTS & PRIVILEGED
+
+
+async def test_no_session_is_begun_when_few_are_left_of_the_day(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        desk.discord.gateway.starts = 995
+        await desk.discord.gateway.cut(4009)
+        desk.discord.gateway.forget_sessions()
+        draining = asyncio.ensure_future(desk.dealt_with())
+        for _ in range(20):
+            desk.clock.advance(1.0)
+            await asyncio.sleep(0.01)
+        assert desk.discord.gateway.starts == 995
+        assert "no more sessions today" in (desk.channel.trouble or "")
+        draining.cancel()
+
+
+async def test_a_slow_disk_does_not_make_the_tap_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card, put, go_on = await desk.card(ask), desk.desk.inbox.put, asyncio.Event()
+
+        async def slow(*args: object, **kwargs: object) -> object:
+            await go_on.wait()
+            return await put(*args, **kwargs)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(type(desk.desk.inbox), "put", lambda self, *a, **k: slow(*a, **k))
+        tap = desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        await asyncio.wait_for(desk.clock.until_asleep(2.0), 20)
+        desk.clock.advance(2.0)
+        assert (await answered(tap)).answer == {"type": 6}
+        go_on.set()
+        await desk.dealt_with()
+        assert len(await desk.answers(ask)) == 1
