@@ -152,7 +152,7 @@ def offer_code(hub: ScriptedHub) -> Connection:
     """A terminal comes and is shown a code."""
     terminal, preface = hub.accept()
     assert preface["chatbridge"] == "terminal"
-    assert terminal.receive() == {"do": "pair"}
+    assert terminal.receive() == {"do": "pair", "channel": "telegram"}
     link = "https://t.me/example_bot?start=p_7Q4K2MXD"
     terminal.send({"event": {"code": "7Q4K2MXD", "link": link, "until": 0}})
     return terminal
@@ -179,7 +179,7 @@ def test_a_refusal_of_the_hub_is_said(place: tuple[Desk, BotApi]) -> None:
     desk, _ = place
     with scripted_hub(str(desk.home.state)) as hub, desk.runs("pair") as me:
         terminal, _ = hub.accept()
-        assert terminal.receive() == {"do": "pair"}
+        assert terminal.receive() == {"do": "pair", "channel": "telegram"}
         terminal.send({"error": "3 pairing codes are open. Wait.", "kind": "TooManyCodes"})
         me.ends(1)
         assert "3 pairing codes are open." in me.screen
