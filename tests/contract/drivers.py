@@ -27,6 +27,7 @@ from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
 from tests.contract.board_driver import drive_board
 from tests.contract.matrix_driver import drive_matrix
+from tests.contract.slack_driver import drive_slack
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
 from tests.fakes.telegram.people import Phone
@@ -237,7 +238,8 @@ DRIVERS: dict[str, Drives] = {
     "telegram": drive_telegram,
     "matrix": drive_matrix,
     "board": drive_board,
+    "slack": drive_slack,
 }
-CHATS = ("telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
-CHANNELS = ("web", "telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHATS = ("telegram", "board", "slack", pytest.param("matrix", marks=pytest.mark.process))
+CHANNELS = ("web", "telegram", "board", "slack", pytest.param("matrix", marks=pytest.mark.process))
 """Their names. The homeserver is a program of its own."""
