@@ -142,7 +142,9 @@ class ButtonReceiver(ABC):
         ask = await self._input.find(tap.ask_id)
         if ask is None or is_over(ask):
             return None
-        card = await off_loop(partial(build_card, ask), weight=weight_of(ask))
+        card = await off_loop(
+            partial(build_card, ask, channel=self._input.channel), weight=weight_of(ask)
+        )
         if not takes_typing(card):
             return None
         return Modal(
