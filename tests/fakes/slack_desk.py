@@ -129,6 +129,15 @@ class SlackDesk:
         found: Json = await self.slack.until(newest)
         return found
 
+    async def trouble(self) -> str:
+        """What is wrong with the conversation, once something is."""
+        (surface,) = self.channel.surfaces
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if surface.trouble is not None:
+                    return surface.trouble
+                await asyncio.sleep(0.002)
+
     async def until(self, fits: Callable[[], Any]) -> Any:
         return await self.slack.until(fits)
 

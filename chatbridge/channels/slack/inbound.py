@@ -34,13 +34,13 @@ from chatbridge.channels.slack.render import (
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater
 from chatbridge.core.model import ChannelState, Person
-from chatbridge.core.pairing import Claim, Pairing
+from chatbridge.core.pairing import PREFIX, Claim, Pairing
 from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
 
 SUBTYPES = (None, "file_share", "thread_broadcast")
 """Of messages that a person has written."""
-TAKEN = "+1"
+TAKEN, MOST_NAMES = "+1", 100
 REPLY_TO = "reply"
 COMMANDS = ("pending", "history", "cancel", "quiet")
 HELP = (
@@ -104,12 +104,20 @@ class Receiver(ButtonReceiver):
         chat = next((chat for chat in self._chats if chat.id and chat.id == room), None)
         if not isinstance(user, str) or not self._people.allows(user) or chat is None:
             return None
+        name = await self._name_of(user)
+        person = Person(name=name, channel="slack", place=chat.place)
+        return Origin(chat=chat, person=person, cursor=cursor)
+
+    async def _name_of(self, user: str) -> str:
         if user not in self._names:
             try:
-                self._names[user] = (await self._api.name_of(user)).name
+                found = await self._api.name_of(user)
             except ChatbridgeError:
-                return Origin(chat=chat, person=_person(user, chat), cursor=cursor)
-        return Origin(chat=chat, person=_person(self._names[user], chat), cursor=cursor)
+                return user
+            if len(self._names) >= MOST_NAMES:
+                self._names.clear()
+            self._names[user] = found.name
+        return self._names[user]
 
     # ── taps and modals ───────────────────────────────────────────────────────────────────────────
 
@@ -171,7 +179,7 @@ class Receiver(ButtonReceiver):
             chat.passed(ts)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return
-        if self._claims(data):
+        if await self._claims(data):
             return  # whoever it was, what is said to them is for the terminal to decide
         by = await self._origin(user, room, cursor)
         if by is None:
@@ -185,14 +193,15 @@ class Receiver(ButtonReceiver):
             replied = Incoming(room=str(room), id=root, ours=ours)
         await self.text(self._incoming(data, str(room), replied), by)
 
-    def _claims(self, data: Json) -> bool:
+    async def _claims(self, data: Json) -> bool:
         """Whether this is an open code, in the sender's own conversation with the bot."""
         user, words = data.get("user"), str(data.get("text") or "").split()
         if self._pairing is None or data.get("channel_type") != "im" or len(words) != 1:
             return False
-        if not isinstance(user, str):
+        if not isinstance(user, str) or not words[0].startswith(PREFIX):
             return False
-        claim = Claim(channel="slack", person=user, chat=user, name=self._names.get(user, user))
+        name = await self._name_of(user)
+        claim = Claim(channel="slack", person=user, chat=user, name=name)
         return self._pairing.claim(words[0], claim)
 
     async def _command(self, data: Json, cursor: ChannelState) -> None:
@@ -266,10 +275,6 @@ class Receiver(ButtonReceiver):
 
     async def mark_taken(self, message: Incoming) -> None:
         await self._api.react(message.room, message.id, TAKEN)
-
-
-def _person(name: str, chat: Chat) -> Person:
-    return Person(name=name, channel="slack", place=chat.place)
 
 
 def _thread(data: Json) -> str | None:
