@@ -249,8 +249,10 @@ def _claim(channel: str) -> Json | None:
             return None
         if "claimed" in outcome:
             return dict(outcome["claimed"]) | {"typed": "send" in code}
-        waited_for = "sent the code" if "send" in code else "pressed Start"
-        prompts.bad(f"Nobody {waited_for} within 10 minutes.")
+        if "send" in code:
+            prompts.bad("Nobody sent the code within 10 minutes.")
+        else:
+            prompts.bad("Nobody pressed Start within 10 minutes.")
         return {}
 
 

@@ -11,13 +11,15 @@ from typing import Any
 
 import pytest
 
+from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.slack.inbound import TOO_SLOW
-from chatbridge.channels.slack.render import FIELD, typed_text
+from chatbridge.channels.slack.render import FIELD, text_block, typed_text
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Level, OperationEnd, Option, Person, Status
 from chatbridge.core.pairing import Claim, Pairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
+from tests.fakes.slack.blocks import MOST_CHARACTERS
 from tests.fakes.slack.server import Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
 
@@ -385,3 +387,10 @@ async def test_a_code_pairs_who_sends_it_to_the_app_and_nobody_else(
         assert all(each["user"] == ben for each in room.messages.values())
         await bot.greet(desk.ada)
         assert "paired" in read([*slack.direct(desk.ada).messages.values()][-1])
+
+
+def test_a_text_with_too_many_styles_is_sent_without_them() -> None:
+    text = tuple(Run("a", ("b",) if i % 2 else ("i",)) for i in range(3_000))
+    block = text_block(text)
+    assert len(json.dumps(block)) < MOST_CHARACTERS
+    assert read({"blocks": [block]}) == "a" * 3_000
