@@ -132,14 +132,12 @@ class Api:
             return f"the channel {room} is archived"
         return "" if channel.get("is_member") else f"the bot is not in the channel {room}"
 
-    async def history(
-        self, room: str, *, oldest: str, latest: str | None = None, most: int = PAGE * MOST_PAGES
-    ) -> list[Json]:
+    async def history(self, room: str, *, oldest: str, most: int = PAGE * MOST_PAGES) -> list[Json]:
         """The messages after `oldest`, the oldest first; the newest `most`."""
         return await self._pages(
             most,
             lambda **page: self._web.conversations_history(
-                channel=room, oldest=oldest, latest=latest, include_all_metadata=True, **page
+                channel=room, oldest=oldest, include_all_metadata=True, **page
             ),
             room,
         )

@@ -113,6 +113,7 @@ class SlackChannel(ChatChannel[Chat]):
                 chats=self._chats,
                 take=receiver.take,
             )
+            await receiver.learn_names(self._people)
             await poll.begin()
             for chat in self._chats:
                 if chat.is_there:

@@ -40,7 +40,7 @@ from chatbridge.safe_json import value_at
 
 SUBTYPES = (None, "file_share", "thread_broadcast")
 """Of messages that a person has written."""
-TAKEN, MOST_NAMES = "+1", 100
+TAKEN = "+1"
 REPLY_TO = "reply"
 COMMANDS = ("pending", "history", "cancel", "quiet")
 HELP = (
@@ -99,31 +99,31 @@ class Receiver(ButtonReceiver):
                 return await self._submitted(it.data, cursor)
         return None
 
-    async def _origin(self, user: object, room: object, cursor: ChannelState) -> Origin | None:
+    def _origin(self, user: object, room: object, cursor: ChannelState) -> Origin | None:
         """None: a stranger, or another conversation."""
         chat = next((chat for chat in self._chats if chat.id and chat.id == room), None)
         if not isinstance(user, str) or not self._people.allows(user) or chat is None:
             return None
-        name = await self._name_of(user)
+        name = self._names.get(user, user)  # nobody's tap waits for another request
         person = Person(name=name, channel="slack", place=chat.place)
         return Origin(chat=chat, person=person, cursor=cursor)
 
+    async def learn_names(self, people: Sequence[str]) -> None:
+        """What those are called who may answer; else their ids have to do."""
+        for user in people:
+            self._names[user] = await self._name_of(user)
+
     async def _name_of(self, user: str) -> str:
-        if user not in self._names:
-            try:
-                found = await self._api.name_of(user)
-            except ChatbridgeError:
-                return user
-            if len(self._names) >= MOST_NAMES:
-                self._names.clear()
-            self._names[user] = found.name
-        return self._names[user]
+        try:
+            return (await self._api.name_of(user)).name
+        except ChatbridgeError:
+            return user
 
     # ── taps and modals ───────────────────────────────────────────────────────────────────────────
 
     async def _tapped(self, data: Json, cursor: ChannelState) -> None:
         user, room = value_at(data, "user", "id"), value_at(data, "channel", "id")
-        by = await self._origin(user, room, cursor)
+        by = self._origin(user, room, cursor)
         actions, message = data.get("actions"), data.get("message")
         if by is None or not isinstance(actions, list) or not isinstance(message, dict):
             return
@@ -161,7 +161,7 @@ class Receiver(ButtonReceiver):
             kept = safe_json.loads(str(value_at(view, "private_metadata")))
         except ValueError:
             return None
-        by = await self._origin(value_at(data, "user", "id"), value_at(kept, "room"), cursor)
+        by = self._origin(value_at(data, "user", "id"), value_at(kept, "room"), cursor)
         text = value_at(view, "state", "values", FIELD, INPUT, "value")
         step = value_at(kept, "step")
         if by is None or not isinstance(text, str) or type(step) is not int:
@@ -181,7 +181,7 @@ class Receiver(ButtonReceiver):
             return
         if await self._claims(data):
             return  # whoever it was, what is said to them is for the terminal to decide
-        by = await self._origin(user, room, cursor)
+        by = self._origin(user, room, cursor)
         if by is None:
             direct = data.get("channel_type") == "im"
             if chat is None and direct and isinstance(user, str) and self._people.allows(user):
@@ -206,7 +206,7 @@ class Receiver(ButtonReceiver):
 
     async def _command(self, data: Json, cursor: ChannelState) -> None:
         room, user = data.get("channel_id"), data.get("user_id")
-        by = await self._origin(user, room, cursor)
+        by = self._origin(user, room, cursor)
         if by is None:
             return
         name, _, words = str(data.get("text") or "").strip().partition(" ")

@@ -35,8 +35,6 @@ class Envelope:
     id: str
     kind: str
     payload: Json
-    attempt: int
-    """How often it was sent before."""
     connection: Connection
 
     async def acknowledge(self, payload: Json | None = None) -> None:
@@ -116,13 +114,12 @@ class Socket:
                 self._switched_off = reason == "link_disabled"
                 self._left(connection)
             case str(kind) if isinstance(value_at(said, "envelope_id"), str):
-                payload, attempt = value_at(said, "payload"), value_at(said, "retry_attempt")
+                payload = value_at(said, "payload")
                 self.queue.put_nowait(
                     Envelope(
                         id=str(value_at(said, "envelope_id")),
                         kind=kind,
                         payload=payload if isinstance(payload, dict) else {},
-                        attempt=attempt if type(attempt) is int else 0,
                         connection=connection,
                     )
                 )

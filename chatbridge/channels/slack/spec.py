@@ -67,5 +67,5 @@ SLACK: ChannelSpec[Slack] = ChannelSpec(
     file_default=("api_base",),
     limits={"allowed_users": is_within, "channel_id": is_some_of, "api_base": is_same},
     watched_settings=("channel_id",),
-    link_settings=("channel_id",),
+    link_settings=("bot_token", "app_token", "channel_id"),
 )
