@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from chatbridge.core.pairing import Claim, Pairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
 from tests.fakes.slack.blocks import MOST_CHARACTERS
-from tests.fakes.slack.server import Fault, Slack, running_slack
+from tests.fakes.slack.server import APP_TOKEN, BOT_TOKEN, Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
 
 Json = dict[str, Any]
@@ -281,6 +282,21 @@ async def test_a_channel_that_cannot_be_written_to_is_said_with_what_to_do(
     trouble = await desk.trouble()
     assert code in trouble
     assert "/invite" in trouble
+
+
+async def test_no_log_has_a_question_or_a_token(
+    slack: Slack, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    assert isinstance(slack.clock, StillClock)
+    async with running_channel(tmp_path, slack, slack.clock) as desk:
+        ask = await desk.desk.ask(replace(TEXT, text="between us"))
+        await desk.say("my own words", to=await desk.card(ask))
+        await answers(desk, ask)
+    names = ("chatbridge", "slack_sdk")
+    ours = "\n".join(it.getMessage() for it in caplog.records if it.name.startswith(names))
+    for hidden in ("between us", "my own words", BOT_TOKEN, APP_TOKEN, "/link"):
+        assert hidden not in ours
 
 
 # ── what an agent may try ─────────────────────────────────────────────────────────────────────────

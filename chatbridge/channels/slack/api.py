@@ -44,6 +44,8 @@ SCOPES = (
 ANSWERED_WITHIN = 10.0
 LONGEST_PAUSE = 3600.0
 PAGE, MOST_PAGES = 200, 5
+_QUIET = logging.getLogger(f"{__name__}.library")
+_QUIET.setLevel(logging.WARNING)  # below, it writes whole messages, and addresses of connections
 EVENT = "chatbridge"
 _BAD_TOKEN = re.compile(
     "account_inactive|app_uninstalled|invalid_auth|no_permission|not_allowed_token_type|not_authed|"
@@ -87,7 +89,7 @@ class Api:
             base_url=self._base,
             session=self.session,
             retry_handlers=[],
-            logger=logging.getLogger(__name__),  # its own would print texts and headers
+            logger=_QUIET,
         )
         return self
 
