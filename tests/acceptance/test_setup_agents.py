@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 
+from chatbridge.channels.registry import BUILT_IN
 from tests.acceptance.wizard import Desk, desk
 from tests.fakes.pty_person import DOWN, ENTER, SPACE, PtyPerson
 
@@ -20,7 +21,7 @@ def agents_on(here: Desk) -> None:
 def to_the_agents(me: PtyPerson) -> None:
     """The browser, half an hour."""
     me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, ENTER)
+    me.press(*[DOWN] * (len(BUILT_IN) - 1), ENTER)
     me.expect("Open this link (works once, 10 minutes):", "/login/")
     me.expect(
         "How long may an agent wait for you?",
