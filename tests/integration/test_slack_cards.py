@@ -15,9 +15,11 @@ import pytest
 from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.slack.inbound import TOO_SLOW
 from chatbridge.channels.slack.render import FIELD, text_block, typed_text
+from chatbridge.core.errors import NotPaired
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Level, OperationEnd, Option, Person, Status
 from chatbridge.core.pairing import Claim, Pairing
+from chatbridge.hub.control.server import Request, TerminalPairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
 from tests.fakes.slack.blocks import MOST_CHARACTERS
@@ -391,6 +393,14 @@ async def test_a_code_pairs_who_sends_it_to_the_app_and_nobody_else(
         bot = await asyncio.wait_for(pairing.bot("slack"), 20)
         assert bot.typed
         assert "app=A0000001" in bot.address("")
+        terminal = TerminalPairing(
+            pairing, channel="telegram", clock=clock, troubles=lambda: {"slack": None}
+        )
+        shown = await anext(terminal.pair(Request(do="pair", given={"channel": "slack"}, uid=7)))
+        assert shown["send"] == f"p_{shown['code']}"
+        for other in ("telegram", 7, None):
+            with pytest.raises(NotPaired, match="is not set up"):
+                await anext(terminal.pair(Request(do="pair", given={"channel": other}, uid=7)))
         ben = slack.person("Ben")
         room = slack.direct(ben)
         with pairing.opened(channel="slack") as code:
