@@ -20,7 +20,7 @@ class Extra(NamedTuple):
     """As in `pyproject.toml`."""
     modules: tuple[str, ...]
     package: str
-    """The one package that requires all others of the extra."""
+    """The package that requires all others of the extra; several are parted by spaces."""
 
 
 def need(extra: Extra) -> None:
@@ -34,15 +34,15 @@ def command(extra: Extra) -> str:
     that keep each program apart have a way of their own, which their upgrades keep to."""
     from shlex import join
 
-    package = extra.package
+    packages = extra.package.split()
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
-        words = ["pipx", "inject", NAME, package]
+        words = ["pipx", "inject", NAME, *packages]
     elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
-        words = ["uv", "tool", "install", "--with", package, *_own_requirement()]
+        words = ["uv", "tool", "install", "--with", ",".join(packages), *_own_requirement()]
     elif find_spec("pip") is None:
-        words = ["uv", "pip", "install", "--python", sys.executable, package]
+        words = ["uv", "pip", "install", "--python", sys.executable, *packages]
     else:
-        words = [sys.executable, "-m", "pip", "install", package]
+        words = [sys.executable, "-m", "pip", "install", *packages]
     return join(words)
 
 

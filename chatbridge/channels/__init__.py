@@ -6,6 +6,7 @@ checks: what a channel's part of `doctor` is given and returns
 chat: what chat channels have in common
 telegram: Telegram
 matrix: Matrix
+slack: Slack
 discord: Discord
 web: the web inbox
 """

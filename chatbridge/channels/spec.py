@@ -82,6 +82,8 @@ class SetupSpec(NamedTuple):
     what is done once all channels have checked theirs."""
     test_hint: str
     """Said if the test question is not answered for a while."""
+    pair_hint: str = "Scan this, then press Start in Telegram."
+    """What to do with a code of `chatbridge pair`."""
     test_place: str = "in the room"
     """Where the test question is."""
 

@@ -326,7 +326,8 @@ pair = Command(
     "pair",
     "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
     "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-    "who it was.",
+    "who it was. In Slack, send the code to the app.",
+    argument("channel", nargs="?", metavar="CHANNEL", help="where: telegram or slack"),
     work="chatbridge.cli.people:pair_command",
 )
 
@@ -487,8 +488,8 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
 
 setup = Command(
     "setup",
-    "Sets chatbridge up, step by step: Telegram, Matrix, or the browser. Run it again\n"
-    "at any time; what is set up already is kept.",
+    "Sets chatbridge up, step by step: Telegram, Matrix, Slack, or the browser. Run it\n"
+    "again at any time; what is set up already is kept.",
     flag("--non-interactive", help="for scripts: only what these flags say"),
     *PARTS,
     extend=_setup_flags,

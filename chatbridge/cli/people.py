@@ -161,13 +161,14 @@ def _with_people() -> list[ChannelSpec[Any]]:
     return [spec for spec in channel_specs() if spec.people is not None]
 
 
-def pair_command(_given: argparse.Namespace) -> int:
+def pair_command(given: argparse.Namespace) -> int:
     from chatbridge import settings
     from chatbridge.cli.setup.state import ask_on_the_phone
 
     prompts.take_terminal("pair")
-    spec = settings.load().pairing_channel()
-    prompts.explain(f"Pair a phone. Scan this, then press Start in {spec.title}.")
+    spec = settings.load().pairing_channel(given.channel)
+    assert spec.setup is not None
+    prompts.explain(f"Pair a phone. {spec.setup.pair_hint}")
     if not pair(spec, question="Is that the person you mean?", written=lambda _: None):
         prompts.say("Nobody was paired. Again: chatbridge pair")
         return 1
@@ -185,14 +186,14 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
         if claim is None:
             return False
         if claim:
-            who, person, chat = str(claim["name"]), int(claim["person"]), int(claim["chat"])
-            who = prompts.shown(who)
+            who, person, chat = prompts.shown(str(claim["name"])), claim["person"], claim["chat"]
             username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
-            prompts.good(f"Start pressed by {who} (id {person}{username})")
+            how = "The code was sent by" if claim.get("typed") else "Start pressed by"
+            prompts.good(f"{how} {who} (id {person}{username})")
             if prompts.confirm(question, default=False):
                 _write(spec, person, chat)
                 written(who)
-                _greet(who, person, chat)
+                _greet(spec.name, who, person, chat)
                 return True
             prompts.say("  Nothing was changed, and they were told nothing.")
         again = partial(prompts.say_with_later, "  Press Enter for a new code.")
@@ -200,7 +201,7 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
             return False
 
 
-def _write(spec: ChannelSpec[Any], person: int, chat: int) -> None:
+def _write(spec: ChannelSpec[Any], person: int | str, chat: int | str) -> None:
     path = config_file()
     allowed, chats = people_in(path, spec)
     changes: dict[Key, Any] = {
@@ -211,11 +212,11 @@ def _write(spec: ChannelSpec[Any], person: int, chat: int) -> None:
     change(path, changes)
 
 
-def _greet(who: str, person: int, chat: int) -> None:
+def _greet(channel: str, who: str, person: int | str, chat: int | str) -> None:
     """With a hub that knows them."""
     try:
         restart_hub()
-        ask_hub("greet", start=True, within=UP_WITHIN, chat=chat)
+        ask_hub("greet", start=True, within=UP_WITHIN, channel=channel, chat=chat)
     except BaseException:
         prompts.say()
         prompts.remark(
@@ -231,12 +232,12 @@ def _claim(channel: str) -> Json | None:
     while True:
         with connected(start=True) as line:
             try:
-                line.begin("pair")
+                line.begin("pair", channel=channel)
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
                 with prompts.keys():
-                    screen = Screen(str(code["link"]))
+                    screen = Screen(str(code["link"]), send=code.get("send"))
                     try:
                         outcome = _waited(line, screen, channel)
                     finally:
@@ -247,8 +248,11 @@ def _claim(channel: str) -> Json | None:
         if outcome is None:
             return None
         if "claimed" in outcome:
-            return dict(outcome["claimed"])
-        prompts.bad("Nobody pressed Start within 10 minutes.")
+            return dict(outcome["claimed"]) | {"typed": "send" in code}
+        if "send" in code:
+            prompts.bad("Nobody sent the code within 10 minutes.")
+        else:
+            prompts.bad("Nobody pressed Start within 10 minutes.")
         return {}
 
 
@@ -280,14 +284,16 @@ def _trouble(channel: str) -> str | None:
 
 
 NARROWEST = 40
-WAITING = "  … waiting for Start"
+WAITING = "  … waiting for "
 
 
 class Screen:
     """The code, until `end`. The last line is left open: it goes when the wait is over."""
 
-    def __init__(self, link: str) -> None:
+    def __init__(self, link: str, *, send: str | None = None) -> None:
+        """`send` is what the person sends there, if the link does not bring it."""
         self._link = link
+        self._send = send
         self._inverted = False
         self._trouble: str | None = None
         self._width = columns()
@@ -325,7 +331,8 @@ class Screen:
     def _wait(self) -> None:
         inverts = self._width >= NARROWEST and not self._trouble
         keys = ["i: invert   Esc: later"] if inverts else []
-        print(prompts.with_key(WAITING, *keys, prompts.LATER), end="\r", flush=True)
+        waiting = WAITING + ("the code" if self._send else "Start")
+        print(prompts.with_key(waiting, *keys, prompts.LATER), end="\r", flush=True)
 
     def _lines(self) -> list[tuple[str, bool]]:
         """Each line, and whether it is one of the picture."""
@@ -334,6 +341,9 @@ class Screen:
         how = "or open" if fits else "open"
         lines = [("", False), *((line, True) for line in picture if fits)]
         once = "(works once, 10 min)"
+        if self._send:
+            sent = [("", False), (f"  then send  {self._send}      {once}", False), ("", False)]
+            return [*lines, (f"  {how}  {self._link}", False), *sent]
         in_a_row = f"  {how}  {self._link}      {once}"
         if len(in_a_row) < self._width:
             return [*lines, (in_a_row, False), ("", False)]

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from chatbridge.core.errors import TooManyCodes
 from chatbridge.core.ports import Clock
@@ -40,8 +41,8 @@ class Claim:
     """The person who sent a code, as the chat service identifies them."""
 
     channel: str
-    person: int
-    chat: int
+    person: int | str
+    chat: int | str
     name: str
     username: str | None = None
 
@@ -50,6 +51,7 @@ class Claim:
 class Code:
     text: str = field(repr=False)
     until: float
+    channel: str | None = None  # The only one on which it can be used
     claim: Claim | None = None
     claimed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -64,48 +66,50 @@ class Bot:
     """What a working channel offers for pairing."""
 
     address: Callable[[str], str]  # Returns the link that sends this payload to the bot
-    greet: Callable[[int], Awaitable[None]]  # Tells this chat that it is paired. :raises NotPaired:
+    channel: str = "telegram"
+    typed: bool = False  # The link only leads to the bot: the person sends the payload as a message
+    greet: Callable[[Any], Awaitable[None]]  # Tells this chat that it is paired. :raises NotPaired:
 
 
 class Pairing:
     def __init__(self, *, clock: Clock) -> None:
         self._clock = clock
         self._codes: list[Code] = []
-        self._guesses: deque[tuple[float, int]] = deque(maxlen=MAX_REMEMBERED_GUESSES)
+        self._guesses: deque[tuple[float, int | str]] = deque(maxlen=MAX_REMEMBERED_GUESSES)
         self._warned = False
-        self._bot: Bot | None = None
+        self._bots: dict[str, Bot] = {}
         self._works = asyncio.Event()
 
     @contextmanager
-    def opened(self) -> Iterator[Code]:
+    def opened(self, *, channel: str | None = None) -> Iterator[Code]:
         """Create a code that is valid within the block. :raises TooManyCodes:"""
         now = self._clock.time()
         if sum(now < code.until for code in self._codes) >= MAX_OPEN_CODES:
             raise TooManyCodes(limit=MAX_OPEN_CODES)
         text = "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
-        code = Code(text=text, until=now + CODE_SECONDS)
+        code = Code(text=text, until=now + CODE_SECONDS, channel=channel)
         self._codes.append(code)
         try:
             yield code
         finally:
             self._drop(code)
 
-    async def bot(self) -> Bot:
-        """Wait for a working bot and return it."""
-        await self._works.wait()
-        assert self._bot is not None
-        return self._bot
+    async def bot(self, channel: str = "telegram") -> Bot:
+        """Wait for a working bot of this channel and return it."""
+        while channel not in self._bots:
+            self._works.clear()
+            await self._works.wait()
+        return self._bots[channel]
 
     @contextmanager
     def works_with(self, bot: Bot) -> Iterator[None]:
         """Offer a bot within the block."""
-        self._bot = bot
+        self._bots[bot.channel] = bot
         self._works.set()
         try:
             yield
         finally:
-            self._works.clear()
-            self._bot = None
+            del self._bots[bot.channel]
 
     def claim(self, payload: str, claim: Claim) -> bool:
         """Use up an open code and return True. Otherwise nothing has changed, and the sender should
@@ -127,7 +131,8 @@ class Pairing:
         # Compare all of them completely, so that the time reveals nothing.
         given = found[1].encode()
         fitting = [code for code in self._codes if hmac.compare_digest(code.text.encode(), given)]
-        code = next((code for code in fitting if now < code.until), None)
+        usable = (code for code in fitting if code.channel in (None, claim.channel))
+        code = next((code for code in usable if now < code.until), None)
         if code is None:
             self._guesses.append((now, claim.person))
             return False

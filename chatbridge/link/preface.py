@@ -12,7 +12,8 @@ PROTOCOL = 1
 MAX_LIMIT_SECONDS = 3650 * 24 * 3600
 STORE = "CHATBRIDGE_STORE"
 ACCOUNT_SETTINGS = (
-    "TOKEN", "ACCESS_TOKEN", "HOMESERVER", "SERVER", "USER_ID", "CHAT_ID", "ROOM_ID", "CHANNEL_ID",
+    "TOKEN", "ACCESS_TOKEN", "BOT_TOKEN", "APP_TOKEN", "HOMESERVER", "SERVER", "USER_ID",
+    "CHAT_ID", "ROOM_ID", "CHANNEL_ID",
 )  # fmt: skip
 """Settings of a chat that say which account and which place it uses. A link knows no channels, so
 the names are the same for all. No password: its digest could be guessed."""

@@ -199,10 +199,14 @@ class Settings(BaseSettings):
         """Those that are set up."""
         return [spec for spec in channel_specs() if spec.is_on(self.table(spec))]
 
-    def pairing_channel(self) -> ChannelSpec[Any]:
-        """The one that `chatbridge pair` works with: the first that is set up, else the first."""
-        candidates = (*self.active_channels(), *channel_specs())
-        return next(spec for spec in candidates if spec.pairs_by_code)
+    def pairing_channel(self, name: str | None = None) -> ChannelSpec[Any]:
+        """The one that `chatbridge pair` works with: the first that is set up, else the first; or
+        the one of this name. :raises SettingsError: there is none."""
+        found = [spec for spec in (*self.active_channels(), *channel_specs()) if spec.pairs_by_code]
+        for spec in found:
+            if name in (None, spec.name):
+                return spec
+        raise SettingsError(f"nobody is paired by a code on {name!r}, but on {found[0].name}")
 
     def escalation_problem(self) -> str | None:
         """Why the last reminder cannot go where it should. That channel gets nothing else, so it

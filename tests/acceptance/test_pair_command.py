@@ -152,7 +152,7 @@ def offer_code(hub: ScriptedHub) -> Connection:
     """A terminal comes and is shown a code."""
     terminal, preface = hub.accept()
     assert preface["chatbridge"] == "terminal"
-    assert terminal.receive() == {"do": "pair"}
+    assert terminal.receive() == {"do": "pair", "channel": "telegram"}
     link = "https://t.me/example_bot?start=p_7Q4K2MXD"
     terminal.send({"event": {"code": "7Q4K2MXD", "link": link, "until": 0}})
     return terminal
@@ -175,11 +175,36 @@ def test_after_ten_minutes_enter_shows_a_new_code(place: tuple[Desk, BotApi]) ->
         me.ends(1)
 
 
+def test_where_the_link_does_not_bring_the_code_it_is_sent(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    with scripted_hub(str(desk.home.state)) as hub, desk.runs("pair", "slack") as me:
+        terminal, _ = hub.accept()
+        assert terminal.receive() == {"do": "pair", "channel": "slack"}
+        said = {"code": "7Q4K2MXD", "link": "https://slack.com/app_redirect?app=A1", "until": 0}
+        terminal.send({"event": said | {"send": "p_7Q4K2MXD"}})
+        me.expect("Open the app in Slack", "then send  p_7Q4K2MXD", "waiting for the code")
+        person = {"channel": "slack", "person": "U0000007", "chat": "U0000007"}
+        terminal.send({"event": {"claimed": person | {"name": "Ada", "username": None}}})
+        me.expect("The code was sent by Ada (id U0000007)", "Is that the person you mean? (y/N)")
+        me.press(ENTER)
+        me.expect("Nothing was changed", "Press Enter for a new code.")
+        me.press(ESCAPE)
+        me.ends(1)
+        terminal.close()
+
+
+def test_nobody_is_paired_where_no_code_is_used(place: tuple[Desk, BotApi]) -> None:
+    desk, _ = place
+    with desk.runs("pair", "matrix") as me:
+        me.ends(1)
+        assert "Nobody is paired by a code on 'matrix', but on telegram" in me.screen
+
+
 def test_a_refusal_of_the_hub_is_said(place: tuple[Desk, BotApi]) -> None:
     desk, _ = place
     with scripted_hub(str(desk.home.state)) as hub, desk.runs("pair") as me:
         terminal, _ = hub.accept()
-        assert terminal.receive() == {"do": "pair"}
+        assert terminal.receive() == {"do": "pair", "channel": "telegram"}
         terminal.send({"error": "3 pairing codes are open. Wait.", "kind": "TooManyCodes"})
         me.ends(1)
         assert "3 pairing codes are open." in me.screen

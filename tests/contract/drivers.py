@@ -28,6 +28,7 @@ from chatbridge.core.ports import Channel
 from tests.contract.board_driver import drive_board
 from tests.contract.discord_driver import drive_discord
 from tests.contract.matrix_driver import drive_matrix
+from tests.contract.slack_driver import drive_slack
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
 from tests.fakes.telegram.people import Phone
@@ -238,8 +239,9 @@ DRIVERS: dict[str, Drives] = {
     "telegram": drive_telegram,
     "matrix": drive_matrix,
     "board": drive_board,
+    "slack": drive_slack,
     "discord": drive_discord,
 }
-CHATS = ("telegram", "discord", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHATS = ("telegram", "slack", "discord", "board", pytest.param("matrix", marks=pytest.mark.process))
 CHANNELS = ("web", *CHATS)
 """Their names. The homeserver is a program of its own."""

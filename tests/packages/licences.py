@@ -41,11 +41,13 @@ IN_THEIR_FILE = {
 
 def table() -> str:
     base = needed(requirements("dependencies"))
-    every = needed([*base, *requirements("matrix")])
+    wanted = {name: ["chatbridge"] for name in base}
+    for extra in ("matrix", "slack"):
+        for name in needed([*base, *requirements(extra)]) - base:
+            wanted.setdefault(name, []).append(f"`chatbridge[{extra}]`")
     lines = ["| package | licence | needed for |", "|---|---|---|"]
     lines += [
-        f"| {name} | {licence(name)} | {'chatbridge' if name in base else '`chatbridge[matrix]`'} |"
-        for name in sorted(every)
+        f"| {name} | {licence(name)} | {', '.join(wanted[name])} |" for name in sorted(wanted)
     ]
     return "\n".join(lines) + "\n"
 

@@ -14,6 +14,7 @@ import pytest
 
 from chatbridge import extras
 from chatbridge.channels.matrix.spec import EXTRA
+from chatbridge.channels.slack.spec import EXTRA as SLACK_EXTRA
 from chatbridge.core.errors import ExtraMissing
 from tests.packages.licences import needed, requirements
 
@@ -85,6 +86,12 @@ def test_elsewhere_it_is_for_the_pip_of_this_python_or_for_uv_where_it_has_none(
 
 def test_one_package_of_the_extra_has_all_others_among_its_requirements() -> None:
     assert set(requirements("matrix")) <= needed(["matrix-nio"])
+
+
+def test_an_extra_of_several_packages_names_each(prefix: Path) -> None:
+    assert set(requirements("slack")) <= needed(SLACK_EXTRA.package.split())
+    (prefix / "pipx_metadata.json").touch()
+    assert extras.command(SLACK_EXTRA) == "pipx inject chatbridge slack-sdk aiohttp"
 
 
 @pytest.mark.parametrize("missing", EXTRA.modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 
 import pytest
@@ -19,6 +20,7 @@ from chatbridge.core.pairing import (
     MAX_GUESSES_PER_PERSON,
     MAX_OPEN_CODES,
     MAX_REMEMBERED_GUESSES,
+    Bot,
     Claim,
     Code,
     Pairing,
@@ -46,6 +48,29 @@ def test_whoever_brings_a_code_is_named_to_its_terminal_and_to_no_other() -> Non
         assert pairing.claim(mine.payload, by(7))
         assert mine.claim == by(7)
         assert other.claim is None
+
+
+def test_a_code_for_one_channel_is_nothing_on_another() -> None:
+    pairing = Pairing(clock=StillClock())
+    with pairing.opened(channel="slack") as code:
+        assert not pairing.claim(code.payload, by(7))
+        ada = Claim(channel="slack", person="U1", chat="U1", name="Ada")
+        assert pairing.claim(code.payload, ada)
+        assert code.claim == ada
+
+
+async def test_each_channel_has_a_bot_of_its_own() -> None:
+    async def greet(chat: object) -> None: ...
+
+    pairing = Pairing(clock=StillClock())
+    first = Bot(address=str, greet=greet)
+    second = Bot(address=str, greet=greet, channel="slack", typed=True)
+    waiting = asyncio.ensure_future(pairing.bot("slack"))
+    with pairing.works_with(first):
+        assert await pairing.bot("telegram") is first
+        with pairing.works_with(second):
+            assert await waiting is second
+            assert await pairing.bot("telegram") is first
 
 
 def test_a_used_code_is_nothing_also_for_who_used_it() -> None:

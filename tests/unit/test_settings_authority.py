@@ -21,6 +21,13 @@ token = "{TOKEN}"
 allowed_users = [7, 8]
 chat_id = [7, -100]
 """
+SLACK = """
+[slack]
+bot_token = "xoxb-1-2-abcdefgh"
+app_token = "xapp-1-A1-2-abcdefgh"
+allowed_users = ["U00000007"]
+channel_id = ["C00000001"]
+"""
 MATRIX = """
 [matrix]
 homeserver = "https://matrix.example.org"
@@ -53,6 +60,9 @@ WIDER = [
     ('[approvals]\nchannels = ["telegram"]', "approvals.channels", '["web"]', ("telegram",)),
     ('[approvals]\nchannels = ["telegram"]', "approvals.channels", "telegram,web", ("telegram",)),
     (TELEGRAM, "telegram.allowed_users", "7,9", (7, 8)),
+    (SLACK, "slack.allowed_users", "U00000007,U00000009", ("U00000007",)),
+    (SLACK, "slack.channel_id", "C00000009", ("C00000001",)),
+    (SLACK, "slack.api_base", "http://127.0.0.1:9/", "https://slack.com/api/"),
     (TELEGRAM, "telegram.chat_id", "7,99", (7, -100)),
     (TELEGRAM, "telegram.chat_id", "", (7, -100)),
     (TELEGRAM, "telegram.api_base", "http://127.0.0.1:9", "https://api.telegram.org"),

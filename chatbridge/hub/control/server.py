@@ -178,33 +178,35 @@ class TerminalPairing:
     anything: the command changes the settings once its person has confirmed who it was."""
 
     pairing: Pairing
-    channel: str  # The one whose bot takes the codes
+    channel: str  # The one whose bot takes the codes, if a request names no other
     clock: Clock
     troubles: Callable[[], Mapping[str, str | None]]
     up_within: float = UP_WITHIN_SECONDS
 
-    async def pair(self, _request: Request) -> AsyncGenerator[Json, None]:
+    async def pair(self, request: Request) -> AsyncGenerator[Json, None]:
         """A code; then who brought it, or that nobody did."""
-        bot = await self._bot()
-        with self.pairing.opened() as code:
-            yield {"code": code.text, "link": bot.address(code.payload), "until": code.until}
+        bot = await self._bot(request)
+        with self.pairing.opened(channel=bot.channel) as code:
+            said = {"code": code.text, "link": bot.address(code.payload), "until": code.until}
+            yield said | ({"send": code.payload} if bot.typed else {})
             await race(code.claimed.wait(), self.clock.sleep(code.until - self.clock.time()))
             yield {"claimed": asdict(code.claim)} if code.claim else {"over": True}
 
     async def greet(self, request: Request) -> Json:
         """Says in a chat that it is paired, if it is."""
         chat = request.given.get("chat")
-        if type(chat) is not int:
-            raise NotPaired("chat: a chat's number is needed")
-        await (await self._bot()).greet(chat)
+        if type(chat) not in (int, str):
+            raise NotPaired("chat: a chat's id is needed")
+        await (await self._bot(request)).greet(chat)
         return {}
 
-    async def _bot(self) -> Bot:
-        if self.channel not in self.troubles():
-            raise NotPaired(f"{title_of(self.channel)} is not set up. Run: chatbridge setup")
+    async def _bot(self, request: Request) -> Bot:
+        channel = request.given.get("channel", self.channel)
+        if not isinstance(channel, str) or channel not in self.troubles():
+            raise NotPaired(f"{title_of(str(channel))} is not set up. Run: chatbridge setup")
         try:
             async with asyncio.timeout(self.up_within):
-                return await self.pairing.bot()
+                return await self.pairing.bot(channel)
         except TimeoutError:
-            why = self.troubles().get(self.channel) or f"{self.channel} cannot be reached yet"
+            why = self.troubles().get(channel) or f"{channel} cannot be reached yet"
             raise NotPaired(why) from None
