@@ -6,5 +6,6 @@ checks: what a channel's part of `doctor` is given and returns
 chat: what chat channels have in common
 telegram: Telegram
 matrix: Matrix
+ntfy: ntfy, which rings
 web: the web inbox
 """

@@ -15,11 +15,12 @@ from glob import glob
 from typing import Any
 
 from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.channels.ntfy.spec import NTFY
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web.spec import WEB
 
-BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, WEB)
+BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, NTFY, WEB)
 GROUP = "chatbridge.channels"
 NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
 RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})

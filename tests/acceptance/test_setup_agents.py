@@ -6,7 +6,7 @@ import json
 import tomllib
 
 from tests.acceptance.wizard import Desk, desk
-from tests.fakes.pty_person import DOWN, ENTER, SPACE, PtyPerson
+from tests.fakes.pty_person import DOWN, ENTER, SPACE, UP, PtyPerson
 
 CODEX = '# mine\nmodel = "o5"\n'
 
@@ -20,7 +20,7 @@ def agents_on(here: Desk) -> None:
 def to_the_agents(me: PtyPerson) -> None:
     """The browser, half an hour."""
     me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, ENTER)
+    me.press(UP, ENTER)
     me.expect("Open this link (works once, 10 minutes):", "/login/")
     me.expect(
         "How long may an agent wait for you?",

@@ -80,7 +80,8 @@ def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
 
 
 def test_every_setting_and_its_variable_is_documented() -> None:
-    text = (ROOT / "docs" / "configuration.md").read_text()
+    pages = ("configuration.md", "configuration-chats.md")
+    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
     for key in keys(settings_type()):
         assert f"`{key}`" in text, key
     for key in VARIABLES:
@@ -160,6 +161,11 @@ VARIABLES = {
     "matrix.allowed_users": ("@a:x.org,@b:x.org", ("@a:x.org", "@b:x.org")),
     "matrix.room_id": ("!AbC:example.org", ("!AbC:example.org",)),
     "matrix.reactions": ("no", False),
+    "ntfy.server": ("http://127.0.0.1:2586/", "http://127.0.0.1:2586"),
+    "ntfy.topic": ("agents-x7Kq2mPz", "agents-x7Kq2mPz"),
+    "ntfy.token": (" tk_0123456789 ", "tk_0123456789"),
+    "ntfy.answers": ("true", True),
+    "ntfy.answer_topic": ("answers-x7Kq2mPz", "answers-x7Kq2mPz"),
 }
 
 

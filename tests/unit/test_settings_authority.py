@@ -29,6 +29,7 @@ access_token = "syt_secret"
 allowed_users = ["@ada:example.org", "@bob:example.org"]
 room_id = ["!a:example.org", "!b:example.org"]
 """
+NTFY = '[ntfy]\ntopic = "agents-x7Kq2mPz"'
 
 
 @pytest.fixture
@@ -54,6 +55,10 @@ WIDER = [
     (MATRIX, "matrix.room_id", "!c:example.org", ("!a:example.org", "!b:example.org")),
     (MATRIX, "matrix.homeserver", "http://127.0.0.1:9", "https://matrix.example.org"),
     (MATRIX, "matrix.user_id", "@eve:example.org", "@bot:example.org"),
+    (NTFY, "ntfy.server", "http://127.0.0.1:9", "https://ntfy.sh"),
+    (NTFY, "ntfy.topic", "agents-of-eve", "agents-x7Kq2mPz"),
+    (NTFY, "ntfy.answers", "true", False),
+    (NTFY, "ntfy.answer_topic", "answers-of-eve", ""),
     ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/a,/c", (Path("/a"), Path("/b"))),
     ("[commands]\nenabled = false", "commands.enabled", "true", False),
     ("[web]\nenabled = false", "web.enabled", "true", False),
