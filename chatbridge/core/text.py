@@ -206,8 +206,7 @@ def _describe_run(run: str) -> str:
     return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"
 
 
-OTHER_TITLES = {"web": "web inbox", "terminal": "terminal", "ntfy": "ntfy"}
-"""Others: the name with a capital."""
+OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}  # Others: the name with a capital
 
 
 def title_of(channel: str) -> str:
