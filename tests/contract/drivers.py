@@ -25,8 +25,8 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
-from tests.contract.board_driver import drive_board
 from tests.contract.matrix_driver import drive_matrix
+from tests.contract.notebook_driver import drive_notebook
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
 from tests.fakes.telegram.people import Phone
@@ -236,8 +236,8 @@ DRIVERS: dict[str, Drives] = {
     "web": drive_web,
     "telegram": drive_telegram,
     "matrix": drive_matrix,
-    "board": drive_board,
+    "notebook": drive_notebook,
 }
-CHATS = ("telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
-CHANNELS = ("web", "telegram", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHATS = ("telegram", "notebook", pytest.param("matrix", marks=pytest.mark.process))
+CHANNELS = ("web", "telegram", "notebook", pytest.param("matrix", marks=pytest.mark.process))
 """Their names. The homeserver is a program of its own."""
