@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +15,8 @@ from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.channels.ntfy.answers import signed
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Level, Option, Person, Priority
-from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
+from chatbridge.core.policy import Policy
+from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.ntfy_desk import ANSWER_TOPIC, INBOX, TOPIC, Ringing, running_ntfy
 from tests.fakes.ntfy_server import NtfyServer, Refused, send
 
@@ -106,20 +108,29 @@ async def test_who_reads_an_answer_can_repeat_it_but_make_up_no_other(
         assert data != other
 
 
-@pytest.mark.parametrize("answers", [True, False])
-async def test_an_approval_rings_and_is_never_given_here(
-    tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture, *, answers: bool
+async def test_an_approval_rings_and_says_where_it_is_given(
+    tmp_path: Path, server: NtfyServer
 ) -> None:
-    async with running_ntfy(tmp_path, server, answers=answers) as ntfy:
-        ask = await ntfy.desk.ask(COMMAND)
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(COMMAND)
         ring = await ntfy.sees("Run this command?")
         assert "terraform apply" in ring["message"]
         assert "Answer it here: Matrix, Telegram, web inbox" in ring["message"]
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
-        if answers:  # even with a signature of this hub
-            data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=0)))
-            await junk(ntfy, signed(data, ntfy.channel._secret))
-            assert "was passed over" in caplog.text
+
+
+async def test_an_approval_is_never_given_here_whatever_the_settings_say(
+    tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even with a signature of this hub."""
+    policy = Policy(approval_channels=ANYWHERE | {"ntfy"})
+    async with running_ntfy(tmp_path, server, policy=policy) as ntfy:
+        ask = await ntfy.desk.ask(COMMAND)
+        ring = await ntfy.sees("Run this command?")
+        assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
+        data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=0)))
+        await junk(ntfy, signed(data, ntfy.channel._secret))
+        assert "was passed over" in caplog.text
         assert (await ntfy.desk.inbox.ask(ask.id)).open
 
 
@@ -166,7 +177,9 @@ async def test_what_does_not_fit_into_buttons_is_answered_in_the_inbox(
 async def test_a_question_of_100000_characters_is_cut_and_no_field_can_be_forged(
     tmp_path: Path, server: NtfyServer
 ) -> None:
-    hostile = '\u202e"],"priority":5,"topic":"other"\r\nX-Actions: http\n' + "\U0001f600é" * 50_000
+    hostile = (
+        '\u202e"],"priority":5,"topic":"other"\r\nX-Actions: http\n' + "\U0001f600日本" * 33_000
+    )
     label = '"},{"action":"http"' + "x" * 1000
     question = replace(SELECT, text=hostile, options=(Option(label=label), Option(label="\x1b[2J")))
     async with running_ntfy(tmp_path, server) as ntfy:
@@ -174,6 +187,7 @@ async def test_a_question_of_100000_characters_is_cut_and_no_field_can_be_forged
         ring = await ntfy.sees("shop-api")
         assert (ring["topic"], ring["priority"], len(ring["actions"])) == (TOPIC, 3, 3)
         assert "attachment" not in ring
+        assert len(json.dumps(ring, ensure_ascii=False).encode()) < 4096, "what phones are sent"
         assert "\u202e" not in ring["message"] + ring["title"]
         assert "\n" not in ring["title"]
 
@@ -256,8 +270,8 @@ async def test_answers_given_while_the_stream_was_cut_count_once(
         ntfy.clock.advance(600)
         await ntfy.ended(ask)
         await ntfy.until(None)
+    server.requests.clear()
     async with running_ntfy(tmp_path, server) as ntfy:
         await junk(ntfy, "hello")
-        last = [it for it in server.requests if f"/{ANSWER_TOPIC}/json" in it][-1]
-        assert "since=m" in last
+        assert "since=m" in next(it for it in server.requests if f"/{ANSWER_TOPIC}/json" in it)
         assert (await ntfy.desk.inbox.ask(ask.id)).outcome is not None

@@ -128,6 +128,16 @@ def test_a_credential_cannot_do_it_either(
     assert value_of(file, key) == held
 
 
+def test_a_file_that_names_only_a_bell_leaves_approvals_to_variables(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(NTFY)
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+    assert load(file).approval_channels() == {"web"}
+    monkeypatch.delenv("CHATBRIDGE_APPROVALS__CHANNELS")
+    assert load(file).approval_channels() == {"web"}
+
+
 def test_every_setting_with_a_limit_is_tried_here() -> None:
     tried = {tuple(key.split(".")) for _, key, _, _ in WIDER}
     assert tried | FILE_ONLY == set(limits())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hmac
 from functools import partial
-from operator import eq
 
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.poll_loop import PollLoop
@@ -32,9 +31,7 @@ class Answers(PollLoop[list[Json]]):
     channel = "ntfy"
     kind = "answer"
 
-    def __init__(
-        self, api: Api, topic: str, secret: str, inbox: AskActions, *, clock: Clock
-    ) -> None:
+    def __init__(self, api: Api, topic: str, secret: str, inbox: AskActions, clock: Clock) -> None:
         super().__init__(inbox, clock=clock, cursor_key="since")
         self._api, self._topic, self._secret = api, topic, secret
         self._since = "all"
@@ -48,9 +45,9 @@ class Answers(PollLoop[list[Json]]):
 
     async def deal_with(self, batch: list[Json]) -> bool:
         for message in batch:
-            self._since = name = str(message.get("id"))
-            take = partial(self._take, str(message.get("message")), self.cursor(name))
-            await self.process(name, take, committed=partial(eq, name))
+            name = str(message.get("id"))
+            await self.process_at(name, partial(self._take, str(message.get("message"))))
+            self._since = name
         return bool(batch)
 
     async def _take(self, said: str, cursor: ChannelState) -> None:

@@ -9,9 +9,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from chatbridge.channels.chat import document as doc
-from chatbridge.channels.chat import keyboard, runs
+from chatbridge.channels.chat import keyboard
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Seen
+from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.ntfy.answers import ACTIONS, Answers, signed
 from chatbridge.channels.ntfy.api import Api, Json
 from chatbridge.channels.ntfy.settings import Ntfy
@@ -34,8 +35,8 @@ T = TypeVar("T")
 
 SILENT, RINGS, URGENT = 2, 3, 5
 MOST_ACTIONS = 3
-TITLE, TEXT, BYTES = 100, 1_000, 2_000
-"""All of a message has to fit into 4 KB: the server makes a file of a longer one."""
+TITLE, TEXT = 100, 600
+"""In characters. With its buttons a message has to fit into 4 KB, or it does not reach phones."""
 BUTTONS = Buttons(most_options=MOST_ACTIONS, private=(30, 14), group=(30, 14))
 
 
@@ -69,7 +70,7 @@ class NtfyChannel:
         async with Api(self._table) as self._api:
             if self._table.answers:
                 topic = self._table.answers_to
-                answers = Answers(self._api, topic, self._secret, inbox, clock=self._clock)
+                answers = Answers(self._api, topic, self._secret, inbox, self._clock)
                 await answers.begin()
                 self._answers = answers
             ready()
@@ -171,8 +172,7 @@ def _line(*parts: str | None) -> str:
 def _plain(source: str) -> str:
     """An agent's markdown as text that fits."""
     block = doc.Markdown(source=prose(source), limit=TEXT, asking=False)
-    text = "".join(run.text for run in runs.write((block,), now=0.0))
-    return text.encode()[:BYTES].decode(errors="ignore")
+    return write_plain((block,), now=0.0)
 
 
 def build(table: Ntfy, context: ChannelContext) -> NtfyChannel:
