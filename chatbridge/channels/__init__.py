@@ -8,5 +8,6 @@ telegram: Telegram
 matrix: Matrix
 slack: Slack
 discord: Discord
+ntfy: ntfy, which rings
 web: the web inbox
 """

@@ -16,12 +16,13 @@ from typing import Any
 
 from chatbridge.channels.discord.spec import DISCORD
 from chatbridge.channels.matrix.spec import MATRIX
+from chatbridge.channels.ntfy.spec import NTFY
 from chatbridge.channels.slack.spec import SLACK
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.channels.web.spec import WEB
 
-BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, SLACK, DISCORD, WEB)
+BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, SLACK, DISCORD, NTFY, WEB)
 GROUP = "chatbridge.channels"
 NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
 RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})

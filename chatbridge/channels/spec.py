@@ -64,6 +64,8 @@ class ChannelContext(NamedTuple):
     """Holds the channel's `AccountLock`."""
     place_of: Callable[[str], str]
     """Says where the owner finds the secret of this setting."""
+    inbox: Callable[[], str | None] = lambda: None
+    """Says where the inbox can be opened from elsewhere, once that is known."""
 
 
 class SetupSpec(NamedTuple):

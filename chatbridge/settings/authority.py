@@ -93,11 +93,12 @@ def _value(key: Key, field: FieldInfo, given: object) -> object:
 
 def _implied(chats: Collection[str]) -> dict[Key, Any]:
     """What a file says by naming chats: approvals are given there, at the services' own servers."""
-    found: dict[Key, Any] = {("approvals", "channels"): tuple(sorted(chats))} if chats else {}
+    named = [spec for spec in channel_specs() if spec.name in chats]
+    allowed = tuple(sorted(spec.name for spec in named if spec.approvals))
+    found: dict[Key, Any] = {("approvals", "channels"): allowed} if allowed else {}
     return found | {
         (spec.name, name): spec.settings.model_fields[name].default
-        for spec in channel_specs()
-        if spec.name in chats
+        for spec in named
         for name in spec.file_default
     }
 

@@ -25,9 +25,9 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel
-from tests.contract.board_driver import drive_board
 from tests.contract.discord_driver import drive_discord
 from tests.contract.matrix_driver import drive_matrix
+from tests.contract.notebook_driver import drive_notebook
 from tests.contract.slack_driver import drive_slack
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
@@ -238,10 +238,10 @@ DRIVERS: dict[str, Drives] = {
     "web": drive_web,
     "telegram": drive_telegram,
     "matrix": drive_matrix,
-    "board": drive_board,
+    "notebook": drive_notebook,
     "slack": drive_slack,
     "discord": drive_discord,
 }
-CHATS = ("telegram", "slack", "discord", "board", pytest.param("matrix", marks=pytest.mark.process))
+CHATS = ("telegram", "slack", "discord", "notebook", pytest.param("matrix", marks=pytest.mark.process))
 CHANNELS = ("web", *CHATS)
 """Their names. The homeserver is a program of its own."""

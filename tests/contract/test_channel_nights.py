@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from chatbridge_notebook.channel import NotebookChannel
 
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen
 from chatbridge.core.cards.phrases import clock_time
@@ -29,8 +30,6 @@ from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import CHATS, DRIVERS, Driver
-from tests.fakes.board import Board
-from tests.fakes.board_channel import BoardChannel
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
 
@@ -46,7 +45,7 @@ async def chat(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Driver]:
     folder = tmp_path_factory.mktemp("nights")
-    policy = Policy(max_timeout=24 * HOUR, approval_channels=ANYWHERE | {"board"})
+    policy = Policy(max_timeout=24 * HOUR, approval_channels=ANYWHERE | {"notebook"})
     async with DRIVERS[request.param](folder, request, policy=policy) as driver:
         yield driver
 
@@ -452,7 +451,7 @@ async def test_what_a_hub_that_was_killed_may_have_sent_is_not_sent_again(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """On a service that would take it twice. Whatever is left works."""
-    async with DRIVERS["board"](tmp_path, request) as driver:
+    async with DRIVERS["notebook"](tmp_path, request) as driver:
         ask = await driver.desk.ask(CONFIRM, timeout=5 * HOUR)
         await driver.shown(ask)
         await driver.desk.end_deliveries()
@@ -467,14 +466,12 @@ async def test_what_a_hub_that_was_killed_may_have_sent_is_not_sent_again(
         killed = await surface.show(raised, place=noted.place)
         assert killed.messages == 1
         there = driver.heard()
-        next_hub = BoardChannel(board_of(driver), ["Ada"], clock=clock_of(driver))
+        file, clock = tmp_path / "notebook.jsonl", clock_of(driver)
+        next_hub = NotebookChannel(file, ["ada"], clock=clock)
+        next_hub._notebook.look()
         (again,) = next_hub.surfaces
         again.attach(driver.desk.inbox)
         shown = await again.show(raised, place=noted.place)
         assert shown.messages == 0
         assert len(driver.heard()) == len(there)
         assert driver.heard()[0][0].startswith("⏳"), "the first card stays"
-
-
-def board_of(driver: Driver) -> Board:
-    return driver._board  # type: ignore[attr-defined, no-any-return]

@@ -35,7 +35,7 @@ async def chat(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Driver]:
     folder = tmp_path_factory.mktemp("quiet")
-    policy = Policy(max_timeout=24 * HOUR, approval_channels=ANYWHERE | {"board"})
+    policy = Policy(max_timeout=24 * HOUR, approval_channels=ANYWHERE | {"notebook"})
     async with DRIVERS[request.param](folder, request, policy=policy) as driver:
         yield driver
 

@@ -114,6 +114,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
+        r"chatbridge setup --non-interactive --ntfy-topic .*",
+        elsewhere(
+            "tests/integration/test_ntfy_setup.py::"
+            "test_a_topic_a_server_and_a_token_are_tried_and_written",
+            "would ring at ntfy.sh",
+        ),
+    ),
+    (
         r"chatbridge setup --non-interactive",
         parsed(NOT_WHOLE, fills={"--non-interactive": "--non-interactive --web-only"}),
     ),

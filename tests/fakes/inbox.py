@@ -38,8 +38,8 @@ from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
-ANYWHERE = frozenset(spec.name for spec in BUILT_IN)
-"""Approvals can be given on every channel."""
+ANYWHERE = frozenset(spec.name for spec in BUILT_IN if spec.approvals)
+"""Approvals can be given on every channel that takes them."""
 SHOP = Project(key="/code/shop-api", name="shop-api")
 CLAUDE = Agent(client="claude-code", name="Claude Code")
 

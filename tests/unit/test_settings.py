@@ -171,6 +171,11 @@ VARIABLES = {
     "discord.allowed_users": ("7,8", (7, 8)),
     "discord.channel_id": ("1234567890123456789", (1234567890123456789,)),
     "discord.api_base": ("http://127.0.0.1:8082/", "http://127.0.0.1:8082"),
+    "ntfy.server": ("http://127.0.0.1:2586/", "http://127.0.0.1:2586"),
+    "ntfy.topic": ("agents-x7Kq2mPz", "agents-x7Kq2mPz"),
+    "ntfy.token": (" tk_0123456789 ", "tk_0123456789"),
+    "ntfy.answers": ("true", True),
+    "ntfy.answer_topic": ("answers-x7Kq2mPz", "answers-x7Kq2mPz"),
 }
 
 

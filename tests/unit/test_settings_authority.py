@@ -42,6 +42,7 @@ token = "MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.abcdefghijklmnopqrstuvwx"
 allowed_users = [7, 8]
 channel_id = [70, 80]
 """
+NTFY = '[ntfy]\ntopic = "agents-x7Kq2mPz"'
 
 
 @pytest.fixture
@@ -74,6 +75,10 @@ WIDER = [
     (DISCORD, "discord.channel_id", "70,90", (70, 80)),
     (DISCORD, "discord.channel_id", "", (70, 80)),
     (DISCORD, "discord.api_base", "http://127.0.0.1:9", "https://discord.com/api"),
+    (NTFY, "ntfy.server", "http://127.0.0.1:9", "https://ntfy.sh"),
+    (NTFY, "ntfy.topic", "agents-of-eve", "agents-x7Kq2mPz"),
+    (NTFY, "ntfy.answers", "true", False),
+    (NTFY, "ntfy.answer_topic", "answers-of-eve", ""),
     ('[commands]\ndirs = ["/a", "/b"]', "commands.dirs", "/a,/c", (Path("/a"), Path("/b"))),
     ("[commands]\nenabled = false", "commands.enabled", "true", False),
     ("[web]\nenabled = false", "web.enabled", "true", False),
@@ -141,6 +146,16 @@ def test_a_credential_cannot_do_it_either(
     (folder / variable_of(tuple(key.split("."))).lower()).write_text(variable)
     monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(folder))
     assert value_of(file, key) == held
+
+
+def test_a_file_that_names_only_a_bell_leaves_approvals_to_variables(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_text(NTFY)
+    monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
+    assert load(file).approval_channels() == {"web"}
+    monkeypatch.delenv("CHATBRIDGE_APPROVALS__CHANNELS")
+    assert load(file).approval_channels() == {"web"}
 
 
 def test_every_setting_with_a_limit_is_tried_here() -> None:

@@ -91,21 +91,25 @@ class Capabilities(Generic[T]):
     size: Callable[[T], int]
     card: int
     """The largest card; for a channel with continuations, its question with the options."""
-    lengths: tuple[Lengths, ...]
-    """What is shown of a card that is too large, from much to little."""
-    approval_question: int
-    path: int
-    code: int
+    lengths: tuple[Lengths, ...] = (
+        Lengths(question=1_000, label=200, description=120),
+        Lengths(question=300, label=40, description=0, options=20, scale=4),
+    )
+    """What is shown of a card that is too large, from much to little. The defaults, here and below,
+    suit messages of 2,000 characters."""
+    approval_question: int = 200
+    path: int = 160
+    code: int = 1_200
     """Of an approval, while it is open; then, once it has ended."""
-    ended_code: int
-    output: int
+    ended_code: int = 600
+    output: int = 1_500
     """How much of an operation's output is shown."""
     buttons: Buttons | None = None
     """Without them, people react or type."""
     continuations: Continuations[T] | None = None
     """Without them, a card that is too large refers to the web inbox, and what an approval is
     about is sent on pages."""
-    page: int = 0
+    page: int = 1_800
     threads: bool = False
     """Each step of an ask is a message of its own, in the ask's thread."""
     root_code: int = 0

@@ -7,6 +7,8 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from operator import eq
 from typing import Generic, TypeVar
 
 from chatbridge.core.asks.ask_actions import AskActions
@@ -169,6 +171,11 @@ class PollLoop(ABC, Generic[B]):
         except Exception:
             log.exception("%s: %s %s was passed over", self.channel, self.kind, name)
         return True
+
+    async def process_at(self, place: str, take: Callable[[ChannelState], Awaitable[None]]) -> bool:
+        """The event that ends at this place of a service that numbers all of them."""
+        take_it = partial(take, self.cursor(place))
+        return await self.process(place, take_it, committed=partial(eq, place))
 
     def may_be_tried_again(self, name: object) -> bool:
         """Said of one that has failed. Only the last one's tries are counted."""

@@ -87,23 +87,13 @@ class Modal:
 
 
 class ButtonReceiver(ABC):
-    def __init__(
-        self,
-        inbox: AskActions,
-        *,
-        channel: str,
-        clock: Clock,
-        spawn: Spawn,
-        caught_up: Callable[[], bool],
-    ) -> None:
-        """`caught_up`: what the service had when the hub started has been read."""
+    def __init__(self, inbox: AskActions, *, channel: str, clock: Clock, spawn: Spawn) -> None:
         self._input = ChatInput(inbox, channel=channel, clock=clock, typed=False)
         self._outputs = Outputs(inbox, spawn)
         self._cards = CardLookup(inbox)
         self._clock = clock
         self._spawn = spawn
         self._began = clock.time()
-        self._caught_up = caught_up
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
 
@@ -125,8 +115,16 @@ class ButtonReceiver(ABC):
 
     # ── taps ──────────────────────────────────────────────────────────────────────────────────────
 
-    async def tap(self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin) -> str:
-        """Apply what a button or a list of options means. Return what the person is told."""
+    async def tap(
+        self,
+        tap: Tap | Output | Quiet | None,
+        message: Incoming,
+        by: Origin,
+        *,
+        before_start: bool = False,
+    ) -> str:
+        """Apply what a button or a list of options means. Return what the person is told.
+        `before_start`: it was tapped while no hub was there."""
         chat = by.chat
         if tap is None:
             return UNKNOWN
@@ -134,8 +132,8 @@ class ButtonReceiver(ABC):
             send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
         if isinstance(tap, Quiet):
-            # Services do not say when. What was there at the start is over, as with commands.
-            told, said = await self._input.quiet(tap.words if self._caught_up() else "", by)
+            # What was meant while no hub was there is over, as with commands.
+            told, said = await self._input.quiet("" if before_start else tap.words, by)
             if isinstance(said, Message):
                 self._spawn(self.rewrite(message, said))
             return told

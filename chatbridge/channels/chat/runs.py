@@ -62,6 +62,11 @@ def write(document: doc.Document, *, now: float) -> Text:
     return tuple(found)
 
 
+def write_plain(document: doc.Document, *, now: float) -> str:
+    """The document for a service without markup."""
+    return _characters(write(document, now=now))
+
+
 def split(
     document: doc.Document, size: int, title: Callable[[int, int], doc.Line]
 ) -> Sequence[Text]:

@@ -120,7 +120,8 @@ class Receiver(ButtonReceiver):
         message = data.get("message") or {}
         if isinstance(tap, Tap) and isinstance(tap.action, Use):
             message = await self._with_replied(message)
-        told = await self.tap(tap, self._incoming(message), by)
+        old = written_at(str(data.get("id"))) < self._began
+        told = await self.tap(tap, self._incoming(message), by, before_start=old)
         asked = None if told else await self.modal_after(tap)
         if asked is not None:
             return {"type": MODAL, "data": modal(asked)}

@@ -323,6 +323,7 @@ async def open_hub(
                 announce=announce,
                 hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
                 place_of=partial(place_of, path, spec.name),
+                inbox=lambda: inbox,
             )
             channel: Channel = load_reference(spec.build)(table, context)
             return channel

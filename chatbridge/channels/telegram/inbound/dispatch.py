@@ -52,12 +52,13 @@ class Receiver(ButtonReceiver):
         caught_up: Callable[[], bool],
         pairing: Pairing | None = None,
     ) -> None:
-        super().__init__(inbox, channel="telegram", clock=clock, spawn=spawn, caught_up=caught_up)
+        super().__init__(inbox, channel="telegram", clock=clock, spawn=spawn)
         self._api = api
         self._chats = chats
         self._people = people
         self._username = username
         self._migrated = migrated
+        self._caught_up = caught_up
         self._pairing = pairing
 
     async def take(self, update: Update, cursor: ChannelState) -> None:
@@ -85,7 +86,9 @@ class Receiver(ButtonReceiver):
             self._spawn(self._answer(query, ""))
             return
         by = _origin(query.from_user, chat, cursor)
-        doing = self.tap(decode(query.data or ""), self._incoming(message), by)
+        # Telegram does not say when: what was there at the start counts as old.
+        old = not self._caught_up()
+        doing = self.tap(decode(query.data or ""), self._incoming(message), by, before_start=old)
         await self.in_time(doing, lambda told: self._answer(query, told or ""))
 
     async def _answer(self, query: CallbackQuery, text: str) -> None:

@@ -1,0 +1,1 @@
+"""A channel of chatbridge: cards and answers are lines of a file."""

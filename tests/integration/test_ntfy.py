@@ -1,0 +1,277 @@
+"""ntfy: what rings, what a tap does, and what nobody can do who only knows the topics."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.chat.callback_data import Tap, encode
+from chatbridge.channels.ntfy.answers import signed
+from chatbridge.core.forms.form import Choose
+from chatbridge.core.model import Level, Option, Person, Priority
+from chatbridge.core.policy import Policy
+from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
+from tests.fakes.ntfy_desk import ANSWER_TOPIC, INBOX, TOPIC, Ringing, running_ntfy
+from tests.fakes.ntfy_server import NtfyServer, Refused, send
+
+OWNER = Person(name="Ada", channel="web")
+
+
+@pytest.fixture
+def server() -> Iterator[NtfyServer]:
+    with NtfyServer.running() as found:
+        yield found
+
+
+async def junk(ntfy: Ringing, *bodies: str) -> None:
+    """Somebody writes to the answer topic; done once all of it was read."""
+    for body in bodies:
+        await asyncio.to_thread(send, f"{ntfy.server.address}/{ANSWER_TOPIC}", body)
+    async with asyncio.timeout(20):
+        await ntfy.channel.drain()
+
+
+async def test_a_tap_answers_and_the_notification_goes(tmp_path: Path, server: NtfyServer) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(SELECT)
+        ring = await ntfy.sees("Which database")
+        assert ring["title"].startswith("❓ shop-api")
+        assert ring["click"] == f"{INBOX}/asks/{ask.id}"
+        labels = [action["label"] for action in ring["actions"]]
+        assert labels == ["PostgreSQL in Docker…", "SQLite", "Open inbox"]
+        await ntfy.tap(ring, "SQLite")
+        ended = await ntfy.ended(ask)
+        assert ended.outcome is not None
+        assert ended.outcome.answers[0].values == ("SQLite",)
+        assert ended.outcome.by is not None
+        assert ended.outcome.by.channel == "ntfy"
+        await asyncio.to_thread(ntfy.phone.until_empty)
+        assert len(ntfy.phone.rang) == 1
+
+
+async def test_without_the_owners_word_it_only_rings(tmp_path: Path, server: NtfyServer) -> None:
+    async with running_ntfy(tmp_path, server, answers=False) as ntfy:
+        await ntfy.desk.ask(SELECT)
+        ring = await ntfy.sees("Which database")
+        assert [action["action"] for action in ring["actions"]] == ["view"]
+    assert not any(ANSWER_TOPIC in request for request in server.requests)
+
+
+async def test_a_stranger_who_knows_both_topics_answers_nothing(
+    tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(SELECT)
+        await ntfy.sees("Which database")
+        data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=1)))
+        await junk(
+            ntfy,
+            data,
+            signed(data, "a guess"),
+            f"{data} ",
+            f"{data} {'0' * 32}",
+            f"{data} \udcff",
+            "SQLite",
+            "\x00" * 100,
+            "q:off",
+            "n",
+            "{}",
+            "9" * 4096,
+        )
+        assert (await ntfy.desk.inbox.ask(ask.id)).open
+        assert ntfy.channel.trouble is None
+        assert not [it for it in caplog.records if it.name.startswith("chatbridge")]
+
+
+async def test_who_reads_an_answer_can_repeat_it_but_make_up_no_other(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM, SELECT)
+        ring = await ntfy.sees("Delete the old fixtures?")
+        await ntfy.tap(ring, "Yes")
+        await ntfy.sees("Which database")
+        seen = next(it["message"] for it in server.messages if it["topic"] == ANSWER_TOPIC)
+        data, _, signature = seen.partition(" ")
+        other = encode(Tap(ask_id=ask.id, question=1, action=Choose(step=1, option=0)))
+        await junk(ntfy, seen, f"{other} {signature}", seen)
+        now = await ntfy.desk.inbox.ask(ask.id)
+        assert now.open
+        assert now.draft.at == 1
+        assert data != other
+
+
+async def test_an_approval_rings_and_says_where_it_is_given(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(COMMAND)
+        ring = await ntfy.sees("Run this command?")
+        assert "terraform apply" in ring["message"]
+        assert "Answer it here: Matrix, Telegram, web inbox" in ring["message"]
+        assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
+
+
+async def test_an_approval_is_never_given_here_whatever_the_settings_say(
+    tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Even with a signature of this hub."""
+    policy = Policy(approval_channels=ANYWHERE | {"ntfy"})
+    async with running_ntfy(tmp_path, server, policy=policy) as ntfy:
+        ask = await ntfy.desk.ask(COMMAND)
+        ring = await ntfy.sees("Run this command?")
+        assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
+        data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=0)))
+        await junk(ntfy, signed(data, ntfy.channel._secret))
+        assert "was passed over" in caplog.text
+        assert (await ntfy.desk.inbox.ask(ask.id)).open
+
+
+async def test_a_form_goes_on_in_the_same_notification_without_a_sound(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM, SELECT)
+        await ntfy.tap(await ntfy.sees("1 of 2"), "No")
+        await ntfy.tap(await ntfy.sees("2 of 2"), "SQLite")
+        ring = await ntfy.sees("Send these answers?")
+        assert len(ntfy.phone.shows) == 1
+        await ntfy.tap(ring, "Send answers")
+        ended = await ntfy.ended(ask)
+        assert ended.outcome is not None
+        assert [answer.values for answer in ended.outcome.answers] == [("no",), ("SQLite",)]
+        assert len(ntfy.phone.rang) == 1
+
+
+async def test_an_older_server_gets_one_notification_and_no_updates(tmp_path: Path) -> None:
+    with NtfyServer.running(updates=False) as server:
+        async with running_ntfy(tmp_path, server) as ntfy:
+            ask = await ntfy.desk.ask(CONFIRM, SELECT)
+            await ntfy.tap(await ntfy.sees("1 of 2"), "No")
+            await junk(ntfy, "")
+            await ntfy.desk.inbox.cancel(ask.id, reason=None, person=OWNER)
+            await ntfy.ended(ask)
+            assert len(ntfy.phone.shows) == 1
+            assert ntfy.channel.trouble is None
+
+
+@pytest.mark.parametrize(
+    "question", [TEXT, MULTI, replace(SELECT, options=(Option(label="a"),) * 4)]
+)
+async def test_what_does_not_fit_into_buttons_is_answered_in_the_inbox(
+    tmp_path: Path, server: NtfyServer, question: object
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(question)  # type: ignore[arg-type]
+        ring = await ntfy.sees("shop-api")
+        assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
+
+
+async def test_a_question_of_100000_characters_is_cut_and_no_field_can_be_forged(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    hostile = (
+        '\u202e"],"priority":5,"topic":"other"\r\nX-Actions: http\n' + "\U0001f600日本" * 33_000
+    )
+    label = '"},{"action":"http"' + "x" * 1000
+    question = replace(SELECT, text=hostile, options=(Option(label=label), Option(label="\x1b[2J")))
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(question, title=hostile)
+        ring = await ntfy.sees("shop-api")
+        assert (ring["topic"], ring["priority"], len(ring["actions"])) == (TOPIC, 3, 3)
+        assert "attachment" not in ring
+        assert len(json.dumps(ring, ensure_ascii=False).encode()) < 4096, "what phones are sent"
+        assert "\u202e" not in ring["message"] + ring["title"]
+        assert "\n" not in ring["title"]
+
+
+async def test_priorities_follow_the_question(tmp_path: Path, server: NtfyServer) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(SELECT, priority=Priority.LOW, title="low")
+        await ntfy.desk.ask(SELECT, priority=Priority.URGENT, title="urgent")
+        await ntfy.desk.notify("told", level=Level.INFO)
+        await ntfy.desk.notify("warned", level=Level.ERROR)
+        found = [(await ntfy.sees(it))["priority"] for it in ("low", "urgent", "told", "warned")]
+        assert found == [2, 5, 2, 3]
+
+
+# ── what a server does ────────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_wrong_token_is_said_and_nothing_is_lost(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    server.rights = {"tk_right-0123": {TOPIC: "w", ANSWER_TOPIC: "r"}, "": {ANSWER_TOPIC: "w"}}
+    async with running_ntfy(tmp_path, server, token="tk_wrong-0123", answers=False) as ntfy:
+        ask = await ntfy.desk.ask(SELECT, timeout=3600)
+        await ntfy.until("does not accept the token. Check ntfy.token")
+        server.rights["tk_wrong-0123"] = {}
+        ntfy.clock.advance(600)
+        await ntfy.until("forbidden (403). Let the token use the topic there")
+        server.rights["tk_wrong-0123"] = {TOPIC: "rw"}
+        ntfy.clock.advance(600)
+        await ntfy.sees("Which database")
+        await ntfy.until(None)
+        assert (await ntfy.desk.inbox.ask(ask.id)).open
+
+
+async def test_answers_come_from_a_server_where_everybody_may_only_write_them(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    server.rights = {"tk_right-0123": {TOPIC: "w", ANSWER_TOPIC: "r"}, "": {ANSWER_TOPIC: "w"}}
+    async with running_ntfy(tmp_path, server, token="tk_right-0123") as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        await ntfy.tap(await ntfy.sees("Delete"), "Yes")
+        await ntfy.ended(ask)
+        assert not any("tk_right" in str(message) for message in server.messages)
+
+
+async def test_a_rate_limit_is_a_pause_and_no_trouble(tmp_path: Path, server: NtfyServer) -> None:
+    async with running_ntfy(tmp_path, server, answers=False) as ntfy:
+        server.refusals = [Refused(42901), Refused(42901, after="7")]
+        await ntfy.desk.ask(SELECT)
+        for pause in (12.0, 7.0):
+            async with asyncio.timeout(20):
+                await ntfy.clock.until_asleep(pause)
+            assert ntfy.channel.trouble is None
+            ntfy.clock.advance(pause)
+        await ntfy.sees("Which database")
+
+
+@pytest.mark.parametrize(("code", "said"), [(42908, "daily message quota"), (50001, "internal")])
+async def test_what_the_server_cannot_do_now_is_said_and_done_later(
+    tmp_path: Path, server: NtfyServer, code: int, said: str
+) -> None:
+    async with running_ntfy(tmp_path, server, answers=False) as ntfy:
+        server.refusals = [Refused(code)]
+        await ntfy.desk.ask(SELECT)
+        await ntfy.until(said)
+        ntfy.clock.advance(600)
+        await ntfy.sees("Which database")
+
+
+async def test_answers_given_while_the_stream_was_cut_count_once(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        ring = await ntfy.sees("Delete")
+        server.down = True
+        await ntfy.until("has ended the connection")
+        server.down = False
+        await ntfy.tap(ring, "Yes")
+        ntfy.clock.advance(600)
+        await ntfy.ended(ask)
+        await ntfy.until(None)
+    server.requests.clear()
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await junk(ntfy, "hello")
+        assert "since=m" in next(it for it in server.requests if f"/{ANSWER_TOPIC}/json" in it)
+        assert (await ntfy.desk.inbox.ask(ask.id)).outcome is not None
