@@ -242,6 +242,7 @@ DRIVERS: dict[str, Drives] = {
     "slack": drive_slack,
     "discord": drive_discord,
 }
-CHATS = ("telegram", "slack", "discord", "notebook", pytest.param("matrix", marks=pytest.mark.process))
+MATRIX = pytest.param("matrix", marks=pytest.mark.process)
+CHATS = ("telegram", "slack", "discord", "notebook", MATRIX)
 CHANNELS = ("web", *CHATS)
 """Their names. The homeserver is a program of its own."""

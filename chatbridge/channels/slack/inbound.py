@@ -131,7 +131,9 @@ class Receiver(ButtonReceiver):
         tap = _meaning(action)
         replied = await self._replied(value_at(action, "block_id"), str(room))
         before = await self._revision(tap)
-        told = await self.tap(tap, self._incoming(message, str(room), replied), by)
+        old = seconds(value_at(action, "action_ts")) < self._began
+        on = self._incoming(message, str(room), replied)
+        told = await self.tap(tap, on, by, before_start=old)
         if before is not None and await self._revision(tap) != before:
             told = ""  # the card says it all
         trigger = data.get("trigger_id")
