@@ -156,14 +156,15 @@ class Api:
         known = [{**each, "options": [time] * (each["name"] == "quiet")} for each in known]
         await self._call("PUT", f"/applications/{application}/commands", known)
 
-    async def direct_messages(self, person: int) -> str:
+    async def direct(self, person: int) -> str:
         """The id of the chat with this person. :raises ChatRefused:"""
         body = {"recipient_id": str(person)}
         return _text(await self._call("POST", "/users/@me/channels", body, place=person), "id")
 
-    async def channel(self, id: int) -> Body:
-        """:raises ChatRefused:"""
-        return _object(await self._call("GET", f"/channels/{id}", place=id))
+    async def standing(self, channel: int) -> str:
+        """What is wrong with this channel, if anything. :raises ChatRefused:"""
+        await self._call("GET", f"/channels/{channel}", place=channel)
+        return ""
 
     async def name_of(self, person: int) -> PersonName:
         found = _object(await self._call("GET", f"/users/{person}", place=person))

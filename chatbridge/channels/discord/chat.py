@@ -44,7 +44,7 @@ class Chat(ChatSurface[Text]):
         """Find the room of direct messages. :raises RetryLater: :raises TokenRejected:"""
         if not self._room:
             try:
-                self._room = await self._api.direct_messages(self.id)
+                self._room = await self._api.direct(self.id)
             except ChatRefused as error:
                 self.trouble = str(error)
                 log.warning("%s", error)

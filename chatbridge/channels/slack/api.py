@@ -63,7 +63,7 @@ _PASSING = ("fatal_error", "internal_error", "request_timeout", "service_unavail
 class Me:
     user: str
     team: str
-    team_name: str
+    name: str
     scopes: frozenset[str]
 
 
@@ -104,7 +104,7 @@ class Api:
         return Me(
             user=found["user_id"],
             team=found["team_id"],
-            team_name=found["team"],
+            name=found["team"],
             scopes=frozenset(each.strip() for each in scopes.split(",") if each.strip()),
         )
 

@@ -91,7 +91,7 @@ class SlackChannel(ChatChannel[Chat]):
                 await chat.open()
                 chat.attach(inbox)
             stack.push_async_callback(self._beside.end)
-            log.info("slack: %s, conversations: %d", one_line(me.team_name), len(self._chats))
+            log.info("slack: %s, conversations: %d", one_line(me.name), len(self._chats))
             receiver = Receiver(
                 self._api,
                 inbox,

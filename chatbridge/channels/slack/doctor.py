@@ -51,8 +51,8 @@ async def check(table: Slack, context: CheckContext) -> Sequence[Finding]:
         # What the hub has met and this look has not: Socket Mode is off, a pause.
         found.append(from_error(NAME, told))
     number = "1 conversation" if len(places) == 1 else f"{len(places):,} conversations"
-    what = f"the app in {me.team_name} can write to {number}"
-    return found or [fine(NAME, what, team=me.team_name, chats=[*places])]
+    what = f"the app in {me.name} can write to {number}"
+    return found or [fine(NAME, what, team=me.name, chats=[*places])]
 
 
 async def _place(api: Api, place: str) -> Finding | None:

@@ -169,4 +169,4 @@ async def _look(table: Slack) -> tuple[str, str]:
         except ChatbridgeError as error:
             return "", str(error).partition(", then run:")[0]
     missing = missing_scopes(me.scopes)
-    return me.team_name, f"The app lacks scopes: {', '.join(missing)}" if missing else ""
+    return me.name, f"The app lacks scopes: {', '.join(missing)}" if missing else ""
