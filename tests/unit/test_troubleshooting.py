@@ -66,7 +66,7 @@ def test_a_heading_is_what_the_code_says(heading: str) -> None:
     "text",
     [
         str(HubUnreachable()),
-        telegram_channel.NOBODY,
+        NOBODY.format(name="telegram"),
         matrix_channel.NOBODY,
         # Those of the doctor, which the test before this one finds in the code.
         "another program polls this bot (409)",
