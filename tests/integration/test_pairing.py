@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.chat.bot import NOBODY
+from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
 from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit

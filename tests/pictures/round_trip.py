@@ -17,8 +17,8 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.channels.chat.notices import paired
+from chatbridge.channels.telegram.render.html import write
 from tests.acceptance.thumb import telegram_home
 from tests.fakes.pty_person import ENTER, PtyPerson, at_terminal
 from tests.fakes.telegram.people import Card, Phone

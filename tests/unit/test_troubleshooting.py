@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.bot import NOBODY
 from chatbridge.channels.matrix import channel as matrix_channel
-from chatbridge.channels.telegram import channel as telegram_channel
 from chatbridge.core.errors import HubUnreachable
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -147,7 +147,6 @@ class BotChannel(ChatChannel[C]):
     def link(self, me: Any, payload: str) -> str:
         """Leads a person to the bot, with this payload if the service can."""
 
-
     def troubles(self) -> Iterable[str | None]:
         if not self._allowed:
             yield self._nobody  # after what keeps anybody from being paired

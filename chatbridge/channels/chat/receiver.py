@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode, encode
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, Message, paragraph
@@ -80,6 +80,8 @@ class Incoming:
     """The message that its writer chose to reply to."""
     quoted: bool = False
     """It may be somebody else's words."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """As the service has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +97,11 @@ class Sender:
 class Modal:
     """A form with one field, which a service opens over the chat."""
 
-    ask_id: str
-    step: int
+    data: str
+    """What it has to bring back."""
     title: str
-    project: str
+    label: str
+    """Of its field."""
     placeholder: str
 
 
@@ -119,6 +122,8 @@ class Reception:
 
 
 class ButtonReceiver(ABC):
+    prefix = "/"
+    """How a command begins."""
     lists_people = False
     """A person's own chat can stand in the list of chats."""
 
@@ -221,6 +226,23 @@ class ButtonReceiver(ABC):
             self._spawn(self.mark_taken(written))
         return told
 
+    async def tap_quietly(
+        self,
+        tap: Tap | Output | Quiet | None,
+        message: Incoming,
+        by: Origin,
+        *,
+        before_start: bool = False,
+    ) -> str:
+        """As `tap`, where what is said stays in the chat: nothing if the card shows it."""
+        before = await self._revision(tap)
+        told = await self.tap(tap, message, by, before_start=before_start)
+        return "" if before is not None and await self._revision(tap) != before else told
+
+    async def _revision(self, tap: Tap | Output | Quiet | None) -> int | None:
+        ask = await self._input.find(tap.ask_id) if isinstance(tap, Tap) else None
+        return ask.revision if ask is not None else None
+
     async def in_time(
         self,
         work: Coroutine[Any, Any, T],
@@ -253,19 +275,21 @@ class ButtonReceiver(ABC):
         if not takes_typing(card):
             return None
         return Modal(
-            ask_id=ask.id,
-            step=card.step,
-            title=f"{prompt_subject(card).capitalize()}",
-            project=card.project,
+            data=encode(Tap(ask_id=ask.id, question=0, action=Write(step=card.step))),
+            title=prompt_subject(card).capitalize(),
+            label=card.project or "Answer",
             placeholder=placeholder(card),
         )
 
-    async def submitted(self, ask_id: str, step: int, text: str, by: Origin) -> str | None:
+    async def submitted(self, data: str, text: str, by: Origin) -> str | None:
         """Take what somebody has typed into a modal. Return why it does not count, if so."""
-        ask = await self._input.find(ask_id)
+        tap = decode(data)
+        if not isinstance(tap, Tap) or not isinstance(tap.action, Write):
+            return UNKNOWN
+        ask = await self._input.find(tap.ask_id)
         if ask is None:
             return UNKNOWN
-        result = await self._input.use(ask, step, text, by)
+        result = await self._input.use(ask, tap.action.step, text, by)
         return YES_OR_NO.why if isinstance(result, NeedsYesOrNo) else reply_to(result)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +327,8 @@ class ButtonReceiver(ABC):
 
     async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
         if name in ("help", "start"):
-            await self.answer(help_text(private=by.chat.private), to=message, reply=False)
+            text = help_text(self.prefix, private=by.chat.private)
+            await self.answer(text, to=message, reply=False)
             return
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
         # would be another morning.
@@ -403,21 +428,19 @@ class ButtonReceiver(ABC):
         self, what: Drawing[Any] | File, to: Incoming, *, reply: bool = True
     ) -> Outgoing[Any]:
         root, answers = (self.root_of(to), to.id) if reply else (None, "")
-        return Outgoing(
-            room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers
-        )
+        return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)
 
 
-def help_text(*, private: bool) -> str:
+def help_text(prefix: str, *, private: bool) -> str:
     own_words = "send it as a message" if private else "reply to the question"
     return "\n".join(
         (
             "Your agents' questions arrive here.",
             f"Tap a button to answer. For an answer in your own words, {own_words}.",
             "With several questions open, reply to the one you mean.",
-            "/pending shows what is open, /history what has ended.",
-            "/cancel tells an agent that you will not answer.",
-            "/quiet 2h keeps your chats quiet for a while; /quiet says how it is.",
+            f"{prefix}pending shows what is open, {prefix}history what has ended.",
+            f"{prefix}cancel tells an agent that you will not answer.",
+            f"{prefix}quiet 2h keeps your chats quiet for a while; {prefix}quiet says how it is.",
             "What you answer after the time is up is kept for the agent's next call.",
         )
     )

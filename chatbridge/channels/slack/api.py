@@ -26,10 +26,10 @@ from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, Retry
 
 Json = dict[str, Any]
 
-SCOPES = tuple(
-    "channels:history channels:read chat:write commands files:write groups:history groups:read "
-    "im:history im:write reactions:write users:read".split()
-)
+SCOPES = (
+    "channels:history", "channels:read", "chat:write", "commands", "files:write",
+    "groups:history", "groups:read", "im:history", "im:write", "reactions:write", "users:read",
+)  # fmt: skip
 ANSWERED_WITHIN = 10.0
 PAGE, MOST_PAGES = 200, 5
 _QUIET = logging.getLogger(f"{__name__}.library")
@@ -145,9 +145,7 @@ class Api:
 
     async def message(self, room: str, ts: str, *, root: str) -> Json | None:
         thread = root if root != ts else None
-        found = await self.messages(
-            room, root=thread, oldest=ts, latest=ts, inclusive=True, most=1
-        )
+        found = await self.messages(room, root=thread, oldest=ts, latest=ts, inclusive=True, most=1)
         return next((each for each in found if each.get("ts") == ts), None)
 
     # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
