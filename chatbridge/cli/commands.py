@@ -488,8 +488,8 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
 
 setup = Command(
     "setup",
-    "Sets chatbridge up, step by step: Telegram, Matrix, Slack, or the browser. Run it\n"
-    "again at any time; what is set up already is kept.",
+    "Sets chatbridge up, step by step: where you answer, how long agents wait, and which\n"
+    "agents use it. Run it again at any time; what is set up already is kept.",
     flag("--non-interactive", help="for scripts: only what these flags say"),
     *PARTS,
     extend=_setup_flags,
