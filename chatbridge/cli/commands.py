@@ -325,9 +325,9 @@ people = Command(
 pair = Command(
     "pair",
     "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
-    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-    "who it was. In Slack, send the code to the app.",
-    argument("channel", nargs="?", metavar="CHANNEL", help="where: telegram or slack"),
+    "works once, within 10 minutes: scan it, or send it to the bot, and say here who\n"
+    "it was.",
+    argument("channel", nargs="?", metavar="CHANNEL", help="where, if there are several bots"),
     work="chatbridge.cli.people:pair_command",
 )
 
