@@ -24,10 +24,10 @@ def main() -> int:
         sys.stderr.write("No Chromium or Google Chrome on PATH. Run: .ci/browser set-up\n")
         return 1
     FOLDER.mkdir(exist_ok=True)
+    drawn = {name: (page, PHONE) for name, page in (chats.pages() | services.pages()).items()}
+    drawn |= {name: (page, TERMINAL) for name, page in terminals.pages().items()}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        drawn = {name: (page, PHONE) for name, page in (chats.pages() | services.pages()).items()}
-        drawn |= {name: (page, TERMINAL) for name, page in terminals.pages().items()}
         for name, (page, width) in drawn.items():
             context = browser.new_context(
                 viewport={"width": width, "height": 60}, device_scale_factor=1.5
