@@ -45,7 +45,8 @@ body { margin: 0; padding: 14px 12px; font: 15px/1.45 system-ui, sans-serif }
 
 .slack { background: #fff; color: #1d1c1d }
 .slack .by i { background: #e8e8e8; color: #616061 }
-.slack .key { border: 1px solid #bbbabb; background: #fff }
+.slack .key { border: 1px solid #bbbabb; background: #fff; white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis }
 .slack .primary { background: #007a5a; border-color: #007a5a; color: #fff }
 .slack .danger { background: #e01e5a; border-color: #e01e5a; color: #fff }
 .slack code { border: 1px solid #ddd; background: #f6f6f6; color: #c01343 }
