@@ -92,7 +92,8 @@ async def test_a_text_is_typed_into_a_modal(tmp_path: Path) -> None:
         )
         assert opened.modal
         field = opened.modal["components"][0]
-        assert (field["label"], field["component"]["placeholder"]) == ("shop-api", "feat: …")
+        assert (field["label"], field["component"]["placeholder"]) == ("Your answer", "feat: …")
+        assert (opened.modal["title"], field["description"]) == ("shop-api", TEXT.text)
         await answered(desk.discord.submit(desk.ada, opened, "fix: größer\nund mehr"))
         assert await desk.answers(ask) == (Answer(values=("fix: größer\nund mehr",)),)
 

@@ -31,7 +31,7 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
-from chatbridge.channels.chat.notices import ONLY_TEXT, not_here, yes_or_no
+from chatbridge.channels.chat.notices import ONLY_TEXT, current_question, not_here, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.surface import ChatSurface
@@ -99,9 +99,10 @@ class Modal:
 
     data: str
     """What it has to bring back."""
-    title: str
+    project: str
+    question: str
+    """As one line."""
     label: str
-    """Of its field."""
     placeholder: str
 
 
@@ -276,8 +277,9 @@ class ButtonReceiver(ABC):
             return None
         return Modal(
             data=encode(Tap(ask_id=ask.id, question=0, action=Write(step=card.step))),
-            title=prompt_subject(card).capitalize(),
-            label=card.project or "Answer",
+            project=card.project,
+            question=current_question(ask),
+            label=prompt_subject(card).removesuffix(",").capitalize(),
             placeholder=placeholder(card),
         )
 
