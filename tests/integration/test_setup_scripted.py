@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
     right, user = ("--telegram-token-file", "-"), ("--telegram-user", "7")
     unknown = f"{api.bot.id}:{'x' * 35}"
     assert "does not know this token" in here.refused(*right, *user, given=unknown)
-    assert "no bot token in standard input" in here.refused(*right, given="hello")
+    assert "There is no token in standard input" in here.refused(*right, given="hello")
     assert "is empty" in here.refused(*right)
     assert "cannot be read" in here.refused("--telegram-token-file", "/nowhere/token")
     names = here.refused(*right, "--telegram-user", "@ada", given=api.token)
