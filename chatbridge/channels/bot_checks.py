@@ -32,14 +32,10 @@ class BotCheck(Generic[Table]):
         self.spec = spec
 
     def open(self, table: Table) -> AbstractAsyncContextManager[Any]:
-        """The client, which the methods below are given."""
+        """The client, which the methods below are given: a `BotClient` of the chat kit."""
         raise NotImplementedError
 
-    async def look(self, api: Any) -> str:
-        """The bot's name. :raises ChatbridgeError: it does not answer."""
-        return str((await api.me()).name)
-
-    async def look_closer(self, api: Any, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Any, me: Any, told: str | None) -> list[Finding]:
         """What only this service has. `told` is the hub's own trouble. :raises ChatbridgeError:"""
         return []
 
@@ -59,17 +55,14 @@ class BotCheck(Generic[Table]):
         return problem(name, wrong, self.let_in, chat=chat) if wrong else None
 
     async def name(self, table: Table) -> str:
-        """The bot's, as it is shown. :raises ChatbridgeError: what keeps it from being used."""
+        """The bot's, as it is shown. :raises ChatbridgeError: it does not answer."""
         async with self.open(table) as api:
-            bot = await self.look(api)
-            for wrong in await self.look_closer(api, None):
-                raise ChatbridgeError(". ".join((wrong.what, *wrong.fix)))
-            return self.called.format(bot)
+            return self.called.format((await api.me()).name)
 
     async def names(self, table: Table, people: Sequence[Any]) -> dict[Any, PersonName]:
         """Of those whom the service knows. :raises ChatbridgeError: it cannot be asked."""
         async with self.open(table) as api:
-            await self.look(api)
+            await api.me()
             found = await asyncio.gather(*map(api.name_of, people), return_exceptions=True)
         named = zip(people, found, strict=True)
         return {it: name for it, name in named if isinstance(name, PersonName)}
@@ -84,8 +77,8 @@ class BotCheck(Generic[Table]):
         direct = not self.spec.chats_in(table)
         async with self.open(table) as api:
             try:
-                bot = await self.look(api)
-                found += await self.look_closer(api, told)
+                me = await api.me()
+                found += await self.look_closer(api, me, told)
             except TokenRejected as error:
                 return [*found, self._rejected(str(error), context)]
             except RetryLater as error:
@@ -101,8 +94,8 @@ class BotCheck(Generic[Table]):
             # What the hub has met and this look has not: a lock of another hub, a pause.
             found.append(from_error(name, told))
         number = "1 chat" if len(chats) == 1 else f"{len(chats):,} chats"
-        what = f"{self.called.format(bot)} can write to {number}"
-        return found or [fine(name, what, bot=bot, chats=[*chats])]
+        what = f"{self.called.format(me.name)} can write to {number}"
+        return found or [fine(name, what, bot=me.name, chats=[*chats])]
 
     def _rejected(self, said: str, context: CheckContext) -> Finding:
         tokens = " and ".join(f"{self.spec.name}.{token}" for token in self.spec.secrets())

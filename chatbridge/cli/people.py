@@ -168,9 +168,8 @@ def add_people(
 
 def allow(path: Path, spec: ChannelSpec[Any], claim: Json) -> None:
     """Who brought a code may answer."""
-    # Without any chats, the own one of each person is used. A code that is sent to a bot comes from
-    # a service where only channels are listed.
-    is_listed = people_in(path, spec).chats and not claim.get("typed")
+    # Without any chats, the own one of each person is used.
+    is_listed = people_in(path, spec).chats and claim["chat"] is not None
     add_people(path, spec, [claim["person"]], [claim["chat"]] if is_listed else ())
 
 
@@ -205,14 +204,14 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
         if claim is None:
             return False
         if claim:
-            who, person, chat = prompts.shown(str(claim["name"])), claim["person"], claim["chat"]
+            who, person = prompts.shown(str(claim["name"])), claim["person"]
             username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
             how = "The code was sent by" if claim.get("typed") else "Start pressed by"
             prompts.good(f"{how} {who} (id {person}{username})")
             if prompts.confirm(question, default=False):
                 allow(config_file(), spec, claim)
                 written(who)
-                _greet(spec.name, who, person, chat)
+                _greet(spec.name, who, person)
                 return True
             prompts.say("  Nothing was changed, and they were told nothing.")
         again = partial(prompts.say_with_later, "  Press Enter for a new code.")
@@ -220,11 +219,11 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
             return False
 
 
-def _greet(channel: str, who: str, person: int | str, chat: int | str) -> None:
+def _greet(channel: str, who: str, person: int | str) -> None:
     """With a hub that knows them."""
     try:
         restart_hub()
-        ask_hub("greet", start=True, within=UP_WITHIN, channel=channel, chat=chat)
+        ask_hub("greet", start=True, within=UP_WITHIN, channel=channel, chat=person)
     except BaseException:
         prompts.say()
         prompts.remark(

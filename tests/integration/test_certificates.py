@@ -23,7 +23,7 @@ WHAT_TO_DO = "Check this computer's clock and {}; where a proxy reads along, set
 
 async def ask_telegram(base: str) -> None:
     async with TelegramApi(TOKEN, base=base, hint="config.toml") as api:
-        await api.open()
+        await api.me()
 
 
 async def ask_the_homeserver(base: str) -> None:
@@ -52,7 +52,9 @@ async def test_setup_says_that_it_is_the_certificate_and_what_to_do(
 
 def ended_by_escape(base: str) -> bool:
     with pytest.raises(KeyboardInterrupt):
-        setup.SETUP.check(Telegram.model_validate({"token": TOKEN, "api_base": base}))
+        setup.SETUP.check(
+            setup.SETUP.tokens[0], Telegram.model_validate({"token": TOKEN, "api_base": base})
+        )
     return True
 
 

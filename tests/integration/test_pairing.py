@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.bot import NOBODY
 from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
-from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
+from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
@@ -113,7 +114,7 @@ async def running(
 async def test_a_bot_that_nobody_may_answer_reads_all_the_same_and_says_what_to_run(
     bridge: Bridge,
 ) -> None:
-    assert bridge.channel.trouble == NOBODY
+    assert bridge.channel.trouble == NOBODY.format(name="telegram")
     assert "chatbridge pair" in NOBODY
     await waiting(bridge.api.until_polled)()
 

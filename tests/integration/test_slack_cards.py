@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.slack.inbound import TOO_SLOW
+from chatbridge.channels.slack.receiver import TOO_SLOW
 from chatbridge.channels.slack.render import FIELD, text_block, typed_text
 from chatbridge.core.errors import NotPaired
 from chatbridge.core.forms import form
@@ -133,8 +133,8 @@ async def test_a_strangers_submission_changes_nothing(desk: SlackDesk, slack: Sl
     view = await opened(desk, ask)
     assert await desk.acknowledged(await slack.submit(desk.eve, view, "mine")) is None
     assert (await desk.desk.inbox.ask(ask.id)).open
-    kept = json.loads(view["private_metadata"])
-    forged = view | {"private_metadata": json.dumps(kept | {"room": "C9999999"})}
+    _, _, kept = view["private_metadata"].partition(" ")
+    forged = view | {"private_metadata": f"C9999999 {kept}"}
     assert await desk.acknowledged(await slack.submit(desk.ada, forged, "elsewhere")) is None
     assert (await desk.desk.inbox.ask(ask.id)).open
 
@@ -409,7 +409,7 @@ async def test_a_code_pairs_who_sends_it_to_the_app_and_nobody_else(
                 await desk.acknowledged(await slack.say(ben, room, text))
             assert not code.claimed.is_set()
             await desk.acknowledged(await slack.say(ben, room, code.payload))
-            assert code.claim == Claim(channel="slack", person=ben, chat=ben, name="Ben")
+            assert code.claim == Claim(channel="slack", person=ben, name="Ben")
         assert all(each["user"] == ben for each in room.messages.values())
         await bot.greet(desk.ada)
         assert "paired" in read([*slack.direct(desk.ada).messages.values()][-1])

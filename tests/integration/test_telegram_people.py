@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render import notices
+from chatbridge.channels.chat import notices
 from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Status
@@ -229,7 +229,7 @@ async def test_an_allowed_person_in_a_chat_without_questions_is_told_how_to_get_
             await telegram.say("/start", phone=mine.phone(ada))
             told = await waiting(mine.phone(ada).sees)("Questions do not arrive in this chat.")
             assert str(mine.id) in told.text
-            assert told.html == write(notices.not_here(mine.id), now=0.0)
+            assert told.html == write(notices.not_here(str(mine.id), "telegram.chat_id"), now=0.0)
             await telegram.say("lunch?", phone=other.phone(ada))
             await telegram.say("/start", phone=other.phone(ada))
             told = await waiting(other.phone(ada).sees)("Questions do not arrive in this chat.")

@@ -16,7 +16,6 @@ from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bo
 from chatbridge.channels.chat.receiver import COMMANDS, help_text
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.render import notices as telegram
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Level, Notice, Outcome, Status
 from tests.chats import MATRIX, TELEGRAM, Chat, each_chat
@@ -155,7 +154,7 @@ def test_help_has_seven_lines_and_names_what_there_is() -> None:
 
 
 def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:
-    shown = TELEGRAM.text(TELEGRAM.write(telegram.not_here(-1001234)))
+    shown = TELEGRAM.text(TELEGRAM.write(notices.not_here("-1001234", "telegram.chat_id")))
     assert "-1001234" in shown
     assert "telegram.chat_id" in shown
 

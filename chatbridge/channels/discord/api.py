@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +20,11 @@ import aiohttp
 
 from chatbridge import __version__
 from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.http_errors import pause, unreachable, words
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import Key, MessageRejected
 from chatbridge.channels.spec import PersonName
-from chatbridge.core.cards.phrases import format_certificate_advice
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, TokenRejected
-from chatbridge.core.text import one_line, shortened
 from chatbridge.safe_json import loads, value_at
 
 log = logging.getLogger(__name__)
@@ -35,7 +33,6 @@ Body = dict[str, Any]
 
 VERSION = 10
 ANSWERED_WITHIN = 10.0
-LONGEST_PAUSE = 3600.0
 EVERYWHERE = "*"
 PAGE = 100
 EPOCH = 1_420_070_400.0
@@ -234,8 +231,8 @@ class Api:
         """`place` is where something was to be done."""
         route = _route(method, path)
         full = max(self._full.get(each, 0.0) for each in (route, EVERYWHERE))
-        if (pause := full - self._now()) > 0 and not route.startswith("interactions"):
-            raise RetryLater("discord asks for a pause", after=pause)
+        if (after := full - self._now()) > 0 and not route.startswith("interactions"):
+            raise RetryLater("discord asks for a pause", after=after)
         headers = {} if route.startswith("interactions") else {"Authorization": f"Bot {self.token}"}
         sent = {"json": body} if file is None else {"data": _form(body, file)}
         try:
@@ -248,9 +245,9 @@ class Api:
                 text = await response.read()
                 status, limits = response.status, response.headers
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise unreachable(error) from None
+            raise unreachable(error, "discord") from None
         if limits.get("X-RateLimit-Remaining") == "0":
-            after = _seconds(limits.get("X-RateLimit-Reset-After"))
+            after = pause(limits.get("X-RateLimit-Reset-After"))
             self._full[route] = self._now() + after
         try:
             found = loads(text) if text else None
@@ -261,17 +258,15 @@ class Api:
                 raise RetryLater("discord's answer cannot be read")
             return found
         if status == 429:
-            said = value_at(found, "retry_after") or limits.get("Retry-After")
-            after = _seconds(said) or 1.0
+            after = pause(value_at(found, "retry_after") or limits.get("Retry-After"))
             everywhere = value_at(found, "global") is True
             self._full[EVERYWHERE if everywhere else route] = self._now() + after
             raise RetryLater("discord asks for a pause (429)", after=after)
         raise self._meaning(status, found, place)
 
     def _meaning(self, status: int, found: object, place: object) -> Exception:
-        code, said = value_at(found, "code"), value_at(found, "message")
+        code, said = value_at(found, "code"), words(value_at(found, "message"))
         code = code if isinstance(code, int) else 0
-        words = shortened(one_line(str(said or "")), 200)
         if status == 401:
             return TokenRejected(
                 f"discord rejected the bot token (401). Check {self.hint}, then run: chatbridge "
@@ -283,29 +278,15 @@ class Api:
             return PostGone()
         if code in _REFUSALS:
             return ChatRefused(
-                f"discord: the bot may not use {place} ({code}: {words}). {_REFUSALS[code]}"
+                f"discord: the bot may not use {place} ({code}: {said}). {_REFUSALS[code]}"
             )
         if status == 403:
-            return ChatRefused(f"discord: the bot may not use {place} (403: {words}). {_ALLOW}")
-        details = shortened(json.dumps(value_at(found, "errors") or ""), 300)
-        return Rejected(f"discord does not take this ({code}: {words} {details})", code=code)
+            return ChatRefused(f"discord: the bot may not use {place} (403: {said}). {_ALLOW}")
+        details = words(json.dumps(value_at(found, "errors") or ""))
+        return Rejected(f"discord does not take this ({code}: {said} {details})", code=code)
 
 
 _ALLOW = "Look at its permissions there"
-
-
-def unreachable(error: BaseException) -> RetryLater:
-    unsent = isinstance(error, aiohttp.ClientConnectorError)
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            why, advice = cause.verify_message, format_certificate_advice("discord.api_base")
-            what = f"discord's certificate is not trusted ({why.rstrip('.')}). {advice}"
-            return RetryLater(what, unsent=True)
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, TimeoutError) and not unsent:
-        return RetryLater("discord did not answer in time")
-    return RetryLater(f"discord cannot be reached ({type(error).__name__})", unsent=unsent)
 
 
 def _route(method: str, path: str) -> str:
@@ -321,13 +302,6 @@ def _form(body: object, file: File) -> aiohttp.FormData:
     form.add_field("payload_json", json.dumps(body), content_type="application/json")
     form.add_field("files[0]", file.content, filename=file.name, content_type="text/plain")
     return form
-
-
-def _seconds(value: object) -> float:
-    try:
-        return min(max(float(str(value)), 0.0), LONGEST_PAUSE)
-    except ValueError:
-        return 0.0
 
 
 def _object(found: object) -> Body:

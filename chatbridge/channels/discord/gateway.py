@@ -18,8 +18,9 @@ from functools import partial
 
 import aiohttp
 
+from chatbridge.channels.chat.http_errors import unreachable
 from chatbridge.channels.chat.poll_loop import PollLoop
-from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body, unreachable
+from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import ChannelState
@@ -187,7 +188,7 @@ class Gateway(PollLoop[Sequence[Event]]):
                 await self._open(f"{url.rstrip('/')}/?v={VERSION}&encoding=json")
         except (aiohttp.ClientError, TimeoutError, OSError, TypeError, ValueError) as error:
             await self.end()
-            raise unreachable(error) from None
+            raise unreachable(error, "discord") from None
         except BaseException:
             await self.end()
             raise
@@ -229,7 +230,7 @@ class Gateway(PollLoop[Sequence[Event]]):
         try:
             self._lost = await self._until_lost(socket, up)
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            self._lost = unreachable(error)
+            self._lost = unreachable(error, "discord")
         with suppress(aiohttp.ClientError, OSError):
             await socket.close(code=KEEPS_SESSION)
         self._socket = None

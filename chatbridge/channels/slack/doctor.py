@@ -4,8 +4,8 @@ take some of the hub's taps."""
 from __future__ import annotations
 
 from chatbridge.channels.bot_checks import ANSWER_SECONDS, BotCheck
-from chatbridge.channels.checks import Finding, problem
-from chatbridge.channels.slack.api import Api, missing_scopes
+from chatbridge.channels.checks import Finding, from_error
+from chatbridge.channels.slack.api import Api, Me
 from chatbridge.channels.slack.settings import Slack
 from chatbridge.channels.slack.spec import SLACK
 
@@ -20,11 +20,13 @@ class SlackCheck(BotCheck[Slack]):
         hint = "slack.bot_token and slack.app_token"
         return Api(*table.tokens, base=table.api_base, hint=hint, patience=ANSWER_SECONDS)
 
-    async def look_closer(self, api: Api, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
         await api.connection()  # nobody uses it, and it ends by itself
-        missing = missing_scopes((await api.me()).scopes)
-        what = f"the app lacks scopes: {', '.join(missing)}"
-        return [problem("slack", what, REINSTALL)] if missing else []
+        return [from_error("slack", lacking(me))] if me.missing else []
+
+
+def lacking(me: Me) -> str:
+    return f"the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
 
 
 CHECK = SlackCheck(SLACK)

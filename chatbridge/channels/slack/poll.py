@@ -81,7 +81,7 @@ class Poll(PollLoop[int]):
             self._done = {name: seconds(name.rpartition(":")[2]) for name in names}
             return
         for chat in self._chats:
-            newest = await self._api.history(chat.id, oldest="0", most=1) if chat.id else []
+            newest = await self._api.messages(chat.current_room(), most=1) if chat.is_there else ()
             self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
         await self._inbox.remember(self.cursor(self._state()))
 
@@ -110,16 +110,15 @@ class Poll(PollLoop[int]):
         """Find messages that nobody has told, also those in the threads of cards."""
         found: list[Happened] = []
         for chat in self._chats:
-            if not chat.id:
+            if not chat.is_there:
                 continue
-            cards = [
-                chat.from_text(post.place) for _, post in await shown_on(self._inbox, chat.name)
-            ]
-            roots = [seconds(card.root.event) for card in cards if card and card.root.event]
+            posts = [post for _, post in await shown_on(self._inbox, chat.name)]
+            cards = filter(None, (chat.from_text(post.place) for post in posts))
+            roots = [seconds(card.root.event) for card in cards if card.root.event]
             # A thread is found by its root, with the time of its newest message.
             oldest = min([self._floor, *(root - 1.0 for root in roots)])
             try:
-                found += await self._read_from(chat.id, oldest)
+                found += await self._read_from(chat.current_room(), oldest)
             except ChatRefused as error:
                 chat.trouble = str(error)
         self._pending.extend(
@@ -127,10 +126,10 @@ class Poll(PollLoop[int]):
         )
 
     async def _read_from(self, room: str, oldest: float) -> list[Happened]:
-        messages = await self._api.history(room, oldest=f"{oldest:.6f}")
+        messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
         for root in [each for each in messages if seconds(each.get("latest_reply")) > self._floor]:
             ts, since = str(root.get("ts")), f"{self._floor:.6f}"
-            thread = await self._api.replies(room, ts, oldest=since)
+            thread = await self._api.messages(room, root=ts, oldest=since)
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 from chatbridge.channels.slack.api import SCOPES
-from chatbridge.channels.slack.doctor import CHECK
-from chatbridge.channels.slack.settings import APP_TOKEN, BOT_TOKEN
+from chatbridge.channels.slack.doctor import CHECK, lacking
+from chatbridge.channels.slack.settings import APP_TOKEN, BOT_TOKEN, Slack
 from chatbridge.channels.slack.spec import SLACK
 from chatbridge.cli.setup.bots import BotSetup, Token, only
+from chatbridge.core.errors import ChatbridgeError
 
 MANIFEST = {
     "display_information": {
@@ -33,27 +34,54 @@ MANIFEST = {
         "socket_mode_enabled": True,
     },
 }
-ABOUT = f"""\
+ABOUT = """\
 Slack needs an app of your own:
-  1. Open https://api.slack.com/apps?new_app=1, choose “From a manifest” and your
-     workspace, and paste this as JSON:
-
-{json.dumps(MANIFEST, indent=1)}
-
-  2. Install the app. Under OAuth & Permissions, copy the token that begins with xoxb-
-  3. Under Basic Information, App-Level Tokens, make one with the scope
-     connections:write, and copy it: it begins with xapp-
+  1. Open https://api.slack.com/apps?new_app=1, choose “From a manifest” and your workspace, and \
+paste this as JSON:
 """
+THEN = """
+  2. Install the app. Under OAuth & Permissions, copy the token that begins with xoxb-
+  3. Under Basic Information, App-Level Tokens, make one with the scope connections:write, and \
+copy it: it begins with xapp-
+"""
+
+
+async def look(table: Slack) -> str:
+    async with CHECK.open(table) as api:
+        me = await api.me()
+    if me.missing:
+        raise ChatbridgeError(lacking(me))
+    return CHECK.called.format(me.name)
+
+
+async def look_at_connection(table: Slack) -> str:
+    async with CHECK.open(table) as api:
+        await api.connection()  # nobody uses it, and it ends by itself
+    return "Socket Mode"
+
+
 SETUP = BotSetup(
     spec=SLACK,
     about=ABOUT,
-    unknown="Slack does not know one of these tokens.",
-    again="Copy both again: the one with xoxb- and the one with xapp-.",
+    to_paste=json.dumps(MANIFEST, indent=1),
+    then=THEN,
+    unknown="Slack does not know this token.",
     tokens=[
-        Token(setting="bot_token", find=only(BOT_TOKEN), called="token with xoxb-"),
-        Token(setting="app_token", find=only(APP_TOKEN), called="token with xapp-"),
+        Token(
+            setting="bot_token",
+            find=only(BOT_TOKEN),
+            called="token with xoxb-",
+            look=look,
+            again="Copy it from your app at api.slack.com/apps, under OAuth & Permissions.",
+        ),
+        Token(
+            setting="app_token",
+            find=only(APP_TOKEN),
+            called="token with xapp-",
+            look=look_at_connection,
+            again="Make one under Basic Information, App-Level Tokens, with connections:write.",
+        ),
     ],
-    look=CHECK.name,
     keep="Keep {}?",
 )
 ask, plan = SETUP.ask, SETUP.plan

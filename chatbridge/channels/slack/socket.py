@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import aiohttp
 
 from chatbridge import safe_json
-from chatbridge.channels.slack.api import Api, Json, unreachable
+from chatbridge.channels.chat.http_errors import unreachable
+from chatbridge.channels.slack.api import Api, Json
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.tasks import end_tasks
 from chatbridge.safe_json import value_at
@@ -75,7 +76,7 @@ class Socket:
                     await live.close()
                     raise
         except (aiohttp.ClientError, TimeoutError, TypeError, ValueError) as error:
-            raise unreachable(error) from None
+            raise unreachable(error, "slack") from None
         count = value_at(hello, "num_connections")
         ours = 1 + sum(not each.closed for each in self._reading)
         self.others = max(0, count - ours) if type(count) is int else 0

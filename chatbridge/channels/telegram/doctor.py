@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from chatbridge.channels.bot_checks import ANSWER_SECONDS, BotCheck
 from chatbridge.channels.checks import CheckContext, Finding, from_error, problem, remark
-from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.client.api import Api, Me
 from chatbridge.channels.telegram.client.errors import Migrated
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.channels.telegram.spec import TELEGRAM
@@ -29,10 +29,7 @@ class TelegramCheck(BotCheck[Telegram]):
         token = table.token.get_secret_value()
         return Api(token, base=table.api_base, hint="telegram.token", patience=ANSWER_SECONDS)
 
-    async def look(self, api: Api) -> str:
-        return (await api.open()).username
-
-    async def look_closer(self, api: Api, told: str | None) -> list[Finding]:
+    async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
         found = []
         if told and "polls this bot" in told:
             found.append(problem(NAME, "another program polls this bot (409)", NOT_POLLED))
@@ -52,7 +49,7 @@ class TelegramCheck(BotCheck[Telegram]):
     async def look_at(self, api: Api, chat: int, *, direct: bool) -> Finding | None:
         try:
             kind, wrong = await api.standing(chat)
-            me = await api.open()  # known by now
+            me = await api.me()  # known by now
         except Migrated as error:
             what = f"the group {chat} became a supergroup"
             return remark(NAME, what, f"put {error.chat} into telegram.chat_id")
@@ -65,7 +62,7 @@ class TelegramCheck(BotCheck[Telegram]):
         if me.reads_all and kind in ("group", "supergroup"):
             # In groups only replies count, and those come with privacy mode, too.
             what = "receives everything that is said in its groups, but needs only replies"
-            return remark(NAME, f"@{me.username} {what}", PRIVACY)
+            return remark(NAME, f"@{me.name} {what}", PRIVACY)
         return None
 
 

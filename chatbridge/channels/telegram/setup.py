@@ -21,6 +21,7 @@ Telegram needs a bot of your own:
   3. Copy the token it answers with (it looks like 123456:ABC-DEF…)
      Is it on your phone? Use Telegram Desktop, or send it to yourself.
 """
+AGAIN = "Copy it again from @BotFather, from the digits to the last letter."
 WEBHOOK = "This bot has a webhook, so its messages go elsewhere."
 
 
@@ -37,17 +38,17 @@ def token_in(text: str) -> str | None:
 
 async def look(table: Telegram) -> str:
     async with CHECK.open(table) as api:
-        name = await CHECK.look(api)
+        me = await api.me()
         if await api.webhook():
             mend = partial(_remove_webhook, table)
             raise Mendable(WEBHOOK, question="Remove it?", mend=mend)
-    return f"@{name}"
+    return f"@{me.name}"
 
 
 async def _remove_webhook(table: Telegram) -> None:
     async with CHECK.open(table) as api:
         try:
-            await api.open()
+            await api.me()
             await api.delete_webhook()
         except RetryLater as error:
             raise ChatbridgeError(f"{error}. Run this again: chatbridge setup") from None
@@ -57,9 +58,7 @@ SETUP = BotSetup(
     spec=TELEGRAM,
     about=ABOUT,
     unknown="Telegram does not know this token.",
-    again="Copy it again from @BotFather, from the digits to the last letter.",
-    tokens=[Token(setting="token", find=token_in)],
-    look=look,
+    tokens=[Token(setting="token", find=token_in, look=look, again=AGAIN)],
     paired="phone",
 )
 ask, plan = SETUP.ask, SETUP.plan

@@ -31,7 +31,7 @@ from chatbridge.cli.setup.state import (
 )
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
-from chatbridge.core.errors import ChatbridgeError, RetryLater, TokenRejected
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
 from chatbridge.settings import secrets
 
 Finder = Callable[[str], str | None]
@@ -49,10 +49,14 @@ class Mendable(ChatbridgeError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Generic[Table]):
     setting: str
     find: Finder
     """The token in what was pasted; None: there is none, or more than one."""
+    look: Look[Table]
+    """What answers with this token. :raises ChatbridgeError: what keeps it from being used."""
+    again: str
+    """What to do if it cannot be used, or is not in what was pasted."""
     called: str = "token"
 
 
@@ -71,14 +75,13 @@ def only(form: str) -> Finder:
 class BotSetup(Generic[Table]):
     spec: ChannelSpec[Table]
     about: str
-    """How the person comes by a bot and its tokens."""
+    """How the person comes by a bot and its tokens; `to_paste` and `then` follow."""
+    to_paste: str = ""
+    then: str = ""
     unknown: str
     """Said of a token that the service does not know."""
-    again: str
-    """What to do then, and if there is none in what was pasted."""
-    tokens: Sequence[Token]
-    look: Look[Table]
-    """The bot's name. :raises ChatbridgeError: what keeps it from being used."""
+    tokens: Sequence[Token[Table]]
+    """What answers with the first one is the bot's name."""
     before_pairing: Callable[[Table], bool] = lambda table: True
     """A step of this service alone; False: the person does it later."""
     keep: str = "Keep the bot {}?"
@@ -90,10 +93,14 @@ class BotSetup(Generic[Table]):
         spec = self.spec
         assert spec.setup is not None
         table = setup.settings.table(spec)
-        name = self.check(table) if spec.is_on(table) else None
+        name = self._name(table) if spec.is_on(table) else None
         if name is None or not prompts.confirm(self.keep.format(name), default=True):
             prompts.explain(self.about)
-            table = self._asked(table)
+            if self.to_paste:
+                prompts.say(self.to_paste)  # not fitted to the window: its lines must not be broken
+                prompts.explain(self.then)
+            for token in self.tokens:
+                table = self._asked(token, table)
             self._keep(setup, table)
         elif spec.people_in(table):
             prompts.say(f"  Paired: {listed_names(spec, table)}")
@@ -140,13 +147,18 @@ class BotSetup(Generic[Table]):
 
         return [work]
 
-    def check(self, table: Table) -> str | None:
-        """The bot's name if it can be used; else what is wrong is said."""
+    def _name(self, table: Table) -> str | None:
+        """The bot's if it can be used; else what is wrong is said."""
+        found = [self.check(token, table) for token in self.tokens]
+        return None if None in found else found[0]
+
+    def check(self, token: Token[Table], table: Table) -> str | None:
+        """What answers with this token; None: what is wrong is said."""
         while True:
             try:
-                name = prompts.shown(asyncio.run(self.look(table)))
+                name = prompts.shown(asyncio.run(token.look(table)))
             except TokenRejected:
-                prompts.bad(self.unknown, self.again)
+                prompts.bad(self.unknown, token.again)
                 return None
             except RetryLater as error:
                 tell = partial(self._unreachable, table, prompts.shown(str(error)))
@@ -157,6 +169,9 @@ class BotSetup(Generic[Table]):
                 if not prompts.confirm(error.question, default=False):
                     return None
                 asyncio.run(error.mend())
+            except ChatRefused as error:  # that a scope is missing, for instance
+                prompts.bad(prompts.shown(str(error)).partition(". ")[0], token.again)
+                return None
             except ChatbridgeError as error:
                 what, _, fix = prompts.shown(str(error)).partition(". ")
                 prompts.bad(what, fix)
@@ -171,39 +186,36 @@ class BotSetup(Generic[Table]):
             fix = f"{said}. Then press Enter to try again."
         prompts.bad(f"{urlsplit(self.spec.server(table)).hostname} cannot be reached.", fix)
 
-    def _asked(self, table: Table) -> Table:
-        """With tokens that can be used."""
+    def _asked(self, token: Token[Table], table: Table) -> Table:
+        """With a token that can be used."""
         while True:
-            pasted = {token.setting: self._pasted(token) for token in self.tokens}
-            found = table.model_copy(update=pasted)
-            if self.check(found) is not None:
-                return found
-
-    def _pasted(self, token: Token) -> SecretStr:
-        question = f"Paste the {token.called} (not shown):"
-        while (found := token.find(prompts.hidden(question))) is None:
-            prompts.bad(f"That contains no {token.called}.", self.again)
-        prompts.forget_typed()
-        return SecretStr(found)
+            found = token.find(prompts.hidden(f"Paste the {token.called} (not shown):"))
+            if found is None:
+                prompts.bad(f"That contains no {token.called}.", token.again)
+                continue
+            prompts.forget_typed()
+            pasted = table.model_copy(update={token.setting: SecretStr(found)})
+            if self.check(token, pasted) is not None:
+                return pasted
 
     def _from_file(self, file: str, table: Table) -> Table:
         """With the tokens of this file, which can be used. :raises ChatbridgeError:"""
-        text, read = read_secret(file), {}
+        text = read_secret(file)
         for token in self.tokens:
             if (found := token.find(text)) is None:
                 missing = f"There is no {token.called} in {name_of(file)}"
-                raise ChatbridgeError(f"{missing}. {self.again}")
-            read[token.setting] = SecretStr(found)
-        table = table.model_copy(update=read)
-        try:
-            asyncio.run(self.look(table))
-        except TokenRejected:
-            raise ChatbridgeError(f"{self.unknown} {self.again}") from None
-        except Mendable as error:
-            how = "Run chatbridge setup in a terminal to mend it"
-            raise ChatbridgeError(f"{error} Nothing was written. {how}") from None
-        except ChatbridgeError as error:
-            raise ChatbridgeError(f"{error}. Nothing was written") from None
+                raise ChatbridgeError(f"{missing}. {token.again}")
+            table = table.model_copy(update={token.setting: SecretStr(found)})
+        for token in self.tokens:
+            try:
+                asyncio.run(token.look(table))
+            except TokenRejected:
+                raise ChatbridgeError(f"{self.unknown} {token.again}") from None
+            except Mendable as error:
+                how = "Run chatbridge setup in a terminal to mend it"
+                raise ChatbridgeError(f"{error} Nothing was written. {how}") from None
+            except ChatbridgeError as error:
+                raise ChatbridgeError(f"{error}. Nothing was written") from None
         return table
 
     def _keep(self, setup: Setup, table: Table) -> None:
