@@ -72,7 +72,7 @@ class BotCheck(Generic[Table]):
         told = (await context.hub()).trouble_of(name)
         found: list[Finding] = []
         if not self.spec.people_in(table):
-            what = f"{name}.{self.spec.people} is empty, so nobody can answer there"
+            what = f"{name}.allowed_users is empty, so nobody can answer there"
             found.append(problem(name, what, f"chatbridge pair {name}"))
         direct = not self.spec.chats_in(table)
         async with self.open(table) as api:

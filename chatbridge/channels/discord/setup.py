@@ -24,6 +24,7 @@ Discord needs a bot of your own:
   1. Open  https://discord.com/developers/applications  and choose New Application
   2. Under Bot, choose Reset Token and copy it. No privileged intent is needed
 """
+UNKNOWN = "Discord does not know this token."
 AGAIN = "Copy it again from the Developer Portal, under Bot, Reset Token."
 LOOK_EVERY = 2.0
 
@@ -66,8 +67,7 @@ async def _link(table: Discord) -> str:
 SETUP = BotSetup(
     spec=DISCORD,
     about=ABOUT,
-    unknown="Discord does not know this token.",
-    tokens=[Token(setting="token", find=only(FORM), look=CHECK.name, again=AGAIN)],
+    tokens=[Token(setting="token", find=only(FORM), look=CHECK.name, unknown=UNKNOWN, again=AGAIN)],
     before_pairing=invite,
 )
 ask, plan = SETUP.ask, SETUP.plan

@@ -65,12 +65,12 @@ SETUP = BotSetup(
     about=ABOUT,
     to_paste=json.dumps(MANIFEST, indent=1),
     then=THEN,
-    unknown="Slack does not know this token.",
     tokens=[
         Token(
             setting="bot_token",
             find=only(BOT_TOKEN),
             called="token with xoxb-",
+            unknown="Slack does not know the token with xoxb-.",
             look=look,
             again="Copy it from your app at api.slack.com/apps, under OAuth & Permissions.",
         ),
@@ -78,6 +78,7 @@ SETUP = BotSetup(
             setting="app_token",
             find=only(APP_TOKEN),
             called="token with xapp-",
+            unknown="Slack does not know the token with xapp-.",
             look=look_at_connection,
             again="Make one under Basic Information, App-Level Tokens, with connections:write.",
         ),

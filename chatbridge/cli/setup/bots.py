@@ -55,8 +55,10 @@ class Token(Generic[Table]):
     """The token in what was pasted; None: there is none, or more than one."""
     look: Look[Table]
     """What answers with this token. :raises ChatbridgeError: what keeps it from being used."""
+    unknown: str
+    """Said if the service does not know it."""
     again: str
-    """What to do if it cannot be used, or is not in what was pasted."""
+    """What to do then, and if it is not in what was pasted."""
     called: str = "token"
 
 
@@ -78,8 +80,6 @@ class BotSetup(Generic[Table]):
     """How the person comes by a bot and its tokens; `to_paste` and `then` follow."""
     to_paste: str = ""
     then: str = ""
-    unknown: str
-    """Said of a token that the service does not know."""
     tokens: Sequence[Token[Table]]
     """What answers with the first one is the bot's name."""
     before_pairing: Callable[[Table], bool] = lambda table: True
@@ -158,7 +158,7 @@ class BotSetup(Generic[Table]):
             try:
                 name = prompts.shown(asyncio.run(token.look(table)))
             except TokenRejected:
-                prompts.bad(self.unknown, token.again)
+                prompts.bad(token.unknown, token.again)
                 return None
             except RetryLater as error:
                 tell = partial(self._unreachable, table, prompts.shown(str(error)))
@@ -210,7 +210,7 @@ class BotSetup(Generic[Table]):
             try:
                 asyncio.run(token.look(table))
             except TokenRejected:
-                raise ChatbridgeError(f"{self.unknown} {token.again}") from None
+                raise ChatbridgeError(f"{token.unknown} {token.again}") from None
             except Mendable as error:
                 how = "Run chatbridge setup in a terminal to mend it"
                 raise ChatbridgeError(f"{error} Nothing was written. {how}") from None
