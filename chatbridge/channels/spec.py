@@ -128,6 +128,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     these people, as far as it says."""
     chats: str | None = None
     """The setting that lists where cards go. Empty: to each of the people."""
+    chats_of_people: bool = False
+    """Whether that list may also name a person's own chat, which is then as the person's id."""
     named_by: tuple[str, ...] = ()
     """A file that has one of these settings names this chat. Approvals are then given there."""
     file_default: tuple[str, ...] = ()

@@ -207,7 +207,7 @@ def _write(spec: ChannelSpec[Any], person: int | str, chat: int | str) -> None:
     changes: dict[Key, Any] = {
         (spec.name, spec.people or ""): list(dict.fromkeys([*allowed, person]))
     }
-    if chats:  # without any, every allowed person's own chat is one
+    if chats and spec.chats_of_people:  # without any, every allowed person's own chat is one
         changes[spec.name, spec.chats or ""] = list(dict.fromkeys([*chats, chat]))
     change(path, changes)
 

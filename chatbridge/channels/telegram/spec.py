@@ -62,6 +62,7 @@ TELEGRAM: ChannelSpec[Telegram] = ChannelSpec(
     people="allowed_users",
     names="chatbridge.channels.telegram.doctor:names",
     chats="chat_id",
+    chats_of_people=True,
     named_by=("token", "allowed_users"),
     # Another server could bring taps that nobody made.
     file_default=("api_base",),
