@@ -148,8 +148,8 @@ async def test_both_tokens_and_people_are_kept_and_no_token_in_the_file(
     [
         (BOT_TOKEN, "no token with xapp-"),
         (f"{BOT_TOKEN} xoxb-1-2-another-one {APP_TOKEN}", "no token with xoxb-"),
-        (f"xoxb-1-2-another-one {APP_TOKEN}", "does not know this token"),
-        (f"{BOT_TOKEN} xapp-1-A1-2-another-one", "does not know this token"),
+        (f"xoxb-1-2-another-one {APP_TOKEN}", "does not know the token with xoxb-"),
+        (f"{BOT_TOKEN} xapp-1-A1-2-another-one", "does not know the token with xapp-"),
     ],
 )
 async def test_tokens_that_cannot_be_used_are_said_and_nothing_is_written(

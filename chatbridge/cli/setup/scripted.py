@@ -42,7 +42,7 @@ def run(given: argparse.Namespace) -> int:
         longest = max(2 * _wait(setup, given.wait), LEAST)
         steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
-    for spec, own in channels:
+    for spec, own in channels:  # others may need packages that are not installed
         if any(name.startswith(f"{spec.name}_") for name in wanted):
             steps += spec.load(own.plan)(setup, given)
     try:
