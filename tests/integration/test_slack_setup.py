@@ -27,6 +27,7 @@ from tests.fakes.doctor import Machine
 from tests.fakes.slack.server import APP_TOKEN, BOT, BOT_TOKEN, Fault, Room, Slack, running_slack
 
 CHECK = channel_check(SLACK)
+DISCORD_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.abcdefghijklmnopqrstuvwx"
 
 
 @pytest.fixture
@@ -161,6 +162,15 @@ async def test_tokens_that_cannot_be_used_are_said_and_nothing_is_written(
         await plan(a_setup(machine, slack), given(file))
     assert "xoxb-1" not in str(caught.value)
     assert not machine.config.exists()
+
+
+async def test_tokens_given_instead_of_a_file_are_not_repeated(
+    machine: Machine, slack: Slack
+) -> None:
+    long = f"{BOT_TOKEN}-{'x' * 24}"
+    for given_as_file in (long, f"{long} {APP_TOKEN}", DISCORD_TOKEN):
+        with pytest.raises(ChatbridgeError, match="what was given as a file cannot be read"):
+            await plan(a_setup(machine, slack), given(Path(given_as_file)))
 
 
 async def test_an_app_that_lacks_a_scope_is_not_taken(

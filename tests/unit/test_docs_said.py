@@ -11,7 +11,11 @@ from tests.documents.pages import SPAN, blocks, pages
 from tests.unit.test_doctor_screen import SAMPLE
 from tests.unit.test_troubleshooting import GAP, said
 
-FILLED_IN = {"api.telegram.org": GAP, "telegram.allowed_users": f"{GAP}.allowed_users"}
+FILLED_IN = {
+    "api.telegram.org": GAP,
+    "telegram.allowed_users": f"{GAP}.allowed_users",
+    "Telegram does not know": f"{GAP} does not know",
+}
 HEAD = "| it says | do |"
 
 

@@ -29,7 +29,7 @@ HEADINGS = [
     for heading in line.split(" · ")
 ]
 GAP = "…"
-FILLED_IN = ("this command's working directory", "telegram")
+FILLED_IN = ("this command's working directory", "telegram", "Telegram")
 
 
 @cache

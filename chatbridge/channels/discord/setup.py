@@ -7,12 +7,6 @@ import asyncio
 from contextlib import suppress
 
 from chatbridge.channels.discord.doctor import CHECK
-from chatbridge.channels.discord.render import (
-    ATTACH_FILES,
-    READ_HISTORY,
-    SEND_MESSAGES,
-    VIEW_CHANNEL,
-)
 from chatbridge.channels.discord.settings import FORM, Discord
 from chatbridge.channels.discord.spec import DISCORD
 from chatbridge.cli.setup.bots import BotSetup, Token, only
@@ -24,8 +18,8 @@ Discord needs a bot of your own:
   1. Open  https://discord.com/developers/applications  and choose New Application
   2. Under Bot, choose Reset Token and copy it. No privileged intent is needed
 """
-UNKNOWN = "Discord does not know this token."
 AGAIN = "Copy it again from the Developer Portal, under Bot, Reset Token."
+VIEW_CHANNEL, SEND_MESSAGES, ATTACH_FILES, READ_HISTORY = 1 << 10, 1 << 11, 1 << 15, 1 << 16
 LOOK_EVERY = 2.0
 
 
@@ -67,7 +61,7 @@ async def _link(table: Discord) -> str:
 SETUP = BotSetup(
     spec=DISCORD,
     about=ABOUT,
-    tokens=[Token(setting="token", find=only(FORM), look=CHECK.name, unknown=UNKNOWN, again=AGAIN)],
+    tokens=[Token(setting="token", find=only(FORM), look=CHECK.name, again=AGAIN)],
     before_pairing=invite,
 )
 ask, plan = SETUP.ask, SETUP.plan

@@ -21,7 +21,6 @@ Telegram needs a bot of your own:
   3. Copy the token it answers with (it looks like 123456:ABC-DEF…)
      Is it on your phone? Use Telegram Desktop, or send it to yourself.
 """
-UNKNOWN = "Telegram does not know this token."
 AGAIN = "Copy it again from @BotFather, from the digits to the last letter."
 WEBHOOK = "This bot has a webhook, so its messages go elsewhere."
 
@@ -58,7 +57,7 @@ async def _remove_webhook(table: Telegram) -> None:
 SETUP = BotSetup(
     spec=TELEGRAM,
     about=ABOUT,
-    tokens=[Token(setting="token", find=token_in, look=look, unknown=UNKNOWN, again=AGAIN)],
+    tokens=[Token(setting="token", find=token_in, look=look, again=AGAIN)],
     paired="phone",
 )
 ask, plan = SETUP.ask, SETUP.plan

@@ -55,10 +55,8 @@ class Token(Generic[Table]):
     """The token in what was pasted; None: there is none, or more than one."""
     look: Look[Table]
     """What answers with this token. :raises ChatbridgeError: what keeps it from being used."""
-    unknown: str
-    """Said if the service does not know it."""
     again: str
-    """What to do then, and if it is not in what was pasted."""
+    """What to do if the service does not know it, or it is not in what was pasted."""
     called: str = "token"
 
 
@@ -158,7 +156,7 @@ class BotSetup(Generic[Table]):
             try:
                 name = prompts.shown(asyncio.run(token.look(table)))
             except TokenRejected:
-                prompts.bad(token.unknown, token.again)
+                prompts.bad(self._unknown(token), token.again)
                 return None
             except RetryLater as error:
                 tell = partial(self._unreachable, table, prompts.shown(str(error)))
@@ -179,6 +177,11 @@ class BotSetup(Generic[Table]):
             else:
                 prompts.good(f"{name} answers")
                 return name
+
+    def _unknown(self, token: Token[Table]) -> str:
+        if len(self.tokens) == 1:
+            return f"{self.spec.title} does not know this token."
+        return f"{self.spec.title} does not know the {token.called}."
 
     def _unreachable(self, table: Table, said: str) -> None:
         fix = "Check the network or proxy, then press Enter to try again."
@@ -210,7 +213,7 @@ class BotSetup(Generic[Table]):
             try:
                 asyncio.run(token.look(table))
             except TokenRejected:
-                raise ChatbridgeError(f"{token.unknown} {token.again}") from None
+                raise ChatbridgeError(f"{self._unknown(token)} {token.again}") from None
             except Mendable as error:
                 how = "Run chatbridge setup in a terminal to mend it"
                 raise ChatbridgeError(f"{error} Nothing was written. {how}") from None
