@@ -9,10 +9,9 @@ from chatbridge.channels.chat.bot import BotChannel
 from chatbridge.channels.chat.channel import Hold
 from chatbridge.channels.slack.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.slack.chat import Chat
-from chatbridge.channels.slack.poll import Poll
 from chatbridge.channels.slack.receiver import Receiver
 from chatbridge.channels.slack.settings import Slack
-from chatbridge.channels.slack.socket import PING_SECONDS, Socket
+from chatbridge.channels.slack.socket_mode import PING_SECONDS, SocketMode
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
@@ -51,7 +50,7 @@ class SlackChannel(BotChannel[Chat]):
         ]
         super().__init__(api, chats, people, clock=clock, hold=hold, pairing=pairing)
         self._people, self._app = people, table.app
-        self._socket = Socket(api, ping=ping)
+        self._ping = ping
         self._lacking = ""
 
     def troubles(self) -> Iterable[str | None]:
@@ -60,31 +59,31 @@ class SlackChannel(BotChannel[Chat]):
 
     @property
     def remarks(self) -> Sequence[str]:
-        return (SHARED,) if self._socket.others else ()
+        return (SHARED,) if isinstance(self._poll, SocketMode) and self._poll.others else ()
 
     def link(self, me: Me, payload: str) -> str:
         return f"https://slack.com/app_redirect?app={self._app}&team={me.team}"
 
-    async def connect(self, me: Me, inbox: AskActions, stack: AsyncExitStack) -> Poll:
+    async def connect(self, me: Me, inbox: AskActions, stack: AsyncExitStack) -> SocketMode:
         if me.missing:
             self._lacking = f"slack: the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
         for chat in self._chats:
             chat.attach(inbox)
             await chat.open()
-        stack.push_async_callback(self._socket.close)
         receiver = Receiver(self.reception(inbox), api=self._api, me=me.id)
-        poll = Poll(
+        loop = SocketMode(
             self._api,
-            self._socket,
             inbox,
             clock=self._clock,
             account=f"{me.team}:{me.id}",
             chats=self._chats,
             take=receiver.take,
+            ping=self._ping,
         )
+        stack.push_async_callback(loop.end)
         await receiver.learn_names(self._people)
-        await poll.begin()
-        return poll
+        await loop.begin()
+        return loop
 
 
 def build(table: Slack, context: ChannelContext) -> SlackChannel:

@@ -16,7 +16,6 @@ from chatbridge.channels.chat.receiver import (
 from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.slack.api import Api, Json, Rejected, seconds
 from chatbridge.channels.slack.chat import Chat
-from chatbridge.channels.slack.poll import Happened
 from chatbridge.channels.slack.render import (
     FIELD,
     INPUT,
@@ -26,6 +25,7 @@ from chatbridge.channels.slack.render import (
     typed_text,
     without_buttons,
 )
+from chatbridge.channels.slack.socket_mode import Happened
 from chatbridge.core.errors import ChatbridgeError, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import PREFIX

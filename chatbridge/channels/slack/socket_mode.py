@@ -1,35 +1,44 @@
-"""The receiving loop: has what happened dealt with, and only then acknowledges it.
+"""Socket Mode: has what happened dealt with, and only then acknowledges it.
 
 Owns which events are done. Slack sends an event again that nobody has acknowledged, perhaps after
 later ones, so their names are kept for a while, committed with their effects. After a gap, messages
 are read from the conversations and their threads. A tap that never arrived is not sent again.
+
+A loop of our own: the library's client takes no notice of `num_connections`, tries a rejected token
+for ever, and sleeps by a clock that tests cannot set.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import eq
 
+import aiohttp
+
 from chatbridge.channels.chat.card_visibility import shown_on
-from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.chat.socket_loop import Connection, SocketLoop
 from chatbridge.channels.slack.api import Api, Json, seconds
 from chatbridge.channels.slack.chat import Chat
-from chatbridge.channels.slack.socket import Envelope, Socket
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.errors import ChatRefused
+from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
+PING_SECONDS = 10.0
+"""Without an answer to a ping for half of it, the connection is dead."""
+HELLO_WITHIN = 10.0
 OVERLAP = 15 * 60.0
 """Slack tries an event again at once, after a minute, and after five more."""
 MOST_NAMES = 300
+SWITCHED_OFF = (
+    "slack: Socket Mode is off for this app. Switch it on at api.slack.com/apps, under Socket Mode"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,37 +49,36 @@ class Happened:
     name: str = ""
     """Of what Slack may tell twice."""
     at: float = 0.0
-    envelope: Envelope | None = None
+    envelope: str = ""
+    connection: Connection | None = None
+    """To be acknowledged there."""
 
 
-Take = Callable[[Happened, ChannelState], Awaitable[Json | None]]
-"""Deals with one, and returns what its acknowledgement says."""
-
-
-class Poll(PollLoop[int]):
+class SocketMode(SocketLoop[Happened]):
     channel, tries = "slack", 3
 
     def __init__(
         self,
         api: Api,
-        socket: Socket,
         inbox: AskActions,
         *,
         clock: Clock,
         account: str,
         chats: Sequence[Chat],
-        take: Take,
+        take: Callable[[Happened, ChannelState], Awaitable[Json | None]],
+        ping: float,
     ) -> None:
-        super().__init__(inbox, clock=clock, cursor_key=f"seen:{account}")
+        """`take` deals with one, and returns what its acknowledgement says."""
+        super().__init__(inbox, clock=clock, cursor_key=f"seen:{account}", patience=HELLO_WITHIN)
+        self.others = 0
+        """Connections of this app that are not ours."""
         self._api = api
-        self._socket = socket
         self._chats = chats
-        self._take = take
-        self._pending: deque[Happened] = deque()
+        self._take_one = take
+        self._ping = ping
         self._floor = 0.0
         """All messages up to then are done."""
         self._done: dict[str, float] = {}
-        self._missed = True
 
     async def begin(self) -> None:
         """Find out what is done. On the first start that is everything so far."""
@@ -83,30 +91,46 @@ class Poll(PollLoop[int]):
         for chat in self._chats:
             newest = await self._api.messages(chat.current_room(), most=1) if chat.is_there else ()
             self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
-        await self._inbox.remember(self.cursor(self._state()))
+        await self._inbox.remember(self._cursor())
 
-    def _state(self) -> str:
-        return " ".join((f"{self._floor:.6f}", *self._done))
+    def _cursor(self) -> ChannelState:
+        return self.cursor(" ".join((f"{self._floor:.6f}", *self._done)))
 
-    # ── reading ───────────────────────────────────────────────────────────────────────────────────
+    # ── connections ───────────────────────────────────────────────────────────────────────────────
 
-    async def read(self, *, wait: bool) -> int:
-        if not self._pending:
-            self._missed |= await self._socket.connect()
-            if self._missed or not wait:
-                await self._catch_up()
-                self._missed = False
-            if wait and not self._pending and self._socket.queue.empty():
-                self._add(await self._socket.queue.get())
-            while not self._socket.queue.empty():
-                self._add(self._socket.queue.get_nowait())
-        return len(self._pending)
+    async def connect(self) -> None:
+        url = await self._api.connection()
+        async with self.opened(self._api.session, url, heartbeat=self._ping) as (new, hello):
+            count = value_at(hello, "num_connections")
+            ours = 1 + sum(not each.closed for each in self._open)
+            self.others = max(0, count - ours) if type(count) is int else 0
+        self.listen(new)
 
-    def _add(self, envelope: Envelope | None) -> None:
-        if envelope is not None:
-            self._pending.append(_happened(envelope))
+    async def received(self, frame: object, connection: Connection) -> None:
+        kind, envelope = value_at(frame, "type"), value_at(frame, "envelope_id")
+        if kind == "disconnect":
+            reason = value_at(frame, "reason")
+            log.info("slack closes a connection: %s", reason)
+            if reason == "link_disabled":
+                self._lost = RetryLater(SWITCHED_OFF)
+            self.forsake(connection)  # it goes on for a while, and another one comes beside it
+        elif isinstance(envelope, str):
+            payload = value_at(frame, "payload")
+            it = _happened(str(kind), payload if isinstance(payload, dict) else {})
+            self.arrived(replace(it, envelope=envelope, connection=connection))
 
-    async def _catch_up(self) -> None:
+    async def _acknowledge(self, it: Happened, said: Json | None) -> None:
+        """If the connection has gone, Slack sends an event again, and warns who tapped."""
+        if it.connection is not None:
+            answer = {"envelope_id": it.envelope} | ({"payload": said} if said else {})
+            try:
+                await it.connection.send_json(answer)
+            except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
+                log.info("slack: an acknowledgement was not sent: %s", type(error).__name__)
+
+    # ── after a gap ───────────────────────────────────────────────────────────────────────────────
+
+    async def catch_up(self) -> None:
         """Find messages that nobody has told, also those in the threads of cards."""
         found: list[Happened] = []
         for chat in self._chats:
@@ -121,9 +145,9 @@ class Poll(PollLoop[int]):
                 found += await self._read_from(chat.current_room(), oldest)
             except ChatRefused as error:
                 chat.trouble = str(error)
-        self._pending.extend(
-            sorted((each for each in found if not self._is_done(each)), key=lambda each: each.at)
-        )
+        for it in sorted(found, key=lambda it: it.at):
+            if not self._is_done(it):
+                self.arrived(it)
 
     async def _read_from(self, room: str, oldest: float) -> list[Happened]:
         messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
@@ -135,33 +159,32 @@ class Poll(PollLoop[int]):
 
     # ── dealing with it ───────────────────────────────────────────────────────────────────────────
 
-    def _is_done(self, it: Happened) -> bool:
-        return bool(it.name) and (it.name in self._done or it.at <= self._floor)
-
     async def deal_with(self, batch: int) -> bool:
         worked = False
-        while self._pending:
-            it, said = self._pending[0], list[Json]()
+        while self._events:
+            it, said = self._events[0], list[Json | None]()
             if not self._is_done(it):
                 worked = True
-                floor, done = self._floor, self._done
+                before = self._floor, self._done
                 self._note(it)
-                cursor = self.cursor(self._state())
+                cursor = self._cursor()
 
                 async def take(it: Happened = it, cursor: ChannelState = cursor) -> None:
-                    said.extend(filter(None, [await self._take(it, cursor)]))  # noqa: B023
+                    said.append(await self._take_one(it, cursor))  # noqa: B023
 
                 try:
                     await self.process(it.name or it, take, committed=partial(eq, cursor.value))
                 except BaseException:
-                    self._floor, self._done = floor, done
+                    self._floor, self._done = before
                     raise
-            self._pending.popleft()
-            if it.envelope is not None:
-                await it.envelope.acknowledge(said[0] if said else None)
+            self._events.popleft()
+            await self._acknowledge(it, said[0] if said else None)
         if worked:
-            await self._inbox.remember(self.cursor(self._state()))
+            await self._inbox.remember(self._cursor())
         return bool(batch)
+
+    def _is_done(self, it: Happened) -> bool:
+        return bool(it.name) and (it.name in self._done or it.at <= self._floor)
 
     def _note(self, it: Happened) -> None:
         if not it.name:
@@ -175,24 +198,19 @@ class Poll(PollLoop[int]):
         self._done = {name: done[name] for name in kept if done[name] > floor}
 
 
-def _happened(envelope: Envelope) -> Happened:
-    payload = envelope.payload
-    if envelope.kind == "events_api":
+def _happened(kind: str, payload: Json) -> Happened:
+    """What an envelope brings."""
+    if kind == "events_api":
         event = payload.get("event")
         message = event if isinstance(event, dict) and event.get("type") == "message" else {}
-        found = _message(message, str(message.get("channel") or ""))
-        return Happened(
-            kind=found.kind, data=found.data, name=found.name, at=found.at, envelope=envelope
-        )
-    if envelope.kind == "slash_commands":
-        return Happened(kind="command", data=payload, envelope=envelope)
-    kind, actions = str(payload.get("type")), payload.get("actions")
-    name, at = "", 0.0
-    if kind == "block_actions" and isinstance(actions, list) and actions:
-        stamp = str(value_at(actions[0], "action_ts") or "")
-        user = value_at(payload, "user", "id")
-        name, at = f"{user}:{stamp}", seconds(stamp)
-    return Happened(kind=kind, data=payload, name=name if at else "", at=at, envelope=envelope)
+        return _message(message, str(message.get("channel") or ""))
+    if kind == "slash_commands":
+        return Happened(kind="command", data=payload)
+    actions, name, at = payload.get("actions"), "", 0.0
+    if payload.get("type") == "block_actions" and isinstance(actions, list) and actions:
+        at = seconds(value_at(actions[0], "action_ts"))
+        name = f"{value_at(payload, 'user', 'id')}:{value_at(actions[0], 'action_ts')}"
+    return Happened(kind=str(payload.get("type")), data=payload, name=name if at else "", at=at)
 
 
 def _message(message: Json, room: str) -> Happened:
