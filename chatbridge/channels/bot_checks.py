@@ -35,6 +35,10 @@ class BotCheck(Generic[Table]):
         """The client, which the methods below are given: a `BotClient` of the chat kit."""
         raise NotImplementedError
 
+    def lacking(self, me: Any) -> str:
+        """What the bot's account lacks, and what to do, as errors say it; else empty."""
+        return ""
+
     async def look_closer(self, api: Any, me: Any, told: str | None) -> list[Finding]:
         """What only this service has. `told` is the hub's own trouble. :raises ChatbridgeError:"""
         return []
@@ -55,9 +59,12 @@ class BotCheck(Generic[Table]):
         return problem(name, wrong, self.let_in, chat=chat) if wrong else None
 
     async def name(self, table: Table) -> str:
-        """The bot's, as it is shown. :raises ChatbridgeError: it does not answer."""
+        """The bot's, as it is shown. :raises ChatbridgeError: it cannot be used."""
         async with self.open(table) as api:
-            return self.called.format((await api.me()).name)
+            me = await api.me()
+        if lacking := self.lacking(me):
+            raise ChatbridgeError(lacking)
+        return self.called.format(me.name)
 
     async def names(self, table: Table, people: Sequence[Any]) -> dict[Any, PersonName]:
         """Of those whom the service knows. :raises ChatbridgeError: it cannot be asked."""
@@ -78,6 +85,8 @@ class BotCheck(Generic[Table]):
         async with self.open(table) as api:
             try:
                 me = await api.me()
+                if lacking := self.lacking(me):
+                    found.append(from_error(name, lacking))
                 found += await self.look_closer(api, me, told)
             except TokenRejected as error:
                 return [*found, self._rejected(str(error), context)]

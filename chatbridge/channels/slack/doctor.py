@@ -4,7 +4,7 @@ take some of the hub's taps."""
 from __future__ import annotations
 
 from chatbridge.channels.bot_checks import ANSWER_SECONDS, BotCheck
-from chatbridge.channels.checks import Finding, from_error
+from chatbridge.channels.checks import Finding
 from chatbridge.channels.slack.api import Api, Me
 from chatbridge.channels.slack.settings import Slack
 from chatbridge.channels.slack.spec import SLACK
@@ -20,13 +20,13 @@ class SlackCheck(BotCheck[Slack]):
         hint = "slack.bot_token and slack.app_token"
         return Api(*table.tokens, base=table.api_base, hint=hint, patience=ANSWER_SECONDS)
 
+    def lacking(self, me: Me) -> str:
+        scopes = ", ".join(me.missing)
+        return f"the app lacks scopes: {scopes}. {REINSTALL}" if scopes else ""
+
     async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
         await api.connection()  # nobody uses it, and it ends by itself
-        return [from_error("slack", lacking(me))] if me.missing else []
-
-
-def lacking(me: Me) -> str:
-    return f"the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
+        return []
 
 
 CHECK = SlackCheck(SLACK)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 
 from chatbridge.channels.slack.api import SCOPES
-from chatbridge.channels.slack.doctor import CHECK, lacking
+from chatbridge.channels.slack.doctor import CHECK
 from chatbridge.channels.slack.settings import APP_TOKEN, BOT_TOKEN, Slack
 from chatbridge.channels.slack.spec import SLACK
 from chatbridge.cli.setup.bots import BotSetup, Token, only
-from chatbridge.core.errors import ChatbridgeError
 
 MANIFEST = {
     "display_information": {
@@ -46,15 +45,7 @@ copy it: it begins with xapp-
 """
 
 
-async def look(table: Slack) -> str:
-    async with CHECK.open(table) as api:
-        me = await api.me()
-    if me.missing:
-        raise ChatbridgeError(lacking(me))
-    return CHECK.called.format(me.name)
-
-
-async def look_at_connection(table: Slack) -> str:
+async def connect(table: Slack) -> str:
     async with CHECK.open(table) as api:
         await api.connection()  # nobody uses it, and it ends by itself
     return "Socket Mode"
@@ -70,14 +61,14 @@ SETUP = BotSetup(
             setting="bot_token",
             find=only(BOT_TOKEN),
             called="token with xoxb-",
-            look=look,
+            look=CHECK.name,
             again="Copy it from your app at api.slack.com/apps, under OAuth & Permissions.",
         ),
         Token(
             setting="app_token",
             find=only(APP_TOKEN),
             called="token with xapp-",
-            look=look_at_connection,
+            look=connect,
             again="Make one under Basic Information, App-Level Tokens, with connections:write.",
         ),
     ],
