@@ -51,7 +51,10 @@ class BotCheck(Generic[Table]):
         """What is wrong with this chat, if anything. Nothing is written there."""
         name = self.spec.name
         try:
-            wrong = "" if direct and await api.direct(chat) else await api.standing(chat)
+            if direct:
+                await api.direct(chat)
+                return None
+            wrong = await api.standing(chat)
         except ChatRefused as error:
             return from_error(name, str(error), chat=chat)
         except ChatbridgeError as error:

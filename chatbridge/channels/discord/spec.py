@@ -15,13 +15,11 @@ EXTRA = Extra(name="discord", modules=("aiohttp",), package="aiohttp")
 
 def bot_id(table: Discord) -> str:
     """The public part of the token: its first part is the bot's id in base64."""
-    if table.token is None:
-        return ""
     from base64 import urlsafe_b64decode
 
-    first = table.token.get_secret_value().partition(".")[0].rstrip("=")
+    first = table.token.get_secret_value().partition(".")[0] if table.token else ""
     try:
-        return urlsafe_b64decode(first + "=" * (-len(first) % 4)).decode("ascii")
+        return urlsafe_b64decode(f"{first}==").decode("ascii")  # too much padding does no harm
     except ValueError:
         return first[:20]
 

@@ -10,17 +10,10 @@ from pydantic_settings import NoDecode
 from chatbridge.setting_rules import api_address, each, matching, token
 
 BOT_TOKEN, APP_TOKEN = r"xoxb-[A-Za-z0-9-]{8,}", r"xapp-[A-Za-z0-9-]{8,}"
+PROBLEM = "this is no token that begins with {}. Your app at api.slack.com/apps has it under {}"
 
-_bot_token = token(
-    BOT_TOKEN,
-    problem="this is no bot's token. It begins with xoxb- and is under OAuth & Permissions of your "
-    "app at api.slack.com/apps",
-)
-_app_token = token(
-    APP_TOKEN,
-    problem="this is no app-level token. It begins with xapp- and is under Basic Information of "
-    "your app at api.slack.com/apps",
-)
+_bot_token = token(BOT_TOKEN, problem=PROBLEM.format("xoxb-", "OAuth & Permissions"))
+_app_token = token(APP_TOKEN, problem=PROBLEM.format("xapp-", "Basic Information"))
 _channels = each(
     matching(r"[CG][A-Z0-9]{6,20}"),
     problem="channels are given by their ids, such as C0123456789: in Slack, open the channel's "
