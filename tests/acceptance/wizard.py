@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from chatbridge.channels.spec import AccountLock
 from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.machine import House, house
 from tests.fakes.pty_person import PtyPerson, at_terminal
@@ -51,6 +52,11 @@ def telegram_desk() -> Iterator[tuple[Desk, BotApi]]:
     with BotApi.running() as api, desk(CHATBRIDGE_TELEGRAM__API_BASE=api.address) as found:
         yield found, api
         Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+
+
+def forget(account: AccountLock) -> None:
+    """The file by which hubs find out that it is in use."""
+    Path(account_lock_path(account.id)).unlink(missing_ok=True)
 
 
 def phone_of(api: BotApi, name: str) -> Phone:

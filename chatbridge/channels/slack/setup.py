@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import re
+from functools import partial
 
 from pydantic import SecretStr, ValidationError
 
@@ -20,19 +21,18 @@ from chatbridge.cli.people import listed_names, pair, people_in
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, TokenRejected
 from chatbridge.settings import secrets
 
-ABOUT = """\
+MAKE = """\
 Slack needs an app of your own:
-  1. Open https://api.slack.com/apps?new_app=1, choose “From a manifest” and your
-     workspace, and paste this as JSON:
-
-{manifest}
-
+  1. Open https://api.slack.com/apps?new_app=1, choose “From a manifest” and your workspace, and \
+paste this as JSON:
+"""
+INSTALL = """
   2. Install the app. Under OAuth & Permissions, copy the token that begins with xoxb-
-  3. Under Basic Information, App-Level Tokens, make one with the scope
-     connections:write, and copy it: it begins with xapp-
+  3. Under Basic Information, App-Level Tokens, make one with the scope connections:write, and \
+copy it: it begins with xapp-
 """
 MANIFEST = {
     "display_information": {
@@ -58,7 +58,12 @@ MANIFEST = {
     },
 }
 TOKENS = re.compile(f"(?<![A-Za-z0-9-])(?:{BOT_TOKEN}|{APP_TOKEN})")
+WHERE = {
+    "xoxb": "Copy it from your app at api.slack.com/apps, under OAuth & Permissions",
+    "xapp": "Make one under Basic Information, App-Level Tokens, with the scope connections:write",
+}
 AGAIN = "Copy both again: the one with xoxb- and the one with xapp-."
+REINSTALL = "Add them under OAuth & Permissions, reinstall the app, and copy its token"
 
 
 def ask(setup: Setup) -> None:
@@ -67,7 +72,9 @@ def ask(setup: Setup) -> None:
     now = setup.settings.table(SLACK)
     team = _checked(now) if now.on else None
     if team is None or not prompts.confirm(f"Keep the app in {team}?", default=True):
-        prompts.explain(ABOUT.format(manifest=json.dumps(MANIFEST, indent=1)))
+        prompts.explain(MAKE)
+        prompts.say(json.dumps(MANIFEST, indent=1))  # broken lines could not be pasted
+        prompts.explain(INSTALL)
         _save(setup, _asked(now.api_base))
     elif now.allowed_users:
         prompts.say(f"  Paired: {listed_names(SLACK, now)}")
@@ -131,41 +138,67 @@ def _save(setup: Setup, table: Slack) -> None:
 
 def _table(pasted: str, base: str) -> Slack | None:
     """With the two tokens in what was pasted."""
-    found = {each[:4]: SecretStr(each) for each in TOKENS.findall(pasted)}
-    if found.keys() != {"xoxb", "xapp"}:
+    found = _tokens(pasted)
+    if found.keys() != WHERE.keys():
         return None
-    return Slack(bot_token=found["xoxb"], app_token=found["xapp"], api_base=base)
+    bot, app = SecretStr(found["xoxb"]), SecretStr(found["xapp"])
+    return Slack(bot_token=bot, app_token=app, api_base=base)
+
+
+def _tokens(pasted: str) -> dict[str, str]:
+    return {each[:4]: each for each in TOKENS.findall(pasted)}
 
 
 def _asked(base: str) -> Slack:
+    """Only what is wrong has to be pasted again."""
+    found: dict[str, str] = {}
     while True:
-        both = [
-            prompts.hidden(f"Paste the token with {it} (not shown):") for it in ("xoxb-", "xapp-")
-        ]
-        prompts.forget_typed()
-        table = _table(" ".join(both), base)
-        if table is None:
-            prompts.bad("Those are not the two tokens.", AGAIN)
-        elif _checked(table) is not None:
+        for kind, where in WHERE.items():
+            while kind not in found:
+                pasted = prompts.hidden(f"Paste the token with {kind}- (not shown):")
+                prompts.forget_typed()
+                found |= _tokens(pasted)
+                if kind not in found:
+                    prompts.bad(f"That contains no token with {kind}-.", f"{where}.")
+        table = _table(" ".join(found.values()), base)
+        assert table is not None
+        team, wrong, kind = asyncio.run(_look(table))
+        if not wrong:
+            prompts.good(f"the app in {prompts.shown(team)} answers")
             return table
+        again = "Then press Enter to try again." if not kind else ""
+        said = partial(prompts.bad, f"{prompts.shown(wrong)}.", again)
+        if kind:
+            said()
+            del found[kind]
+        elif not prompts.enter_or_escape(said):
+            raise KeyboardInterrupt
 
 
 def _checked(table: Slack) -> str | None:
     """The workspace's name if the app can be used; else what is wrong is said."""
-    team, wrong = asyncio.run(_look(table))
+    team, wrong, _ = asyncio.run(_look(table))
     if wrong:
-        prompts.bad(prompts.shown(wrong))
+        prompts.bad(f"{prompts.shown(wrong)}.")
         return None
     prompts.good(f"the app in {prompts.shown(team)} answers")
     return prompts.shown(team)
 
 
-async def _look(table: Slack) -> tuple[str, str]:
-    """The workspace's name, and what is wrong with the app."""
+async def _look(table: Slack) -> tuple[str, str, str]:
+    """The workspace's name; what is wrong with the app, and which token is to be given anew."""
+    kind = "xoxb"
     async with opened(table) as api:
         try:
             me = await api.me()
+            kind = "xapp"
             await api.connection()
+        except TokenRejected:
+            return "", f"Slack does not know the token with {kind}-. {WHERE[kind]}", kind
+        except ChatRefused:  # that a scope is missing
+            return "", f"The token with {kind}- lacks a scope. {WHERE[kind]}", kind
         except ChatbridgeError as error:
-            return "", str(error).partition(", then run:")[0]
-    return me.name, f"The app lacks scopes: {', '.join(me.missing)}" if me.missing else ""
+            return "", str(error), ""
+    if me.missing:
+        return me.name, f"The app lacks scopes: {', '.join(me.missing)}. {REINSTALL}", "xoxb"
+    return me.name, "", ""

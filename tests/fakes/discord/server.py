@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.clock import StillClock
+from chatbridge.core.ports import Clock
 from tests.fakes.discord.gateway import GatewayServer
 from tests.fakes.discord.limits import FILE_BYTES, Json
 from tests.fakes.discord.rest import COMMAND, COMPONENT, SUBMIT, Fault, Interaction, Rest
@@ -21,8 +21,9 @@ PATIENCE = 20.0
 
 
 class Discord:
-    def __init__(self, clock: StillClock) -> None:
-        self.clock = clock
+    def __init__(self, clock: Clock) -> None:
+        self.clock: Any = clock
+        """Whichever it is: a test may move its own."""
         self.world = World(clock)
         first = urlsafe_b64encode(self.world.bot.id.encode()).decode().rstrip("=")
         self.token = f"{first}.AbCdEf.{secrets.token_hex(19)}"
@@ -32,7 +33,7 @@ class Discord:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, clock: StillClock) -> AsyncIterator[Discord]:
+    async def running(cls, clock: Clock) -> AsyncIterator[Discord]:
         discord = cls(clock)
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.add_routes(discord.rest.routes())

@@ -1,0 +1,91 @@
+"""`chatbridge setup` for Slack, at a narrow terminal, to an answered test question."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import secrets
+import tomllib
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from chatbridge.channels.slack.spec import account_lock
+from chatbridge.clock import SystemClock
+from tests.acceptance.wizard import desk, forget
+from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
+from tests.fakes.slack.server import BOT_TOKEN, Slack, running_slack
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def meanwhile(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """At the terminal, while Slack goes on."""
+    return await asyncio.to_thread(work, *args, **kwargs)
+
+
+def to_the_tokens(me: PtyPerson) -> Any:
+    """The manifest that is shown."""
+    me.expect("Where do you want to answer?")
+    me.press(DOWN, DOWN, ENTER)
+    me.expect("it begins with xapp-")
+    written = me.written.decode().replace("\r\n", "\n")
+    return json.JSONDecoder().raw_decode(written, written.index("\n{\n") + 1)[0]
+
+
+def give(me: PtyPerson, kind: str, pasted: str, *said: str) -> None:
+    me.asks(f"Paste the token with {kind}- (not shown):")
+    me.paste(pasted)
+    me.press(ENTER)
+    me.expect(*said)
+
+
+def give_tokens(me: PtyPerson, slack: Slack) -> None:
+    """What is wrong is said, and only that is asked for again."""
+    give(me, "xoxb", "xoxp-1-2-a-persons-token", "That contains no token with xoxb-.")
+    give(me, "xoxb", f"Bearer {BOT_TOKEN}x")
+    give(me, "xapp", BOT_TOKEN.replace("xoxb", "xoxp"), "That contains no token with xapp-.")
+    give(me, "xapp", f'"{slack.app_token}"', "Slack does not know the token")
+    slack.scopes.discard("im:history")
+    give(me, "xoxb", f" {BOT_TOKEN}\n", "The app lacks scopes: im:history.", "reinstall")
+    slack.scopes.add("im:history")
+    give(me, "xoxb", BOT_TOKEN, "then send")
+
+
+def to_the_end(me: PtyPerson) -> None:
+    me.expect("How long may an agent wait for you?")
+    me.press(ENTER)
+    me.expect("done. Now try:")
+    me.ends(0)
+
+
+async def test_from_nothing_to_an_answered_question() -> None:
+    app = f"A{secrets.token_hex(5).upper()}"
+    async with running_slack(SystemClock(), app=app) as slack:
+        ada, eve = slack.person("Ada"), slack.person("Eve")
+        with desk(CHATBRIDGE_SLACK__API_BASE=f"{slack.base}/api") as here:
+            with here.runs("setup", columns=50) as me:
+                manifest = await meanwhile(to_the_tokens, me)
+                assert manifest["settings"]["socket_mode_enabled"], "and all of it can be pasted"
+                await meanwhile(give_tokens, me, slack)
+                code = re.search(r"then send +(p_\w{8})", me.screen)
+                assert code
+                await slack.say(eve, slack.direct(eve), f"{code[1]}x")  # a guess: nobody is told
+                room = slack.direct(ada)
+                await slack.say(ada, room, code[1])
+                await meanwhile(me.expect, "The code was sent by Ada", "Is that you?")
+                me.enter("y")
+                await meanwhile(me.expect, "paired with Ada", "A test question is in Slack.")
+                card = await slack.sees(room, "Can you see this?")
+                await slack.press(ada, room, card, "Yes")
+                await meanwhile(to_the_end, me)
+            forget(account_lock(app))
+            assert tomllib.loads(here.config.read_text())["slack"] == {
+                "allowed_users": [ada],
+                "api_base": f"{slack.base}/api/",
+            }
+            assert "✓ the app in Acme answers" in me.scrolled
+            shown = me.written.decode(errors="replace") + here.config.read_text()
+            assert [it for it in (BOT_TOKEN, slack.app_token) if it in shown] == []
+            assert slack.bot_said(slack.direct(eve)) == []
