@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -91,7 +92,7 @@ class Slack:
     def __init__(self, clock: Clock, *, app: str = APP) -> None:
         self.clock = clock
         self.app = app
-        self.app_token = APP_TOKEN.replace(APP, app)
+        self.bot_token, self.app_token = BOT_TOKEN, APP_TOKEN.replace(APP, app)
         self.scopes = set(SCOPES)
         self.people: dict[str, str] = {BOT: "chatbridge"}
         self.rooms: dict[str, Room] = {}
@@ -332,12 +333,12 @@ class Slack:
         if self.token_error:
             raise Refused(self.token_error)
         if method == "apps.connections.open":
-            if token == BOT_TOKEN:
+            if token == self.bot_token:
                 raise Refused("not_allowed_token_type")
             if token != self.app_token:
                 raise Refused("invalid_auth")
             return
-        if token != BOT_TOKEN:
+        if token != self.bot_token:
             raise Refused("not_allowed_token_type" if token == self.app_token else "invalid_auth")
         needed = SCOPE_OF.get(method)
         room = str(given.get("channel") or "")
@@ -588,17 +589,23 @@ def _named(found: Any, number: str) -> Any:
 @asynccontextmanager
 async def running_slack(clock: Clock, *, app: str = APP) -> AsyncIterator[Slack]:
     slack = Slack(clock, app=app)
+    async with serving(slack, socket.create_server(("127.0.0.1", 0))):
+        yield slack
+
+
+@asynccontextmanager
+async def serving(slack: Slack, at: socket.socket) -> AsyncIterator[None]:
+    """It can be reached there meanwhile. A socket that is bound has its address before."""
     served = web.Application()
     served.router.add_route("*", "/api/{method}", slack._call)
     served.router.add_get("/link", slack._link)
     served.router.add_post("/upload/{name}", slack._upload)
     runner = web.AppRunner(served, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    slack.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await web.SockSite(runner, at).start()
+    slack.base = f"http://127.0.0.1:{at.getsockname()[1]}"
     try:
-        yield slack
+        yield
     finally:
         await slack.cut_connections()
         await runner.cleanup()
