@@ -1,4 +1,4 @@
-"""`chatbridge setup` for Slack, at a narrow terminal, to an answered test question."""
+"""`chatbridge setup` for Slack, at a narrow terminal, to an answered test question; and `pair`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ import tomllib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import pytest
+
 from chatbridge.channels.slack.spec import account_lock
+from chatbridge.cli.config_file import change
 from chatbridge.clock import SystemClock
-from tests.acceptance.wizard import desk, forget
+from tests.acceptance.wizard import Desk, desk, forget
 from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
 from tests.fakes.slack.server import BOT_TOKEN, Slack, running_slack
 
@@ -60,7 +63,8 @@ def to_the_end(me: PtyPerson) -> None:
     me.ends(0)
 
 
-async def test_from_nothing_to_an_answered_question() -> None:
+@pytest.mark.early
+async def test_from_nothing_to_an_answered_question_and_a_second_person() -> None:
     app = f"A{secrets.token_hex(5).upper()}"
     async with running_slack(SystemClock(), app=app) as slack:
         ada, eve = slack.person("Ada"), slack.person("Eve")
@@ -80,7 +84,6 @@ async def test_from_nothing_to_an_answered_question() -> None:
                 card = await slack.sees(room, "Can you see this?")
                 await slack.press(ada, room, card, "Yes")
                 await meanwhile(to_the_end, me)
-            forget(account_lock(app))
             assert tomllib.loads(here.config.read_text())["slack"] == {
                 "allowed_users": [ada],
                 "api_base": f"{slack.base}/api/",
@@ -89,3 +92,28 @@ async def test_from_nothing_to_an_answered_question() -> None:
             shown = me.written.decode(errors="replace") + here.config.read_text()
             assert [it for it in (BOT_TOKEN, slack.app_token) if it in shown] == []
             assert slack.bot_said(slack.direct(eve)) == []
+            await pair_in_a_channel(here, slack, ada, eve)
+            forget(account_lock(app))
+
+
+async def pair_in_a_channel(here: Desk, slack: Slack, ada: str, eve: str) -> None:
+    """Who is paired once cards go to a channel may answer there; the channel stays the place."""
+    room = slack.channel(ada, eve)
+    change(here.config, {("slack", "channel_id"): [room.id]})
+    with here.runs("pair", "slack") as me:
+        await meanwhile(me.expect, "then send", "waiting for the code")
+        code = re.search(r"then send +(p_\w{8})", me.screen)
+        assert code
+        await slack.say(eve, slack.direct(eve), code[1])
+        await meanwhile(me.expect, "The code was sent by Eve", "Is that the person you mean?")
+        me.enter("y")
+        await meanwhile(me.expect, "paired with Eve", "A test question is in Slack.")
+        await slack.press(eve, room, await slack.sees(room, "Can you see this?"), "No")
+        await meanwhile(me.ends, 0)
+    found = tomllib.loads(here.config.read_text())["slack"]
+    assert (found["allowed_users"], found["channel_id"]) == ([ada, eve], [room.id])
+    listed = (await meanwhile(here.home.run, "people")).stdout
+    assert [line.split() for line in listed.splitlines()[1:]] == [
+        [ada, "Ada", "(@ada)", "Slack"],
+        [eve, "Eve", "(@eve)", "Slack"],
+    ]
