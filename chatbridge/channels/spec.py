@@ -13,7 +13,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from chatbridge.extras import Extra
+from chatbridge.extras import Extra, need
 from chatbridge.setting_rules import Fits
 
 if TYPE_CHECKING:
@@ -159,6 +159,12 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     def module(self) -> str:
         """What a hub that uses this channel has to import."""
         return self.build.partition(":")[0]
+
+    def load(self, reference: str) -> Any:
+        """A part of the channel that may need its extra. :raises ExtraMissing:"""
+        if self.extra is not None:
+            need(self.extra)
+        return load_reference(reference)
 
     def secrets(self) -> tuple[str, ...]:
         """The settings that are secret."""

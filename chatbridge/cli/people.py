@@ -71,14 +71,12 @@ def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, PersonName | No
     """Who may answer there, and what the service calls them; None: it does not say."""
     import asyncio
 
-    from chatbridge.channels.spec import load_reference
-
     people, known = spec.people_in(table), {}
     if spec.names is not None and people and spec.is_on(table):
 
         async def ask() -> dict[object, PersonName]:
             async with asyncio.timeout(NAMES_WITHIN):
-                return dict(await load_reference(str(spec.names))(table, people))
+                return dict(await spec.load(str(spec.names))(table, people))
 
         with suppress(ChatbridgeError, OSError):  # the ids have to do
             known = asyncio.run(ask())

@@ -7,9 +7,10 @@ that means.
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from chatbridge.channels.registry import channel_specs
-from chatbridge.channels.spec import load_reference
+from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.connect.plans import LEAST, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
@@ -40,7 +41,9 @@ def run(given: argparse.Namespace) -> int:
         longest = max(2 * _wait(setup, given.wait), LEAST)
         steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
-    steps += [step for it in specs for step in load_reference(it.plan)(setup, given)]
+    for spec in channel_specs():
+        if spec.setup and _is_named(spec, given):
+            steps += spec.load(spec.setup.plan)(setup, given)
     try:
         for step in steps:
             step()
@@ -65,6 +68,11 @@ def run(given: argparse.Namespace) -> int:
 
 
 IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
+
+
+def _is_named(spec: ChannelSpec[Any], given: argparse.Namespace) -> bool:
+    """By one of its flags. Others may need packages that are not installed."""
+    return any(value for name, value in vars(given).items() if name.startswith(f"{spec.name}_"))
 
 
 def _wait(setup: Setup, given: str) -> float:
