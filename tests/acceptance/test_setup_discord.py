@@ -11,10 +11,10 @@ from typing import ParamSpec, TypeVar
 
 from chatbridge.channels.discord.spec import account_lock
 from chatbridge.hub.process.lock import account_lock_path
-from tests.acceptance.wizard import desk
+from tests.acceptance.wizard import choose, desk
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.server import Discord, answered
-from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
+from tests.fakes.pty_person import ENTER, PtyPerson
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,12 +26,15 @@ async def meanwhile(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def to_the_invitation(me: PtyPerson, discord: Discord) -> None:
-    me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, ENTER)
+    choose(me, "Discord")
     me.expect("Discord needs a bot of your own:", "Paste the token (not shown):")
     me.enter("123456:ABC")
     me.expect("this is no bot's token")
-    me.enter(discord.token)
+    me.asks("Paste the token (not shown):")
+    me.enter(f"{discord.token}x")
+    me.expect("✗ Discord does not know this token.", "Copy it again from the Developer Portal")
+    me.asks("Paste the token (not shown):")
+    me.enter(f'"Bot {discord.token}"')
     me.expect("✓ chatbridge answers", "permissions=0", "waiting for the bot to be on a server")
 
 

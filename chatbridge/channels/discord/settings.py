@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
@@ -10,9 +11,10 @@ from pydantic_settings import NoDecode
 from chatbridge.setting_rules import address, each, token
 
 MAX_ID = 2**63
+TOKEN = re.compile(r"[A-Za-z0-9_=-]{18,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{20,}")
 
 _bot_token = token(
-    r"[A-Za-z0-9_=-]{18,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{20,}",
+    TOKEN.pattern,
     problem="this is no bot's token. The Developer Portal shows one under Bot, Reset Token: three "
     "rows of letters and digits with dots between them",
 )

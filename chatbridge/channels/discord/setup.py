@@ -21,7 +21,7 @@ from chatbridge.channels.discord.render import (
     SEND_MESSAGES,
     VIEW_CHANNEL,
 )
-from chatbridge.channels.discord.settings import Discord
+from chatbridge.channels.discord.settings import TOKEN, Discord
 from chatbridge.channels.discord.spec import DISCORD, EXTRA
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.people import listed_names
@@ -45,6 +45,7 @@ Discord needs a bot of your own:
   1. Open  https://discord.com/developers/applications  and choose New Application
   2. Under Bot, choose Reset Token and copy it. No privileged intent is needed
 """
+UNKNOWN = "Discord does not know this token."
 AGAIN = "Copy it again from the Developer Portal, under Bot, Reset Token."
 DIGITS = 6
 LOOK_EVERY = 2.0
@@ -78,7 +79,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     now = setup.settings.table(DISCORD)
     if file is None and now.token is None:
         raise WrongUsage("there is no bot yet: --discord-token-file FILE is needed, too")
-    token = read_secret(file).strip() if file is not None else None
+    token = _token_in(read_secret(file)) if file is not None else None
     try:
         new = Discord.model_validate(
             {"token": token, "allowed_users": people, "channel_id": channels}
@@ -89,7 +90,7 @@ def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
         try:
             _do(token, now.api_base, Api.me)
         except TokenRejected:
-            raise ChatbridgeError(f"Discord does not know this token. {AGAIN}") from None
+            raise ChatbridgeError(f"{UNKNOWN} {AGAIN}") from None
 
     def work() -> None:
         if token is not None:
@@ -123,8 +124,11 @@ def _name(token: str, base: str) -> str | None:
     """The bot's name if it answers; else what is wrong is said."""
     try:
         me = _do(token, base, Api.me)
+    except TokenRejected:
+        prompts.bad(UNKNOWN, AGAIN)
+        return None
     except ChatbridgeError as error:
-        prompts.bad(prompts.shown(str(error)), AGAIN if isinstance(error, TokenRejected) else "")
+        prompts.bad(prompts.shown(str(error)))
         return None
     prompts.good(f"{prompts.shown(me.name)} answers")
     return me.name
@@ -132,7 +136,7 @@ def _name(token: str, base: str) -> str | None:
 
 def _asked(base: str) -> str:
     while True:
-        token = prompts.hidden("Paste the token (not shown):").strip()
+        token = _token_in(prompts.hidden("Paste the token (not shown):"))
         prompts.forget_typed()
         try:
             Discord(token=SecretStr(token))
@@ -141,6 +145,12 @@ def _asked(base: str) -> str:
             continue
         if token and _name(token, base) is not None:
             return token
+
+
+def _token_in(pasted: str) -> str:
+    """Without quotes, or a “Bot ” before it."""
+    found = TOKEN.search(pasted)
+    return found[0] if found else pasted.strip()
 
 
 def _invited(token: str, base: str) -> bool:
