@@ -199,7 +199,7 @@ def bot_spec(
         name=name,
         table=f"{folder}.settings:{table}",
         is_on=lambda found: all(getattr(found, token) is not None for token in tokens),
-        build=f"{folder}.channel:build",
+        build=f"{folder}.channel:{table}Channel",
         check=f"{folder}.doctor:check",
         setup=setup,
         extra=extra,

@@ -6,15 +6,13 @@ import asyncio
 import re
 import tomllib
 from collections.abc import Callable
-from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from chatbridge.channels.discord.spec import account_lock
-from chatbridge.hub.process.lock import account_lock_path
-from tests.acceptance.wizard import desk
+from tests.acceptance.wizard import choose, desk, forget
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.server import Discord, answered
-from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
+from tests.fakes.pty_person import ENTER, PtyPerson
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,8 +24,7 @@ async def meanwhile(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 
 def to_the_invitation(me: PtyPerson, discord: Discord) -> None:
-    me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, DOWN, ENTER)
+    choose(me, "Discord")
     me.expect("Discord needs a bot of your own:", "Paste the token (not shown):")
     me.enter("123456:ABC")
     me.expect("That contains no token.", "Copy it again from the Developer Portal")
@@ -45,10 +42,6 @@ def to_the_end(me: PtyPerson) -> None:
     me.press(ENTER)
     me.expect("done. Now try:")
     me.ends(0)
-
-
-def forget_bot(discord: Discord) -> None:
-    Path(account_lock_path(account_lock(discord.world.bot.id).id)).unlink(missing_ok=True)
 
 
 async def test_from_nothing_to_an_answered_question() -> None:
@@ -73,7 +66,7 @@ async def test_from_nothing_to_an_answered_question() -> None:
                 await answered(discord.tap(ada, card, card.key("Yes")["custom_id"]))
                 await meanwhile(to_the_end, me)
             assert discord.token not in me.screen
-            forget_bot(discord)
+            forget(account_lock(discord.world.bot.id))
             written = tomllib.loads(here.config.read_text())
             assert written["discord"]["allowed_users"] == [int(ada.id)]
             assert discord.token not in here.config.read_text()

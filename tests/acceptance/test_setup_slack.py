@@ -15,8 +15,8 @@ import pytest
 from chatbridge.channels.slack.spec import account_lock
 from chatbridge.cli.config_file import change
 from chatbridge.clock import SystemClock
-from tests.acceptance.wizard import Desk, desk, forget
-from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
+from tests.acceptance.wizard import Desk, choose, desk, forget
+from tests.fakes.pty_person import ENTER, PtyPerson
 from tests.fakes.slack.server import BOT_TOKEN, Fault, Slack, running_slack
 
 P = ParamSpec("P")
@@ -30,8 +30,7 @@ async def meanwhile(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 def to_the_tokens(me: PtyPerson) -> Any:
     """The manifest that is shown."""
-    me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, ENTER)
+    choose(me, "Slack")
     me.expect("it begins with xapp-")
     written = me.written.decode().replace("\r\n", "\n")
     return json.JSONDecoder().raw_decode(written, written.index("\n{\n") + 1)[0]

@@ -130,7 +130,7 @@ async def test_a_script_sets_the_bot_and_its_people(
 ) -> None:
     machine.set(CHATBRIDGE_DISCORD__API_BASE=discord.address)
     file = tmp_path / "token"
-    file.write_text(f"{discord.token}\n")
+    file.write_text(f"Bot {discord.token}\n")
     setup = await carry_out(given(discord_token_file=str(file), discord_user=[ada.id]))
     assert discord.token not in machine.config.read_text()
     table = Setup.here().settings.table(DISCORD)

@@ -19,6 +19,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
 from chatbridge.hub.control.server import Json, Request, TerminalPairing
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 from tests.fakes.telegram.people import Phone
@@ -87,10 +88,8 @@ async def running(
         Telegram.model_validate(
             {"token": api.token, "allowed_users": allowed, "api_base": api.address}
         ),
-        clock=clock,
-        hint=HINT,
+        channel_context(clock, hint=HINT, pairing=pairing),
         pace=RateLimit(),
-        pairing=pairing,
     )
     up = asyncio.Event()
     terminal = TerminalPairing(

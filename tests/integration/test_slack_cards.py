@@ -21,7 +21,7 @@ from chatbridge.core.model import Answer, Ask, Level, OperationEnd, Option, Pers
 from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.hub.control.server import Request, TerminalPairing
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
+from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
 from tests.fakes.slack.blocks import MOST_CHARACTERS
 from tests.fakes.slack.server import APP_TOKEN, BOT_TOKEN, Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
@@ -73,6 +73,13 @@ def elements(message: Json, kind: str) -> list[Json]:
 
 def of(question: Any, count: int) -> Any:
     return replace(question, options=tuple(Option(label=f"Choice {i}") for i in range(count)))
+
+
+async def test_an_approval_has_all_its_buttons(desk: SlackDesk) -> None:
+    """Also those that stand beside an option: to deny is one, to say why is none."""
+    card = await desk.card(await desk.desk.ask(COMMAND))
+    labels = [each["text"]["text"] for each in elements(card, "button")]
+    assert labels == ["Allow once", "Deny", "Deny, say why…", "Allow more…", "More time…"]
 
 
 async def test_up_to_ten_options_are_buttons_and_more_a_menu(desk: SlackDesk) -> None:

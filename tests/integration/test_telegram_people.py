@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Status
 from tests.fakes.clock import StillClock
@@ -18,6 +17,7 @@ from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram, waiting
+from tests.telegram_html import write
 
 ANONYMOUS = 1_087_968_824
 """Telegram's own account for admins who hide behind their group."""

@@ -18,11 +18,11 @@ from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
 from chatbridge.channels.chat.notices import paired
-from chatbridge.channels.telegram.render.html import write
 from tests.acceptance.thumb import telegram_home
 from tests.fakes.pty_person import ENTER, PtyPerson, at_terminal
 from tests.fakes.telegram.people import Card, Phone
 from tests.pictures import agent, chats, screen
+from tests.telegram_html import write
 
 PHONE = (390, 844)
 WIDTH, HEIGHT, SHARPNESS = 800, 480, 2

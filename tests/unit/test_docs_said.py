@@ -13,7 +13,7 @@ from tests.unit.test_troubleshooting import GAP, said
 
 FILLED_IN = {
     "api.telegram.org": GAP,
-    "telegram.allowed_users": f"{GAP}.allowed_users",
+    **{f"{it}.allowed_users": f"{GAP}.allowed_users" for it in ("telegram", "slack", "discord")},
     "Telegram does not know": f"{GAP} does not know",
 }
 HEAD = "| it says | do |"

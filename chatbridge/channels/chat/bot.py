@@ -17,17 +17,18 @@ from typing import Any, Protocol, TypeVar
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, T
 from chatbridge.channels.chat.card_visibility import Visibility
-from chatbridge.channels.chat.channel import ChatChannel, Hold
+from chatbridge.channels.chat.channel import ChatChannel
 from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.surface import FAR_ABOVE, ChatSurface
 from chatbridge.channels.chat.writer import Outgoing
+from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatRefused, NotPaired, RetryLater
-from chatbridge.core.pairing import Bot, Pairing
+from chatbridge.core.pairing import Bot
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line
 
@@ -125,17 +126,13 @@ class BotChannel(ChatChannel[C]):
         client: BotClient,
         chats: Sequence[C],
         people: Collection[Any],
-        *,
-        clock: Clock,
-        hold: Hold,
-        pairing: Pairing | None,
+        context: ChannelContext,
     ) -> None:
-        """`people` may answer; `pairing` is told who brings a code; `hold` keeps the account for
-        this process."""
-        super().__init__(chats, clock=clock, hold=hold)
+        """`people` may answer."""
+        super().__init__(chats, clock=context.clock, hold=context.hold)
         self._client = client
         self._allowed = people
-        self._pairing = pairing
+        self._pairing = context.pairing
         self._greeted = set[Any]()
         self._nobody = NOBODY.format(name=self.name)
 
@@ -176,14 +173,13 @@ class BotChannel(ChatChannel[C]):
             for chat in self._chats:
                 if chat.is_there:
                     self._beside.spawn(chat.redraw_elsewhere())
-            if self._pairing is not None:
-                bot = Bot(
-                    channel=self.name,
-                    typed=self.typed,
-                    address=lambda payload: self.link(me, payload),
-                    greet=self._greet,
-                )
-                stack.enter_context(self._pairing.works_with(bot))
+            bot = Bot(
+                channel=self.name,
+                typed=self.typed,
+                address=lambda payload: self.link(me, payload),
+                greet=self._greet,
+            )
+            stack.enter_context(self._pairing.works_with(bot))
             ready()
             await loop.run()
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.channel import Hold
 from chatbridge.channels.chat.receiver import COMMANDS
 from chatbridge.channels.discord.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.discord.chat import Chat
@@ -16,8 +15,6 @@ from chatbridge.channels.discord.settings import Discord
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Clock
 
 
 class DiscordChannel(BotChannel[Chat]):
@@ -26,26 +23,27 @@ class DiscordChannel(BotChannel[Chat]):
     def __init__(
         self,
         table: Discord,
+        context: ChannelContext,
         *,
-        clock: Clock,
-        hint: str,
-        pairing: Pairing | None = None,
-        hold: Hold = nullcontext,
         pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
-        """`hint` says where the token is set; `pace` and `patience` are for tests."""
+        """`pace` and `patience` are for tests."""
         assert table.token is not None
-        token, now = table.token.get_secret_value(), clock.monotonic
+        token, clock = table.token.get_secret_value(), context.clock
         self._api = api = Api(
-            token, base=table.api_base, hint=hint, patience=patience, monotonic=now
+            token,
+            base=table.api_base,
+            hint=context.place_of("token"),
+            patience=patience,
+            monotonic=clock.monotonic,
         )
         private, people = not table.channel_id, sorted(table.allowed_users)
         chats = [
             Chat(api, each, private=private, clock=clock, pace=pace)
             for each in table.channel_id or people
         ]
-        super().__init__(api, chats, people, clock=clock, hold=hold, pairing=pairing)
+        super().__init__(api, chats, people, context)
 
     def link(self, me: Me, payload: str) -> str:
         return f"https://discord.com/users/{me.id}"
@@ -68,13 +66,3 @@ class DiscordChannel(BotChannel[Chat]):
         set_commands = partial(self._api.set_commands, me.application, COMMANDS)
         self._beside.spawn(self.patiently(set_commands))
         return gateway
-
-
-def build(table: Discord, context: ChannelContext) -> DiscordChannel:
-    return DiscordChannel(
-        table,
-        clock=context.clock,
-        hint=context.place_of("token"),
-        pairing=context.pairing,
-        hold=context.hold,
-    )

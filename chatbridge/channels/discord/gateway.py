@@ -18,14 +18,14 @@ from typing import Any
 
 import aiohttp
 
-from chatbridge.channels.chat.socket_loop import Connection, Over, SocketLoop
 from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body
+from chatbridge.channels.sockets.errors import pause
+from chatbridge.channels.sockets.loop import Connection, Over, SocketLoop
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
-from chatbridge.core.tasks import end_tasks
 from chatbridge.safe_json import value_at
 
 BEAT, IDENTIFY, RESUME = 1, 2, 6
@@ -91,7 +91,6 @@ class Gateway(SocketLoop[Event]):
         self._read_again: set[str] = set()
         self._up = asyncio.Event()
         self._acknowledged = asyncio.Event()
-        self._beating: asyncio.Task[None] | None = None
 
     async def begin(self) -> None:
         """Go on with the session of before, or begin one. :raises TokenRejected:"""
@@ -100,10 +99,6 @@ class Gateway(SocketLoop[Event]):
         if found is not None:
             self._at, self._seen = found, found.seen
         await self.connect()
-
-    async def end(self) -> None:
-        await super().end()
-        await end_tasks([self._beating] if self._beating else [])
 
     # ── dealing with it ───────────────────────────────────────────────────────────────────────────
 
@@ -153,17 +148,18 @@ class Gateway(SocketLoop[Event]):
     async def connect(self) -> None:
         resumes, url = bool(self._at.session), self._at.url
         if not resumes:
-            url, left, again = await self._api.gateway()
-            if left < KEPT_SESSIONS:
+            found = await self._api.gateway()
+            url, starts = str(found.get("url")), found.get("session_start_limit")
+            if int(value_at(starts, "remaining") or KEPT_SESSIONS) < KEPT_SESSIONS:
+                again = pause(int(value_at(starts, "reset_after") or 0) / 1000)
                 raise RetryLater("discord lets the bot begin no more sessions today", after=again)
         url = f"{url.rstrip('/')}/?v={VERSION}&encoding=json"
-        async with self.opened(self._api.session(), url) as (new, hello):
+        async with self.opened(self._api.session, url) as (new, hello):
             every = float(value_at(hello, "d", "heartbeat_interval")) / 1000
             await self._introduce(new)
             self._up.clear()
             self._acknowledged.set()
-            self.listen(new)
-            self._beating = asyncio.create_task(self._beat(new, every))
+            self.listen(new, self._beat(new, every))
             await self._up.wait()
         lost, self._lost = self._lost, None
         if self._live is None and resumes and not self._at.session:

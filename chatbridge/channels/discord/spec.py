@@ -38,7 +38,7 @@ DISCORD: ChannelSpec[Discord] = bot_spec(
     "Discord",
     setup=bot_setup(
         "discord",
-        choice="a bot of your own on a server of yours",
+        choice="a bot of your own, on your server",
         tokens_in="the bot's token",
         chats="channels to use, if not direct messages",
         pair_hint="Open the bot in Discord, and send it the code as a message.",

@@ -18,9 +18,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.http_errors import pause, unreachable, words
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.sockets.errors import pause, unreachable, words
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater, TokenRejected
 

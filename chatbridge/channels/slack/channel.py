@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.channel import Hold
 from chatbridge.channels.slack.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.slack.receiver import Receiver
@@ -15,8 +14,6 @@ from chatbridge.channels.slack.socket_mode import PING_SECONDS, SocketMode
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Clock
 
 REINSTALL = "Add them at api.slack.com/apps, reinstall the app, then run: chatbridge restart"
 SHARED = (
@@ -31,24 +28,22 @@ class SlackChannel(BotChannel[Chat]):
     def __init__(
         self,
         table: Slack,
+        context: ChannelContext,
         *,
-        clock: Clock,
-        hint: str,
-        pairing: Pairing | None = None,
-        hold: Hold = nullcontext,
         pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
         ping: float = PING_SECONDS,
     ) -> None:
-        """`hint` says where the tokens are set; `pace`, `patience` and `ping` are for tests."""
-        bot, app = table.tokens
+        """`pace`, `patience` and `ping` are for tests."""
+        (bot, app), clock = table.tokens, context.clock
+        hint = f"{context.place_of('bot_token')} and {context.place_of('app_token')}"
         self._api = api = Api(bot, app, base=table.api_base, hint=hint, patience=patience)
         people = sorted(table.allowed_users)
         chats = [
             Chat(api, place, people=people, clock=clock, pace=pace)
             for place in table.channel_id or people
         ]
-        super().__init__(api, chats, people, clock=clock, hold=hold, pairing=pairing)
+        super().__init__(api, chats, people, context)
         self._people, self._app = people, table.app
         self._ping = ping
         self._lacking = ""
@@ -84,13 +79,3 @@ class SlackChannel(BotChannel[Chat]):
         await receiver.learn_names(self._people)
         await loop.begin()
         return loop
-
-
-def build(table: Slack, context: ChannelContext) -> SlackChannel:
-    return SlackChannel(
-        table,
-        clock=context.clock,
-        hint=f"{context.place_of('bot_token')} and {context.place_of('app_token')}",
-        pairing=context.pairing,
-        hold=context.hold,
-    )

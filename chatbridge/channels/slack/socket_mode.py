@@ -19,9 +19,9 @@ from operator import eq
 import aiohttp
 
 from chatbridge.channels.chat.card_visibility import shown_on
-from chatbridge.channels.chat.socket_loop import Connection, SocketLoop
 from chatbridge.channels.slack.api import Api, Json, seconds
 from chatbridge.channels.slack.chat import Chat
+from chatbridge.channels.sockets.loop import Connection, SocketLoop
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState

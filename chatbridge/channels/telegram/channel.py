@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.channel import Hold
 from chatbridge.channels.chat.receiver import COMMANDS
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
@@ -19,8 +18,6 @@ from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import ChannelState
-from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import number
 
 log = logging.getLogger(__name__)
@@ -32,25 +29,20 @@ class TelegramChannel(BotChannel[Chat]):
     def __init__(
         self,
         table: Telegram,
+        context: ChannelContext,
         *,
-        clock: Clock,
-        hint: str,
-        pairing: Pairing | None = None,
-        hold: Hold = nullcontext,
         pace: RateLimit | None = None,
         patience: float = ANSWERED_WITHIN,
     ) -> None:
-        """`hint` says where the token is set; `pairing` is told who brings a code; `hold` keeps the
-        bot for this process; `pace` and `patience` are for tests."""
+        """`pace` and `patience` are for tests."""
         assert table.token is not None
-        token = table.token.get_secret_value()
+        token, hint = table.token.get_secret_value(), context.place_of("token")
         self._api = api = Api(token, base=table.api_base, hint=hint, patience=patience)
         chats = [
-            Chat(api, number, clock=clock, topics=table.topics, pace=pace)
+            Chat(api, number, clock=context.clock, topics=table.topics, pace=pace)
             for number in table.chat_id or sorted(table.allowed_users)
         ]
-        people = table.allowed_users
-        super().__init__(api, chats, people, clock=clock, hold=hold, pairing=pairing)
+        super().__init__(api, chats, table.allowed_users, context)
 
     def link(self, me: Me, payload: str) -> str:
         return f"https://t.me/{me.name}?start={payload}"
@@ -108,13 +100,3 @@ class TelegramChannel(BotChannel[Chat]):
                 if place and place.raised == ask.attention.raised and place.since < lost_before:
                     chat.requests[ask.id] = CardRequest(again=True)
             await inbox.redraw(ask.id, remind=True)
-
-
-def build(table: Telegram, context: ChannelContext) -> TelegramChannel:
-    return TelegramChannel(
-        table,
-        clock=context.clock,
-        hint=context.place_of("token"),
-        pairing=context.pairing,
-        hold=context.hold,
-    )

@@ -27,8 +27,7 @@ from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
 LARGEST_SECRET = 4096
-TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{30,}|^[^/]*[A-Za-z0-9_-]{20,}[^/]*$")
-"""A bot's token, or something long that is no path."""
+LIKE_TOKEN = re.compile(r"[^/]{24,}")
 CLIENT = "setup"
 QUESTION: dict[str, Any] = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
 QUESTION_SECONDS = 600.0
@@ -95,7 +94,7 @@ def name_of(file: str) -> str:
     """Not what somebody may have given instead of a file's name: a token."""
     if file == "-":
         return "standard input"
-    return "what was given as a file" if TOKEN.search("".join(file.split())) else file
+    return "what was given as a file" if LIKE_TOKEN.fullmatch("".join(file.split())) else file
 
 
 def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Why a service over HTTP cannot be reached: aiohttp's errors as ours.
+"""Why a service cannot be reached: aiohttp's errors as ours. And the pauses that it asks for.
 
 None keeps its cause, which may have an address with a token in it.
 """
@@ -6,6 +6,7 @@ None keeps its cause, which may have an address with a token in it.
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 
 import aiohttp
 
@@ -39,6 +40,27 @@ def pause(said: object) -> float:
     except ValueError:
         return 1.0
     return min(max(seconds, 0.0), LONGEST_PAUSE) if seconds == seconds else 1.0
+
+
+class Pauses:
+    """Until when a service takes no more requests, by what it counts them. Who asks all the same
+    may be shut out."""
+
+    def __init__(self, service: str, monotonic: Callable[[], float]) -> None:
+        self._service = service
+        self._monotonic = monotonic
+        self._until: dict[str, float] = {}
+
+    def begin(self, counted: str, said: object) -> None:
+        self._until[counted] = self._monotonic() + pause(said)
+
+    def check(self, *counted: str) -> None:
+        """:raises RetryLater: it is too early."""
+        now = self._monotonic()
+        self._until = {each: until for each, until in self._until.items() if until > now}
+        until = max((self._until.get(each, now) for each in counted), default=now)
+        if until > now:
+            raise RetryLater(f"{self._service} asks for a pause (429)", after=until - now)
 
 
 def words(said: object) -> str:

@@ -10,15 +10,15 @@ import asyncio
 import logging
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 import aiohttp
 
 from chatbridge import safe_json
-from chatbridge.channels.chat.http_errors import unreachable
 from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.sockets.errors import unreachable
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import end_tasks
@@ -119,9 +119,10 @@ class SocketLoop(PollLoop[int], Generic[E]):
         except (aiohttp.ClientError, TimeoutError, OSError, TypeError, ValueError) as error:
             raise unreachable(error, self.channel) from None
 
-    def listen(self, connection: Connection) -> None:
+    def listen(self, connection: Connection, *beside: Coroutine[Any, Any, None]) -> None:
+        """`beside` runs as long."""
         self._live = connection
-        self._open[connection] = asyncio.ensure_future(self._listen(connection))
+        self._open[connection] = asyncio.ensure_future(self._listen(connection, beside))
 
     def forsake(self, connection: Connection) -> None:
         """Rely on it no longer, but take what it still brings."""
@@ -134,11 +135,15 @@ class SocketLoop(PollLoop[int], Generic[E]):
         with suppress(aiohttp.ClientError, OSError):
             await connection.close(code=GOING_AWAY)
 
-    async def _listen(self, connection: Connection) -> None:
+    async def _listen(
+        self, connection: Connection, beside: Sequence[Coroutine[Any, Any, None]]
+    ) -> None:
+        tasks = [*map(asyncio.ensure_future, beside)]
         try:
             self._lost = await self._until_over(connection)
         finally:
             del self._open[connection]
+            await end_tasks(tasks)
             await self.leave(connection)
 
     async def _until_over(self, connection: Connection) -> Exception | None:
