@@ -1,7 +1,7 @@
 """Rules for single settings, which every table of the settings uses.
 
-Owns how lists, secrets and addresses are read, and when a value is no wider than the one in the
-owner's file. No message contains a value: people put tokens into the wrong places.
+Owns how lists, ids, secrets and addresses are read, and when a value is no wider than the one in
+the owner's file. No message contains a value: people put tokens into the wrong places.
 """
 
 from __future__ import annotations
@@ -46,6 +46,29 @@ def each(parse: Callable[[Any], T | None], *, problem: str) -> Callable[[Any], t
     return rule
 
 
+def number(least: int, most: int) -> Callable[[object], int | None]:
+    """An item of `each`: an id that is a number. 0 is none."""
+
+    def parse(item: object) -> int | None:
+        if isinstance(item, str) and re.fullmatch(r"-?[0-9]{1,20}", item.strip()):
+            item = int(item)
+        if not isinstance(item, int) or isinstance(item, bool):
+            return None
+        return item if item and least <= item <= most else None
+
+    return parse
+
+
+def matching(form: str) -> Callable[[object], str | None]:
+    """An item of `each`: an id of this form."""
+
+    def parse(item: object) -> str | None:
+        text = item.strip() if isinstance(item, str) else ""
+        return text if re.fullmatch(form, text) else None
+
+    return parse
+
+
 def token(form: str, *, problem: str) -> Callable[[SecretStr | None], SecretStr | None]:
     """A rule for a token of this form, without the spaces around it; an empty one is none."""
 
@@ -73,6 +96,18 @@ def address(value: str, *, accepted: str) -> SplitResult:
     if "@" in parts.netloc:
         raise ValueError("the address must have no user and no password in it")
     return parts
+
+
+def api_address(example: str) -> Callable[[str], str]:
+    """A rule for the address of a service's interface, with a slash at its end if `example` has
+    one."""
+
+    def rule(value: str) -> str:
+        base = value.strip().rstrip("/")
+        address(base, accepted=f"an http:// or https:// address, such as {example}")
+        return f"{base}/" if example.endswith("/") else base
+
+    return rule
 
 
 def is_loopback(host: str) -> bool:

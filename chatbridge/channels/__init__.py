@@ -3,6 +3,7 @@
 spec: what the rest of the program knows of a channel
 registry: the built-in channels, and those of plug-ins
 checks: what a channel's part of `doctor` is given and returns
+bot_checks: what `doctor` finds of a bot, whatever the service
 chat: what chat channels have in common
 sockets: what channels with a websocket have in common
 telegram: Telegram

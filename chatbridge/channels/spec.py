@@ -13,8 +13,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
-from chatbridge.extras import Extra
-from chatbridge.setting_rules import Fits
+from chatbridge.extras import Extra, need
+from chatbridge.setting_rules import Fits, is_same, is_some_of, is_within
 
 if TYPE_CHECKING:
     import argparse
@@ -84,7 +84,7 @@ class SetupSpec(NamedTuple):
     what is done once all channels have checked theirs."""
     test_hint: str
     """Said if the test question is not answered for a while."""
-    pair_hint: str = "Scan this, then press Start in Telegram."
+    pair_hint: str = ""
     """What to do with a code of `chatbridge pair`."""
     test_place: str = "in the room"
     """Where the test question is."""
@@ -168,11 +168,87 @@ class ChannelSpec(NamedTuple, Generic[Table]):
             if "SecretStr" in str(field.annotation)
         )
 
+    def load(self, reference: str) -> Any:
+        """What one of the references names. :raises ExtraMissing: with the command that helps."""
+        if self.extra is not None:
+            need(self.extra)
+        return load_reference(reference)
+
     def people_in(self, table: Table) -> tuple[object, ...]:
         return tuple(getattr(table, self.people)) if self.people else ()
 
     def chats_in(self, table: Table) -> tuple[object, ...]:
         return tuple(getattr(table, self.chats)) if self.chats else ()
+
+
+def bot_spec(
+    name: str,
+    table: str,
+    *,
+    setup: SetupSpec,
+    account: Callable[[Any], str],
+    lock: Callable[[Any], AccountLock],
+    tokens: tuple[str, ...] = ("token",),
+    chats: str = "channel_id",
+    extra: Extra | None = None,
+) -> ChannelSpec[Any]:
+    """Of a bot in a folder of this package, whose modules and settings have the usual names. It is
+    on once it has all its tokens."""
+    folder = f"chatbridge.channels.{name}"
+    return ChannelSpec(
+        name=name,
+        table=f"{folder}.settings:{table}",
+        is_on=lambda found: all(getattr(found, token) is not None for token in tokens),
+        build=f"{folder}.channel:{table}Channel",
+        check=f"{folder}.doctor:check",
+        setup=setup,
+        extra=extra,
+        pairs_by_code=True,
+        account=account,
+        server=lambda found: str(found.api_base),
+        lock=lock,
+        people="allowed_users",
+        names=f"{folder}.doctor:names",
+        chats=chats,
+        named_by=(*tokens, "allowed_users"),
+        # Another server could bring taps that nobody made.
+        file_default=("api_base",),
+        limits={"allowed_users": is_within, chats: is_some_of, "api_base": is_same},
+        watched_settings=(chats,),
+        link_settings=(*tokens, chats),
+    )
+
+
+def bot_setup(
+    name: str,
+    *,
+    choice: str,
+    tokens_in: str,
+    chats: str,
+    pair_hint: str,
+    test_place: str,
+    test_hint: str,
+    chat: str = "channel",
+) -> SetupSpec:
+    """Of a bot in a folder of this package. `tokens_in` and `chats` are what flags mean."""
+
+    def add_flags(flags: argparse._ArgumentGroup) -> None:
+        flags.add_argument(f"--{name}-token-file", metavar="FILE", help=tokens_in)
+        for flag, meaning in (("user", "people who may answer"), (chat, chats)):
+            flags.add_argument(
+                f"--{name}-{flag}", metavar="ID", nargs="+", default=[], help=meaning
+            )
+
+    return SetupSpec(
+        choice=choice,
+        flag=f"--{name}-token-file",
+        add_flags=add_flags,
+        ask=f"chatbridge.channels.{name}.setup:ask",
+        plan=f"chatbridge.channels.{name}.setup:plan",
+        pair_hint=pair_hint,
+        test_place=test_place,
+        test_hint=test_hint,
+    )
 
 
 def load_reference(reference: str) -> Any:

@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -71,14 +71,12 @@ def names_of(spec: ChannelSpec[Any], table: Any) -> dict[object, PersonName | No
     """Who may answer there, and what the service calls them; None: it does not say."""
     import asyncio
 
-    from chatbridge.channels.spec import load_reference
-
     people, known = spec.people_in(table), {}
     if spec.names is not None and people and spec.is_on(table):
 
         async def ask() -> dict[object, PersonName]:
             async with asyncio.timeout(NAMES_WITHIN):
-                return dict(await load_reference(str(spec.names))(table, people))
+                return dict(await spec.load(str(spec.names))(table, people))
 
         with suppress(ChatbridgeError, OSError):  # the ids have to do
             known = asyncio.run(ask())
@@ -155,6 +153,26 @@ def people_in(path: Path, spec: ChannelSpec[Any]) -> Listed:
     return Listed(spec.people_in(listed), spec.chats_in(listed))
 
 
+def add_people(
+    path: Path, spec: ChannelSpec[Any], people: Collection[object], chats: Collection[object] = ()
+) -> None:
+    """To those whom the file lists now: who was taken out while a wizard waited stays out."""
+    listed = people_in(path, spec)
+    lists = {
+        (spec.name, str(spec.people)): list(dict.fromkeys([*listed.allowed, *people])),
+        (spec.name, str(spec.chats)): list(dict.fromkeys([*listed.chats, *chats])),
+    }
+    # An empty list would keep a variable from naming people.
+    change(path, {key: ids for key, ids in lists.items() if ids})
+
+
+def allow(path: Path, spec: ChannelSpec[Any], claim: Json) -> None:
+    """Who brought a code may answer."""
+    # Without any chats, the own one of each person is used.
+    is_listed = people_in(path, spec).chats and claim["chat"] is not None
+    add_people(path, spec, [claim["person"]], [claim["chat"]] if is_listed else ())
+
+
 def _with_people() -> list[ChannelSpec[Any]]:
     from chatbridge.channels.registry import channel_specs
 
@@ -186,12 +204,12 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
         if claim is None:
             return False
         if claim:
-            who, person, chat = prompts.shown(str(claim["name"])), claim["person"], claim["chat"]
+            who, person = prompts.shown(str(claim["name"])), claim["person"]
             username = f", @{prompts.shown(str(claim['username']))}" if claim["username"] else ""
             how = "The code was sent by" if claim.get("typed") else "Start pressed by"
             prompts.good(f"{how} {who} (id {person}{username})")
             if prompts.confirm(question, default=False):
-                _write(spec, person, chat)
+                allow(config_file(), spec, claim)
                 written(who)
                 _greet(spec.name, who, person)
                 return True
@@ -199,17 +217,6 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
         again = partial(prompts.say_with_later, "  Press Enter for a new code.")
         if not prompts.enter_or_escape(again):
             return False
-
-
-def _write(spec: ChannelSpec[Any], person: int | str, chat: int | str | None) -> None:
-    path = config_file()
-    allowed, chats = people_in(path, spec)
-    changes: dict[Key, Any] = {
-        (spec.name, spec.people or ""): list(dict.fromkeys([*allowed, person]))
-    }
-    if chats and chat is not None:  # without any, every allowed person's own chat is one
-        changes[spec.name, spec.chats or ""] = list(dict.fromkeys([*chats, chat]))
-    change(path, changes)
 
 
 def _greet(channel: str, who: str, person: int | str) -> None:

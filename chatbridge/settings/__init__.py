@@ -206,7 +206,8 @@ class Settings(BaseSettings):
         for spec in found:
             if name in (None, spec.name):
                 return spec
-        raise SettingsError(f"nobody is paired by a code on {name!r}, but on {found[0].name}")
+        names = " or ".join(dict.fromkeys(spec.name for spec in found))
+        raise SettingsError(f"nobody is paired by a code on {name!r}, but on {names}")
 
     def escalation_problem(self) -> str | None:
         """Why the last reminder cannot go where it should. That channel gets nothing else, so it

@@ -197,7 +197,7 @@ def test_nobody_is_paired_where_no_code_is_used(place: tuple[Desk, BotApi]) -> N
     desk, _ = place
     with desk.runs("pair", "matrix") as me:
         me.ends(1)
-        assert "Nobody is paired by a code on 'matrix', but on telegram" in me.screen
+        assert "Nobody is paired by a code on 'matrix', but on telegram or slack" in me.screen
 
 
 def test_a_refusal_of_the_hub_is_said(place: tuple[Desk, BotApi]) -> None:

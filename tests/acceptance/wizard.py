@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from chatbridge.channels.spec import AccountLock
 from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.machine import House, house
-from tests.fakes.pty_person import PtyPerson, at_terminal
+from tests.fakes.pty_person import DOWN, ENTER, PtyPerson, at_terminal
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 
@@ -51,6 +52,19 @@ def telegram_desk() -> Iterator[tuple[Desk, BotApi]]:
     with BotApi.running() as api, desk(CHATBRIDGE_TELEGRAM__API_BASE=api.address) as found:
         yield found, api
         Path(account_lock_path(str(api.bot.id))).unlink(missing_ok=True)
+
+
+def forget(account: AccountLock) -> None:
+    """The file by which hubs find out that it is in use."""
+    Path(account_lock_path(account.id)).unlink(missing_ok=True)
+
+
+def choose(me: PtyPerson, channel: str) -> None:
+    """The place to answer that is called so."""
+    shown = me.expect("Where do you want to answer?", channel, "Browser only")
+    choices = [line.strip(" ❯") for line in shown.rpartition("answer?")[2].splitlines()[1:]]
+    (place,) = [i for i, line in enumerate(choices) if line.startswith(f"{channel} ")]
+    me.press(*[DOWN] * place, ENTER)
 
 
 def phone_of(api: BotApi, name: str) -> Phone:

@@ -151,7 +151,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
-        r"chatbridge pair( slack)?",
+        r"chatbridge pair( slack| discord)?",
         elsewhere(
             "tests/acceptance/test_pair_command.py::"
             "test_only_who_is_confirmed_is_paired_and_others_hear_nothing",

@@ -22,8 +22,10 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+from pydantic import ValidationError
+
 from chatbridge import lock_file
-from chatbridge.channels.matrix.spec import account_lock
+from chatbridge.channels.registry import BUILT_IN
 from chatbridge.hub.process.lock import account_lock_path
 from tests.fakes.link_client import PATIENCE, LinkClient
 from tests.fakes.program import CHATBRIDGE, bare
@@ -167,10 +169,11 @@ class House:
         for pid in self.hubs():
             with suppress(ProcessLookupError):  # one that could not start ends by itself
                 os.kill(pid, signal.SIGKILL)
-        if token := self.environment.get("CHATBRIDGE_TELEGRAM__TOKEN"):
-            Path(account_lock_path(token.partition(":")[0])).unlink(missing_ok=True)
-        if user_id := self.environment.get("CHATBRIDGE_MATRIX__USER_ID"):
-            Path(account_lock_path(account_lock(user_id).id)).unlink(missing_ok=True)
+        for spec in BUILT_IN:
+            given = variables_of(spec.name, self.environment)
+            with suppress(ValidationError):  # no hub held the account of such a table
+                if spec.lock is not None and spec.is_on(table := spec.settings(**given)):
+                    Path(account_lock_path(spec.lock(table).id)).unlink(missing_ok=True)
 
     # ── the database ──────────────────────────────────────────────────────────────────────────────
 
@@ -337,6 +340,13 @@ def frozen(pid: int) -> Iterator[None]:
     finally:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+
+
+def variables_of(channel: str, environment: dict[str, str]) -> dict[str, str]:
+    """The settings of a channel's table that are not empty."""
+    begin = f"CHATBRIDGE_{channel.upper()}__"
+    found = {name: value for name, value in environment.items() if name.startswith(begin) and value}
+    return {name.removeprefix(begin).lower(): value for name, value in found.items()}
 
 
 def _wait_readable(fd: int) -> None:

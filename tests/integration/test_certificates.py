@@ -12,6 +12,7 @@ import pytest
 from chatbridge.channels.matrix.client.api import Api as MatrixApi
 from chatbridge.channels.telegram import setup
 from chatbridge.channels.telegram.client.api import Api as TelegramApi
+from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import RetryLater
 from tests.fakes.impostor import impostor, self_signed
@@ -51,7 +52,9 @@ async def test_setup_says_that_it_is_the_certificate_and_what_to_do(
 
 def ended_by_escape(base: str) -> bool:
     with pytest.raises(KeyboardInterrupt):
-        setup.check(TOKEN, base)
+        setup.SETUP.check(
+            setup.SETUP.tokens[0], Telegram.model_validate({"token": TOKEN, "api_base": base})
+        )
     return True
 
 

@@ -61,7 +61,7 @@ async def test_a_bot_that_can_write_is_fine(machine: Machine, discord: Discord, 
 async def test_nobody_who_may_answer_is_a_problem(machine: Machine, discord: Discord) -> None:
     use(machine, discord)
     (found,) = await machine.look(CHECK)
-    assert (found.mark, found.fix) == (Mark.PROBLEM, ("chatbridge setup",))
+    assert (found.mark, found.fix) == (Mark.PROBLEM, ("chatbridge pair discord",))
 
 
 async def test_a_channel_that_the_bot_cannot_see_is_a_problem(
@@ -130,7 +130,7 @@ async def test_a_script_sets_the_bot_and_its_people(
 ) -> None:
     machine.set(CHATBRIDGE_DISCORD__API_BASE=discord.address)
     file = tmp_path / "token"
-    file.write_text(f"{discord.token}\n")
+    file.write_text(f"Bot {discord.token}\n")
     setup = await carry_out(given(discord_token_file=str(file), discord_user=[ada.id]))
     assert discord.token not in machine.config.read_text()
     table = Setup.here().settings.table(DISCORD)

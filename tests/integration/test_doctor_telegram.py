@@ -189,6 +189,14 @@ async def test_a_bot_that_reads_everything_in_a_group_is_a_remark(machine: Machi
     assert "receives everything that is said in its groups" in found.what
 
 
+async def test_what_is_true_of_several_groups_is_said_once(machine: Machine) -> None:
+    with BotApi.running(reads_all=True) as api:
+        ada = api.person("Ada")
+        groups = [api.group(name, ada, supergroup=True).id for name in ("team", "night")]
+        machine.set(**telegram_settings(api, ada, chats=(*groups,)))
+        assert [found.mark for found in await machine.look(TELEGRAM)] == [Mark.REMARK]
+
+
 async def test_a_second_poller_is_what_the_hub_says(
     machine: Machine, api: BotApi, private: Chat
 ) -> None:

@@ -115,7 +115,7 @@ async def test_an_approval_rings_and_says_where_it_is_given(
         await ntfy.desk.ask(COMMAND)
         ring = await ntfy.sees("Run this command?")
         assert "terraform apply" in ring["message"]
-        assert "Answer it here: Matrix, Telegram, web inbox" in ring["message"]
+        assert "\nAnswer it here: Discord, Matrix, Slack, Telegram, web inbox" in ring["message"]
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
 
 

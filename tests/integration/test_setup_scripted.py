@@ -127,7 +127,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(here: Here, api: BotAp
     right, user = ("--telegram-token-file", "-"), ("--telegram-user", "7")
     unknown = f"{api.bot.id}:{'x' * 35}"
     assert "does not know this token" in here.refused(*right, *user, given=unknown)
-    assert "no bot token in standard input" in here.refused(*right, given="hello")
+    assert "There is no token in standard input" in here.refused(*right, given="hello")
     assert "is empty" in here.refused(*right)
     assert "cannot be read" in here.refused("--telegram-token-file", "/nowhere/token")
     names = here.refused(*right, "--telegram-user", "@ada", given=api.token)
@@ -165,9 +165,18 @@ def test_for_the_browser_alone_the_way_to_the_inbox_is_said(home: House) -> None
     assert not config_of(home).exists()
 
 
-def test_a_token_given_instead_of_a_file_is_not_repeated(here: Here, api: BotApi) -> None:
-    said = here.refused("--telegram-token-file", api.token)
-    assert api.token.partition(":")[2] not in said
+@pytest.mark.parametrize(
+    ("flag", "token"),
+    [
+        ("--telegram-token-file", f"123456:{'AbCdEfG-' * 4}xyz"),
+        ("--slack-token-file", "xoxb-123456789012-1234567890123-AbCdEfGhIjKlMnOp"),
+        ("--discord-token-file", "MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.abcdefghijklmnopqrstuvwxyz0"),
+        ("--ntfy-token-file", "tk_AgQdq7mVBoFD37zQVN29RhuMzNIz2"),
+    ],
+)
+def test_a_token_given_instead_of_a_file_is_not_repeated(here: Here, flag: str, token: str) -> None:
+    said = here.refused(flag, token)
+    assert token[-12:] not in said
     assert "what was given as a file" in said.lower()
 
 

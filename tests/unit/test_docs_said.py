@@ -11,7 +11,11 @@ from tests.documents.pages import SPAN, blocks, pages
 from tests.unit.test_doctor_screen import SAMPLE
 from tests.unit.test_troubleshooting import GAP, said
 
-FILLED_IN = {"api.telegram.org": GAP}
+FILLED_IN = {
+    "api.telegram.org": GAP,
+    **{f"{it}.allowed_users": f"{GAP}.allowed_users" for it in ("telegram", "slack", "discord")},
+    "Telegram does not know": f"{GAP} does not know",
+}
 HEAD = "| it says | do |"
 
 

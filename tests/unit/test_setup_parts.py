@@ -7,8 +7,11 @@ import segno
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chatbridge.channels.discord.settings import FORM
+from chatbridge.channels.slack.settings import BOT_TOKEN
 from chatbridge.channels.telegram.setup import token_in
 from chatbridge.cli.people import coloured, qr_lines
+from chatbridge.cli.setup.bots import only
 from chatbridge.cli.ui import prompts
 
 PARTS = {" ": (0, 0), "▀": (1, 0), "▄": (0, 1), "█": (1, 1)}
@@ -53,6 +56,28 @@ def test_two_different_ones_are_not_chosen_between() -> None:
     one, two = (f"123456:{letter * 35}" for letter in "ab")
     assert token_in(f"{one}\n{two}") is None
     assert token_in(f"{one}\n{one}") == one
+
+
+SLACK = st.text("ABCDEFabcdef0123456789-", min_size=8, max_size=60).map("xoxb-{}".format)
+DISCORD = st.tuples(
+    st.text(LETTERS, min_size=24, max_size=28),
+    st.text(LETTERS, min_size=6, max_size=6),
+    st.text(LETTERS, min_size=27, max_size=38),
+).map(".".join)
+FORMS = {BOT_TOKEN: SLACK, FORM: DISCORD}
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["slack", "discord"])
+@given(data=st.data(), before=WORDS, after=WORDS)
+def test_a_token_of_another_service_is_found_among_words_and_not_chosen_from_two(
+    form: str, data: st.DataObject, before: str, after: str
+) -> None:
+    token, other = data.draw(FORMS[form]), data.draw(FORMS[form])
+    find = only(form)
+    assert find(f"{before}\n{token}\n{after}") == token
+    assert find(f'"{token}" {token}') == token
+    assert find(f"{token} {other}") == (token if token == other else None)
+    assert find(f"{before} {after}") is None
 
 
 def modules(lines: list[str]) -> list[list[int]]:

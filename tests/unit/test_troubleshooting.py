@@ -29,8 +29,7 @@ HEADINGS = [
     for heading in line.split(" · ")
 ]
 GAP = "…"
-FOLDER = "this command's working directory"
-"""Filled in, too."""
+FILLED_IN = ("this command's working directory", "telegram", "Telegram")
 
 
 @cache
@@ -59,7 +58,8 @@ def said_with_gaps() -> str:
 
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_a_heading_is_what_the_code_says(heading: str) -> None:
-    assert heading.replace(FOLDER, GAP) in said_with_gaps()
+    with_gaps = [heading.replace(text, GAP) for text in FILLED_IN]
+    assert any(it in said_with_gaps() for it in (heading, *with_gaps))
 
 
 @pytest.mark.parametrize(

@@ -7,25 +7,16 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 from pydantic_settings import NoDecode
 
-from chatbridge.setting_rules import address, each, token
+from chatbridge.setting_rules import api_address, each, number, token
 
-MAX_ID = 2**63
+FORM = r"[A-Za-z0-9_=-]{18,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{20,}"
 
 _bot_token = token(
-    r"[A-Za-z0-9_=-]{18,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{20,}",
+    FORM,
     problem="this is no bot's token. The Developer Portal shows one under Bot, Reset Token: three "
     "rows of letters and digits with dots between them",
 )
-
-
-def _id(item: object) -> int | None:
-    if isinstance(item, str) and item.strip().isascii() and item.strip().isdigit():
-        item = int(item.strip()[:20])
-    if not isinstance(item, int) or isinstance(item, bool):
-        return None
-    return item if 0 < item < MAX_ID else None
-
-
+_id = number(1, 2**63 - 1)
 _HOW = "turn on Developer Mode in Discord's settings (Advanced), then right-click and Copy"
 _people = each(
     _id, problem=f"people are given by their ids, which are numbers: {_HOW} User ID, or pair"
@@ -33,12 +24,7 @@ _people = each(
 _channels = each(
     _id, problem=f"channels are given by their ids, which are numbers: {_HOW} Channel ID"
 )
-
-
-def _base(value: str) -> str:
-    base = value.strip().rstrip("/")
-    address(base, accepted="an http:// or https:// address, such as https://discord.com/api")
-    return base
+_base = api_address("https://discord.com/api")
 
 
 class Discord(BaseModel):

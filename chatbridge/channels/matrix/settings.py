@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
 from ipaddress import ip_address
 from typing import Annotated, Self
 
@@ -17,12 +16,12 @@ from pydantic import (
 )
 from pydantic_settings import NoDecode
 
-from chatbridge.setting_rules import address, each, token
+from chatbridge.setting_rules import address, each, matching, token
 
 SERVER = r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?"
 USER_ID = re.compile(rf"(?=.{{1,255}}\Z)@[!-)+-9;-~]+:{SERVER}")
 """Without an asterisk: a pattern such as @*:example.org would be taken and match nobody."""
-ROOM_ID = re.compile(rf"(?=.{{1,255}}\Z)![!-9;-~]+(?::{SERVER})?")
+ROOM_ID = rf"(?=.{{1,255}}\Z)![!-9;-~]+(?::{SERVER})?"
 """From room version 12 on without a server."""
 ACCEPTED = "an https:// address without a path, such as https://matrix.example.org"
 SHORT_NAME = re.compile(r"(?!(?:[0-9]+|0x[0-9a-f]*)\Z)[a-z0-9-]+")
@@ -63,18 +62,13 @@ def _bot_id(value: str | None) -> str | None:
     return given or None
 
 
-def _matches(form: re.Pattern[str], item: object) -> str | None:
-    text = item.strip() if isinstance(item, str) else ""
-    return text if form.fullmatch(text) else None
-
-
 _people = each(
-    partial(_matches, USER_ID),
+    matching(USER_ID.pattern),
     problem="people are given by their whole ids, such as @ada:example.org: a display name is "
     "none, because anybody can take it. Your app shows yours in its settings, at your profile",
 )
 _rooms = each(
-    partial(_matches, ROOM_ID),
+    matching(ROOM_ID),
     problem="rooms are given by their ids, such as !AbCdEf:example.org: an address such as "
     "#team:example.org can be moved to another room. Element shows the id in the room's settings, "
     'under Advanced, as "Internal room ID"',

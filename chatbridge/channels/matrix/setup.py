@@ -8,10 +8,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chatbridge import extras
 from chatbridge.channels.matrix.account.bot import Bot, homeserver_of
 from chatbridge.channels.matrix.settings import USER_ID, Matrix
-from chatbridge.channels.matrix.spec import EXTRA, MATRIX
+from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.cli.config_file import change, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.people import people_in
@@ -34,7 +33,6 @@ LOOK_EVERY = 1.0
 
 def ask(setup: Setup) -> None:
     """Go to an answered question, or as far as the person wants."""
-    extras.need(EXTRA)
     now = setup.settings.table(MATRIX)
     if now.on and prompts.confirm(f"Keep the bot {now.user_id}?", default=True):
         people = ", ".join(now.allowed_users) or "nobody"
@@ -58,10 +56,6 @@ def ask(setup: Setup) -> None:
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
     file = given.matrix_token_file or given.matrix_password_file
-    wanted = (given.matrix_homeserver, given.matrix_user, file)
-    if not any((*wanted, given.matrix_room, given.matrix_allow)):
-        return []
-    extras.need(EXTRA)
     if given.matrix_user is None or file is None:
         raise WrongUsage(
             "for Matrix both are needed: --matrix-user, and --matrix-token-file or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from functools import partial
 from secrets import token_urlsafe
 from typing import Any
 
@@ -25,16 +26,24 @@ ntfy rings your phone. You answer in the inbox, or in a chat.
   1. Install the ntfy app, and subscribe there to  {topic}
      at {server}. For another server: chatbridge setup --help
   2. Keep the topic to yourself: who knows it can read your questions.
+
+It can take answers, too. Nobody knows whose they are, so approvals stay elsewhere.
 """
-ANSWERS = "Take answers there, too? Nobody can be told apart. Approvals stay elsewhere."
 
 
 def ask(setup: Setup) -> None:
     now = setup.settings.table(NTFY)
     topic = now.topic or f"chatbridge-{token_urlsafe(9)}"
     prompts.explain(ABOUT.format(topic=topic, server=now.server))
-    answers = prompts.confirm(ANSWERS, default=now.answers)
-    _save(setup, {"topic": topic, "answers": answers})
+    answers = prompts.confirm("Take answers there, too?", default=now.answers)
+    while True:
+        try:
+            _save(setup, {"topic": topic, "answers": answers})
+            break
+        except ChatbridgeError as error:  # the phone may have the topic already
+            said = partial(prompts.bad, prompts.shown(str(error)), "Press Enter to try again.")
+            if not prompts.enter_or_escape(said):
+                raise KeyboardInterrupt from None
     prompts.good("a test message is on its way to your phone")
     restart_hub()
     if answers:
@@ -73,4 +82,4 @@ async def _try(table: Ntfy) -> None:
         try:
             await api.publish(topic=table.topic, title="chatbridge", message="It rings here.")
         except ChatbridgeError as error:
-            raise ChatbridgeError(f"{error}. Nothing was written") from None
+            raise ChatbridgeError(f"{error}. Nothing was written.") from None

@@ -8,48 +8,31 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, SecretStr
 from pydantic_settings import NoDecode
 
-from chatbridge.setting_rules import address, each, token
+from chatbridge.setting_rules import api_address, each, number, token
 
-NUMBER = re.compile(r"-?[0-9]{1,16}")
-MAX_ID = 2**52
-"""Telegram's ids stay below it."""
+MAX_ID = 2**52 - 1  # Telegram's ids have 52 bits at most
 
 _bot_token = token(
     r"[0-9]{1,16}:[A-Za-z0-9_-]{8,}",
     problem="this is no bot's token. @BotFather gives you one: a number, a colon and a long row of "
     "letters and digits",
 )
-
-
-def _chat(item: object) -> int | None:
-    if isinstance(item, str) and NUMBER.fullmatch(item.strip()):
-        item = int(item)
-    if not isinstance(item, int) or isinstance(item, bool):
-        return None
-    return item if 0 < abs(item) < MAX_ID else None
-
-
-def _person(item: object) -> int | None:
-    number = _chat(item)
-    return number if number and number > 0 else None
-
-
 _chats = each(
-    _chat,
+    number(-MAX_ID, MAX_ID),
     problem="chats are given by their numbers, those of groups with the minus sign, such as "
     "-1001234567890; a name such as @team is none",
 )
 _people = each(
-    _person,
+    number(1, MAX_ID),
     problem="people are given by their numbers: a name such as @ada can be given up, and somebody "
     "else can take it. To find yours, send /start to the bot: the hub's log then shows it",
 )
+_address = api_address("http://127.0.0.1:8081")
 
 
 def _bot_api(value: str) -> str:
-    base = value.strip().rstrip("/")
-    parts = address(base, accepted="an http:// or https:// address, such as http://127.0.0.1:8081")
-    if re.search(r"/bot([0-9]+(:|%3a)|$)", parts.path, re.IGNORECASE):
+    base = _address(value)
+    if re.search(r"/bot([0-9]+(:|%3a)|$)", base.partition("://")[2], re.IGNORECASE):
         raise ValueError("leave out /bot and what follows it: chatbridge adds it by itself")
     return base
 

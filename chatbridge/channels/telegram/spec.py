@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING
 
-from chatbridge.channels.spec import AccountLock, ChannelSpec, SetupSpec
-from chatbridge.setting_rules import is_same, is_some_of, is_within
+from chatbridge.channels.spec import AccountLock, ChannelSpec, bot_setup, bot_spec
 
 if TYPE_CHECKING:
     from chatbridge.channels.telegram.settings import Telegram
@@ -26,46 +24,20 @@ def account_lock(bot: str) -> AccountLock:
     )
 
 
-def _add_flags(flags: argparse._ArgumentGroup) -> None:
-    flags.add_argument("--telegram-token-file", metavar="FILE", help="the bot's token")
-    flags.add_argument(
-        "--telegram-user", metavar="ID", nargs="+", default=[], help="people who may answer"
-    )
-    flags.add_argument(
-        "--telegram-chat",
-        metavar="ID",
-        nargs="+",
-        default=[],
-        help="chats to use, if not their own",
-    )
-
-
-TELEGRAM: ChannelSpec[Telegram] = ChannelSpec(
-    name="telegram",
-    table="chatbridge.channels.telegram.settings:Telegram",
-    is_on=lambda table: table.token is not None,
-    build="chatbridge.channels.telegram.channel:TelegramChannel",
-    check="chatbridge.channels.telegram.doctor:check",
-    setup=SetupSpec(
+TELEGRAM: ChannelSpec[Telegram] = bot_spec(
+    "telegram",
+    "Telegram",
+    setup=bot_setup(
+        "telegram",
         choice="free, needs the app",
-        flag="--telegram-token-file",
-        add_flags=_add_flags,
-        ask="chatbridge.channels.telegram.setup:ask",
-        plan="chatbridge.channels.telegram.setup:plan",
+        tokens_in="the bot's token",
+        chats="chats to use, if not their own",
+        pair_hint="Scan this, then press Start in Telegram.",
         test_place="on your phone",
         test_hint="Nothing heard? Unmute the chat in Telegram",
+        chat="chat",
     ),
-    pairs_by_code=True,
     account=lambda table: f"bot {bot_id(table)}",
-    server=lambda table: table.api_base,
     lock=lambda table: account_lock(bot_id(table)),
-    people="allowed_users",
-    names="chatbridge.channels.telegram.doctor:names",
     chats="chat_id",
-    named_by=("token", "allowed_users"),
-    # Another server could bring taps that nobody made.
-    file_default=("api_base",),
-    limits={"allowed_users": is_within, "chat_id": is_some_of, "api_base": is_same},
-    watched_settings=("chat_id",),
-    link_settings=("token", "chat_id"),
 )

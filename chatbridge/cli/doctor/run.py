@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
-from chatbridge import __version__, extras
+from chatbridge import __version__
 from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
-from chatbridge.channels.spec import ChannelSpec, load_reference
+from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.doctor import tonight
 from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.clients import clients, commands
@@ -127,11 +127,9 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
         if spec.is_chat and not spec.is_on(table):
             return channel_of(await context.hub(), spec.name)
         try:
-            if spec.extra is not None:
-                extras.need(spec.extra)
+            check = await asyncio.to_thread(spec.load, spec.check)
         except ExtraMissing as error:
             return [from_error(spec.name, str(error))]
-        check = await asyncio.to_thread(load_reference, spec.check)
         found: Sequence[Finding] = await check(table, context)
         return found
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 
 from chatbridge.channels.registry import channel_specs
-from chatbridge.channels.spec import load_reference
 from chatbridge.cli.connect.plans import LEAST, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
@@ -26,10 +25,13 @@ def run(given: argparse.Namespace) -> int:
     """:raises WrongUsage: :raises ChatbridgeError: nothing was written, unless the message says
     otherwise."""
     setup = Setup.here()
-    specs = [spec.setup for spec in channel_specs() if spec.setup]
-    if not any(value for name, value in vars(given).items() if name not in IMPLIED):
+    wanted = [name for name, value in vars(given).items() if value not in UNSET]
+    wanted = [name for name in wanted if name not in IMPLIED]
+    channels = [(spec, spec.setup) for spec in channel_specs() if spec.setup]
+    if not wanted:
+        flags = ", ".join(own.flag for _, own in channels)
         raise WrongUsage(
-            f"there is nothing to do. Name at least one of {', '.join(it.flag for it in specs)}, "
+            f"there is nothing to do. Name at least one of {flags}, "
             "--web-only, --wait, --service, --connect"
         )
     if given.service and (why_not := available()) is not None:
@@ -40,7 +42,9 @@ def run(given: argparse.Namespace) -> int:
         longest = max(2 * _wait(setup, given.wait), LEAST)
         steps.append(lambda: setup.save_wait(given.wait))
     plans = [plan(client, wait=longest, leave_out=given.leave_out) for client in given.connect]
-    steps += [step for it in specs for step in load_reference(it.plan)(setup, given)]
+    for spec, own in channels:  # others may need packages that are not installed
+        if any(name.startswith(f"{spec.name}_") for name in wanted):
+            steps += spec.load(own.plan)(setup, given)
     try:
         for step in steps:
             step()
@@ -64,6 +68,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
+UNSET: tuple[object, ...] = (None, False, [])
 IMPLIED = ("non_interactive", "leave_out", "argv", "rest")
 
 

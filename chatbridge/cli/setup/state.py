@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,19 +16,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from chatbridge.channels.spec import ChannelSpec, SetupSpec
-from chatbridge.cli.config_file import Key, Value, change, config_file
+from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
-from chatbridge.cli.people import people_in
 from chatbridge.cli.ui import prompts
 from chatbridge.core.errors import ChatbridgeError, SettingsError
 from chatbridge.durations import parse
-from chatbridge.settings import Settings, load, secrets
+from chatbridge.settings import Settings, load
 
 Work = Callable[[], None]
 LARGEST_SECRET = 4096
-TOKEN = re.compile(r"[0-9]{5,}:[A-Za-z0-9_-]{30,}")
+LIKE_TOKEN = re.compile(r"[^/]{24,}")
 CLIENT = "setup"
 QUESTION: dict[str, Any] = {"id": "seen", "question": "Can you see this?", "type": "confirm"}
 QUESTION_SECONDS = 600.0
@@ -69,34 +68,6 @@ class Setup:
         restart_hub(start=False)
 
 
-def keep_token(setup: Setup, channel: ChannelSpec[Any], token: str) -> None:
-    """Of a bot, in the file of secrets."""
-    secrets.keep(setup.path, channel.name, "token", value=token)
-    setup.keeps("the bot's token")
-    # The token may be in the file by hand, and its server in a variable, which counts no more once
-    # the token is ours.
-    base = setup.settings.table(channel).api_base
-    changes: dict[Key, Value] = {(channel.name, "token"): None}
-    if base != channel.settings.model_fields["api_base"].default:
-        changes[channel.name, "api_base"] = base
-    change(setup.path, changes)
-
-
-def add_people(
-    setup: Setup, channel: ChannelSpec[Any], people: Collection[int], chats: Collection[int] = ()
-) -> None:
-    """To those whom the file lists now: who was taken out while the wizard waited stays out."""
-    listed, name = people_in(setup.path, channel), channel.name
-    lists = {
-        (name, channel.people or ""): list(dict.fromkeys([*listed.allowed, *people])),
-        (name, channel.chats or ""): list(dict.fromkeys([*listed.chats, *chats])),
-    }
-    # An empty list would keep a variable from naming people.
-    change(setup.path, {key: ids for key, ids in lists.items() if ids})
-    if people or chats:
-        setup.keeps(f"who may answer on {channel.title}")
-
-
 def first_problem(error: ValidationError) -> str:
     """Without the value: it may be a token in the wrong place."""
     return error.errors(include_input=False)[0]["msg"].removeprefix("Value error, ")
@@ -123,7 +94,7 @@ def name_of(file: str) -> str:
     """Not what somebody may have given instead of a file's name: a token."""
     if file == "-":
         return "standard input"
-    return "what was given as a file" if TOKEN.search("".join(file.split())) else file
+    return "what was given as a file" if LIKE_TOKEN.fullmatch("".join(file.split())) else file
 
 
 def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
-from chatbridge.channels.spec import load_reference
 from chatbridge.cli import commands
 from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
@@ -87,7 +86,8 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     there = _there(setup.settings)
     for line in there:
         prompts.say(f"  {line}")
-    steps = {spec.name: spec.setup for spec in channel_specs() if spec.setup}
+    specs = {spec.name: spec for spec in channel_specs()}
+    steps = {name: spec.setup for name, spec in specs.items() if spec.setup}
     choices = [
         *([KEEP] if there else []),
         *(Choice(value=it, title=f"{title_of(it):<15} {steps[it].choice}") for it in steps),
@@ -96,7 +96,7 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     place = prompts.pick("Where do you want to answer?", choices, default=None)
     prompts.say()
     if place in steps:
-        load_reference(steps[place].ask)(setup)
+        specs[place].load(steps[place].ask)(setup)
     elif place == BROWSER.value and commands.inbox([]) != 0:
         raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()

@@ -20,8 +20,8 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge import __version__, extras, runtime_paths
-from chatbridge.channels.spec import ChannelContext, ChannelSpec, load_reference
+from chatbridge import __version__, runtime_paths
+from chatbridge.channels.spec import ChannelContext, ChannelSpec
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
@@ -305,8 +305,7 @@ async def open_hub(
 
         def build(spec: ChannelSpec[Any]) -> Channel:
             """Imports the channel's module."""
-            if spec.extra is not None:
-                extras.need(spec.extra)
+            made = spec.load(spec.build)
             table = settings.table(spec)
 
             def announce(address: str) -> None:
@@ -325,7 +324,7 @@ async def open_hub(
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
             )
-            channel: Channel = load_reference(spec.build)(table, context)
+            channel: Channel = made(table, context)
             return channel
 
         # Pages first: they are up before any chat.

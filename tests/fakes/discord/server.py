@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.clock import StillClock
+from chatbridge.core.ports import Clock
 from tests.fakes.discord.gateway import GatewayServer
 from tests.fakes.discord.limits import FILE_BYTES, Json
 from tests.fakes.discord.rest import COMMAND, COMPONENT, SUBMIT, Fault, Interaction, Rest
@@ -21,8 +22,9 @@ PATIENCE = 20.0
 
 
 class Discord:
-    def __init__(self, clock: StillClock) -> None:
-        self.clock = clock
+    def __init__(self, clock: Clock) -> None:
+        self.clock: Any = clock
+        """Whichever it is: a test may move its own."""
         self.world = World(clock)
         first = urlsafe_b64encode(self.world.bot.id.encode()).decode().rstrip("=")
         self.token = f"{first}.AbCdEf.{secrets.token_hex(19)}"
@@ -32,20 +34,25 @@ class Discord:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, clock: StillClock) -> AsyncIterator[Discord]:
+    async def running(cls, clock: Clock) -> AsyncIterator[Discord]:
         discord = cls(clock)
+        async with discord.serving(socket.create_server(("127.0.0.1", 0))):
+            yield discord
+
+    @asynccontextmanager
+    async def serving(self, at: socket.socket) -> AsyncIterator[None]:
+        """It can be reached there meanwhile. A socket that is bound has its address before."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
-        app.add_routes(discord.rest.routes())
-        app.add_routes([web.get("/gateway/", discord.gateway.serve)])
+        app.add_routes(self.rest.routes())
+        app.add_routes([web.get("/gateway/", self.gateway.serve)])
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        discord.address = f"http://{host}:{port}/api"
-        discord.gateway.url = f"ws://{host}:{port}/gateway"
+        await web.SockSite(runner, at).start()
+        host, port = at.getsockname()
+        self.address = f"http://{host}:{port}/api"
+        self.gateway.url = f"ws://{host}:{port}/gateway"
         try:
-            yield discord
+            yield
         finally:
             await runner.cleanup()
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from tests.fakes.clock import StillClock
+from chatbridge.core.ports import Clock
 from tests.fakes.discord.limits import V2, Json, Refused
 
 EPOCH = 1_420_070_400.0
@@ -98,7 +98,7 @@ class Room:
 
 
 class World:
-    def __init__(self, clock: StillClock) -> None:
+    def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self._ids = count(1)
         self.users: dict[str, User] = {}
