@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tests.chaos.log import Event, Gave
 from tests.chaos.night import Final, Night, StoredAsk, Violation
-from tests.chaos.notice_rules import NOTICE_RULES
+from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
 
 UNDER_WAY = 2.0
@@ -193,6 +193,16 @@ def all_cards_final(night: Night) -> Iterator[Violation]:
             yield night.violation("the first answer counts", card.riddle, what)
 
 
+def no_card_twice(night: Night) -> Iterator[Violation]:
+    """Where what is sent again is the same message, each ask has one card at the end."""
+    asks = Counter(ask.riddle for ask in night.final.asks)
+    cards = Counter((card.channel, card.riddle) for card in night.final.cards)
+    for (channel, riddle), count in cards.items():
+        if channel != WITHOUT_IDEMPOTENT_SEND and count > asks[riddle]:
+            what = f"{channel} has {count} cards for {asks[riddle]} asks"
+            yield night.violation("no card comes twice", riddle, what)
+
+
 def _shows(text: str, values: Values) -> bool:
     return all(value in text.casefold() for each in values for value in each)
 
@@ -228,6 +238,7 @@ RULES = (
     nobody_is_asked_twice,
     all_asks_ended,
     all_cards_final,
+    no_card_twice,
     no_summary_twice,
     nothing_is_left,
     *NOTICE_RULES,

@@ -28,6 +28,7 @@ class Discord:
         self.token = f"{first}.AbCdEf.{secrets.token_hex(19)}"
         self.gateway = GatewayServer(self.world, self.token)
         self.rest = Rest(self.world, self.gateway, self.token)
+        self.port = 0
         self.address = ""
 
     @classmethod
@@ -41,9 +42,9 @@ class Discord:
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
-        host, port = runner.addresses[0][:2]
-        discord.address = f"http://{host}:{port}/api"
-        discord.gateway.url = f"ws://{host}:{port}/gateway"
+        host, discord.port = runner.addresses[0][:2]
+        discord.address = f"http://{host}:{discord.port}/api"
+        discord.gateway.url = f"ws://{host}:{discord.port}/gateway"
         try:
             yield discord
         finally:
