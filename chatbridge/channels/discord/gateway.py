@@ -261,6 +261,8 @@ class Gateway(PollLoop[Sequence[Event]]):
     def _received(self, received: Body, up: asyncio.Event) -> None:
         name, data, seq = str(received.get("t")), received.get("d"), received.get("s")
         if isinstance(seq, int):
+            if seq <= self._at.seq:
+                return  # it has come before
             self._at = replace(self._at, seq=seq)
         data = data if isinstance(data, dict) else {}
         if name == "READY":

@@ -46,7 +46,7 @@ class GatewayServer:
         self.deaf = False
         """No beat is acknowledged."""
         self.silent = False
-        """Nothing is sent at all."""
+        """Nothing is sent at all. See `speak_again`."""
         self.down = False
         self.url = ""
         self._names = count(1)
@@ -90,6 +90,11 @@ class GatewayServer:
         for session in self.sessions.values():
             if session.socket is not None and session.socket._writer is not None:
                 session.socket._writer.transport.abort()
+
+    def speak_again(self) -> None:
+        """Over new connections: none goes on with a gap."""
+        self.drop()
+        self.silent = False
 
     def ask_to_reconnect(self) -> None:
         for session in self.sessions.values():
