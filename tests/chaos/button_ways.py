@@ -25,6 +25,9 @@ GOOD_TOASTS = ("Sent", "Kept")
 
 
 class ButtonWays:
+    liked = 8
+    """How often the person answers there, beside other ways."""
+
     def __init__(self, phone: ButtonChat, notes: Notebook) -> None:
         self.phone = phone
         self._notes = notes

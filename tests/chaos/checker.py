@@ -15,6 +15,7 @@ from tests.chaos.night import Final, Night, StoredAsk, Violation
 from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
 
+ANOTHER_FIRST = "Already answered"
 UNDER_WAY = 2.0
 """A call that began so shortly after an answer may have been on its way before it."""
 
@@ -117,6 +118,16 @@ def no_call_fails(night: Night) -> Iterator[Violation]:
             if back.status == Status.ERROR and not night.disk_was_full(back.at):
                 what = f"{back.agent} was told: {back.text}"
                 yield night.violation("no call fails", riddle, what, back.at)
+
+
+def no_false_refusal(night: Night) -> Iterator[Violation]:
+    """Nobody is told of a text that another was first, when it is the answer itself."""
+    for ask in night.final.asks:
+        for no in night.refused[ask.riddle]:
+            is_text = ask.riddle in night.riddles and _is_text(night.riddles[ask.riddle])
+            if is_text and (no.values,) == ask.values and no.text.startswith(ANOTHER_FIRST):
+                what = f"the person was told of {no.values} by {no.way}: {no.text!r}; it counts"
+                yield night.violation("a refusal is true", ask.riddle, what, no.at)
 
 
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +244,7 @@ RULES = (
     none_crossed,
     silence_is_no_answer,
     no_call_fails,
+    no_false_refusal,
     delivered_is_delivered,
     kept_is_handed_over,
     nobody_is_asked_twice,

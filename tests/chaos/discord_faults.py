@@ -89,8 +89,7 @@ async def _silent(world: ChaosWorld, each: Strike) -> str:
     finally:
         server.rest.faults.remove(held)
         release.set()
-        server.gateway.drop()
-        server.gateway.silent = False
+        server.gateway.speak_again()
     return f"{10**6 - held.times} requests in {each.seconds} s"
 
 

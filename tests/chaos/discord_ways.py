@@ -13,6 +13,7 @@ from tests.chaos.person_plan import A_WORD, Notebook, Plan
 
 class DiscordWays(ButtonWays):
     phone: DiscordPhone
+    liked = 30  # what takes a message a second shows few cards as long as they are open
 
     def __init__(self, phone: DiscordPhone, notes: Notebook) -> None:
         super().__init__(phone, notes)

@@ -168,7 +168,7 @@ class Person:
         ways: list[Do] = []
         for by_buttons in self._by_buttons:
             if plan.ask in by_buttons.phone.cards():
-                ways += [by_buttons.answer] * 10
+                ways += [by_buttons.answer] * by_buttons.liked
         if plan.ask in self.room.steps():
             ways += [self._matrix.answer] * 6
         if plan.ask in self.desk.asks:
