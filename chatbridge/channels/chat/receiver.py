@@ -32,6 +32,7 @@ from chatbridge.channels.chat.inbound import (
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
@@ -247,6 +248,15 @@ class ButtonReceiver(ABC):
         else:
             said = await self._input.ask_back(message.text, chat.name)
             await self.answer(said, to=message)
+
+    async def returned(self, message: Incoming, chat: ChatSurface[Any]) -> None:
+        """A message of the bot's own has come back. A card is noted by whoever sent it; it is noted
+        here as well, since they may not live, or get an answer, to do so."""
+        tap = next((tap for tap in _taps(message.buttons) if tap.is_on_card), None)
+        ask = await self._input.find(tap.ask_id) if tap is not None else None
+        if ask is not None and tap is not None:
+            step = getattr(tap.action, "step", ask.draft.step)
+            await self._cards.note(ask, message.id, chat, step=step, since=message.at)
 
     async def _clearly_meant(self, message: Incoming, by: Origin) -> Ask | None:
         chat, written = by.chat, message.at

@@ -170,6 +170,10 @@ class Receiver(ButtonReceiver):
         chat = self._chat(room)
         if chat is not None:
             chat.passed(str(message.get("id")))
+        if chat is not None and user.get("id") == self._me.id:
+            if not message.get("message_reference"):
+                await self.returned(self._incoming(message), chat)
+            return
         if user.get("bot") or message.get("webhook_id"):
             return
         if message.get("type", PLAIN) not in (PLAIN, REPLY):
