@@ -28,6 +28,9 @@ from tests.chaos.riddles import Deck, Kind, Riddle
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
 MORTAL_FOR = 30.0
+WAITS_FOR_DISCORD, PATIENCE = 0.4, 20.0
+"""How often the person waits for a card there, and for how many seconds at most: with a message a
+second it often comes last."""
 STRAYS = 0.1
 """How often one who stays with a chat answers elsewhere all the same."""
 AGAIN_AFTER = 12.0
@@ -53,10 +56,8 @@ class Person:
         self.desk = Desk(world, http)
         self._notes = Notebook(log, random, manner)
         self.deeds = self._notes.deeds
-        self._by_buttons = (
-            ButtonWays(self.phone, self._notes),
-            DiscordWays(self.discord, self._notes),
-        )
+        self._discord = DiscordWays(self.discord, self._notes)
+        self._by_buttons = (ButtonWays(self.phone, self._notes), self._discord)
         self._matrix = MatrixWays(self.room, self._notes)
         self._at_desk = DeskWays(self.desk, self._notes)
         self.hurry_since: float | None = None
@@ -106,6 +107,8 @@ class Person:
                 plan = self.plans.get(ask)
                 if plan is None:
                     plan = Plan(ask=ask, riddle=riddle, due=time.time() + self._delay())
+                    if self._random.random() < WAITS_FOR_DISCORD:
+                        plan.waits_until = time.time() + PATIENCE
                     self.plans[ask] = plan
                 idle = not (plan.busy or plan.done or self._lets_it_die(riddle))
                 if idle and time.time() >= plan.due:
@@ -142,6 +145,10 @@ class Person:
     async def _answer(self, plan: Plan) -> None:
         try:
             ways = self._possible(plan)
+            waits = self._discord.answer not in ways and time.time() < plan.waits_until
+            if waits and self.hurry_since is None:
+                plan.due = time.time() + 1.0
+                return
             if not ways or (self._only_at_desk(ways) and self._random.random() < 0.95):
                 plan.due = time.time() + 2.0
                 return

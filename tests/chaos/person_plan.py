@@ -33,6 +33,8 @@ class Plan:
     ask: str
     riddle: Riddle
     due: float
+    waits_until: float = 0.0
+    """For the card to come on Discord."""
     busy: bool = False
     done: bool = False
     """An answer was accepted, and nobody has said that it was not taken."""
