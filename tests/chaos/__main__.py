@@ -257,6 +257,7 @@ class Run:
                 *(card for phone in person.phones for card in final.button_cards(phone)),
                 *final.matrix_cards(person.room),
             ),
+            second=tuple(final.said_to_be_second(person.phones)),
             inbox=tuple(ask["questions"][0]["question"][:6] for ask in person.desk.asks.values()),
             notices=notices,
             seen=tuple(final.seen_notices(person.phones, person.room)),

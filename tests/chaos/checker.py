@@ -11,11 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tests.chaos.log import Event, Gave
-from tests.chaos.night import Final, Night, StoredAsk, Violation
+from tests.chaos.night import ANOTHER_FIRST, Final, Night, StoredAsk, Violation
 from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
 
-ANOTHER_FIRST = "Already answered"
 UNDER_WAY = 2.0
 """A call that began so shortly after an answer may have been on its way before it."""
 
@@ -122,12 +121,21 @@ def no_call_fails(night: Night) -> Iterator[Violation]:
 
 def no_false_refusal(night: Night) -> Iterator[Violation]:
     """Nobody is told of a text that another was first, when it is the answer itself."""
-    for ask in night.final.asks:
-        for no in night.refused[ask.riddle]:
-            is_text = ask.riddle in night.riddles and _is_text(night.riddles[ask.riddle])
-            if is_text and (no.values,) == ask.values and no.text.startswith(ANOTHER_FIRST):
-                what = f"the person was told of {no.values} by {no.way}: {no.text!r}; it counts"
-                yield night.violation("a refusal is true", ask.riddle, what, no.at)
+    said = {
+        (no.way, no.values[0])
+        for refused in night.refused.values()
+        for no in refused
+        if no.values and no.text.startswith(ANOTHER_FIRST)
+    }
+    texts = {
+        ask.values[0][0]: ask.riddle
+        for ask in night.final.asks
+        if ask.values and ask.riddle in night.riddles and _is_text(night.riddles[ask.riddle])
+    }
+    for where, text in sorted(said | {*night.final.second}):
+        if text in texts:
+            what = f"{where}: the person was told that another was first than {text!r}; it counts"
+            yield night.violation("a refusal is true", texts[text], what)
 
 
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.night import LastCard, SeenNotice, StoredAsk, StoredNotice
+from tests.chaos.night import ANOTHER_FIRST, LastCard, SeenNotice, StoredAsk, StoredNotice
 from tests.chaos.notices import CHATS, NOTICE
 from tests.chaos.person_buttons import ANYWAY, BESIDE, DISCARD, ButtonChat, Message
 from tests.chaos.person_matrix import CARD, Room
@@ -140,6 +140,15 @@ def matrix_cards(room: Room) -> Iterator[LastCard]:
                     text=message.body,
                     live=seeds,
                 )
+
+
+def said_to_be_second(phones: Iterable[ButtonChat]) -> Iterator[tuple[str, str]]:
+    """All night long: what is said to a text that has been taken, too."""
+    for phone in phones:
+        for word in phone.bots_own():
+            written = phone.messages.get(word.reply_to or 0)
+            if written is not None and word.text.startswith(ANOTHER_FIRST):
+                yield phone.channel, written.text
 
 
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────

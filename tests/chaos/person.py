@@ -28,7 +28,7 @@ from tests.chaos.riddles import Deck, Kind, Riddle
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
 MORTAL_FOR = 30.0
-WAITS_FOR_DISCORD, PATIENCE = 0.4, 20.0
+WAITS_FOR_DISCORD, PATIENCE = 0.5, 30.0
 """How often the person waits for a card there, and for how many seconds at most: with a message a
 second it often comes last."""
 STRAYS = 0.1
@@ -107,7 +107,7 @@ class Person:
                 plan = self.plans.get(ask)
                 if plan is None:
                     plan = Plan(ask=ask, riddle=riddle, due=time.time() + self._delay())
-                    if self._random.random() < WAITS_FOR_DISCORD:
+                    if not self._manner.stays and self._random.random() < WAITS_FOR_DISCORD:
                         plan.waits_until = time.time() + PATIENCE
                     self.plans[ask] = plan
                 idle = not (plan.busy or plan.done or self._lets_it_die(riddle))

@@ -16,6 +16,7 @@ from tests.chaos.night import Final, LastCard, StoredAsk, Violation
 from tests.chaos.riddles import Kind, Part, Riddle, Status, Values
 
 K, OTHER = "k0001z", "k0002z"
+TRUE = "a refusal is true"
 BLUE: Values = (("k0001z1b",),)
 
 
@@ -303,20 +304,14 @@ def test_what_was_refused_in_words_is_not_lost() -> None:
     assert rules(events, Final()) == {"every riddle ends"}
 
 
-@pytest.mark.parametrize(("said", "violated"), [("k0001z says 1", True), ("k0001z says 2", False)])
-def test_a_text_that_counts_is_not_said_to_have_come_second(said: str, violated: bool) -> None:
-    one = ("k0001z says 1",)
-    events: list[Event] = [
-        asked(1),
-        gave(2, one, way=Way.DISCORD_REPLY),
-        back(3, values=(one,)),
-        Refused(
-            at=4, riddle=K, way=Way.DISCORD_REPLY, values=(said,), text="Already answered by you"
-        ),
-    ]
-    night = riddle(twins=True)
-    found_rules = rules(events, Final(asks=(stored((one,)),)), night)
-    assert found_rules == ({"a refusal is true"} if violated else set())
+@pytest.mark.parametrize(("said", "rule"), [("k0001z says 1", {TRUE}), ("k0001z says 2", set())])
+def test_a_text_that_counts_is_not_said_to_have_come_second(said: str, rule: set[str]) -> None:
+    one, way = ("k0001z says 1",), Way.DISCORD_REPLY
+    events: list[Event] = [asked(1), gave(2, one, way=way), back(3, values=(one,))]
+    no = Refused(at=4, riddle=K, way=way, values=(said,), text="Already answered by you")
+    final, text = Final(asks=(stored((one,)),)), riddle(twins=True)
+    assert rules([*events, no], final, text) == rule
+    assert rules(events, replace(final, second=(("discord", said),)), text) == rule
 
 
 def test_a_violation_names_its_riddle_and_what_happened_around_it() -> None:
