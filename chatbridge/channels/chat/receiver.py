@@ -369,6 +369,15 @@ class ButtonReceiver(ABC):
             said = await self._input.ask_back(message.text, chat.name)
             await self.answer(said, to=message)
 
+    async def returned(self, message: Incoming, chat: ChatSurface[Any]) -> None:
+        """A message of the bot's own has come back. A card is noted by whoever sent it; it is noted
+        here as well, since they may not live, or get an answer, to do so."""
+        tap = next((tap for tap in _taps(message.buttons) if tap.is_on_card), None)
+        ask = await self._input.find(tap.ask_id) if tap is not None else None
+        if ask is not None and tap is not None:
+            step = getattr(tap.action, "step", ask.draft.step)
+            await self._cards.note(ask, message.id, chat, step=step, since=message.at)
+
     async def _clearly_meant(self, message: Incoming, by: Origin) -> Ask | None:
         chat, written = by.chat, message.at
         # A reply to anything else, or somebody else's words, may be meant otherwise; what was
