@@ -71,6 +71,8 @@ class Socket:
                 live = await self._api.session.ws_connect(address, heartbeat=self._ping)
                 try:
                     hello = safe_json.loads(await live.receive_str())
+                    if value_at(hello, "type") == "disconnect":
+                        raise RetryLater(f"slack: no connection ({value_at(hello, 'reason')})")
                 except BaseException:
                     await live.close()
                     raise
