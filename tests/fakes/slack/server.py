@@ -32,9 +32,12 @@ class Slack(WebApi):
             message |= {"thread_ts": thread, "parent_user_id": room.messages[thread]["user"]}
         return await self._happened(room, message)
 
-    async def tap(self, user: str, room: Room, message: Json, action: Json) -> Sending:
+    async def tap(
+        self, user: str, room: Room, message: Json, action: Json, *, ago: float = 0.0
+    ) -> Sending:
+        """`ago`: for so long it was on its way."""
         trigger = f"{next(self._numbers)}.trigger"
-        self._triggers[trigger] = self.clock.monotonic()
+        self._triggers[trigger] = self.clock.monotonic() - ago
         payload = {
             "type": "block_actions",
             "user": {"id": user, "username": self.people[user], "team_id": TEAM},

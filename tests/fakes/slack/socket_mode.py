@@ -76,6 +76,7 @@ class SocketMode(Workspace):
             sending.attempt += 1
             deadline = asyncio.ensure_future(self.clock.sleep(ACKNOWLEDGE_SECONDS))
             await self._deliver(sending)
+            self._change()
         else:
             if await self._in_time(sending, deadline):
                 return

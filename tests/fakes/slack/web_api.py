@@ -86,6 +86,7 @@ class WebApi(SocketMode):
         try:
             self._authorize(method, request.headers.get("Authorization", ""), given)
             if (pause := self.limits.pause(method, str(given.get("channel")))) is not None:
+                self._change()
                 return web.json_response(
                     {"ok": False, "error": "ratelimited"},
                     status=429,

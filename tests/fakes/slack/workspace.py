@@ -52,11 +52,11 @@ class Workspace:
         self.edit_window: float | None = None
         """For how many seconds the workspace's settings allow edits."""
         self.changed = asyncio.Event()
-        self._numbers = count(1)
-        self._last = 0.0
+        self._numbers, self._people = count(1), count(1)
+        self._last = 0
 
     def person(self, name: str) -> str:
-        user = f"U{len(self.people):07}"
+        user = f"U{next(self._people):07}"
         self.people[user] = name
         return user
 
@@ -75,8 +75,9 @@ class Workspace:
         self._change()
 
     def time(self) -> str:
-        self._last = max(self._last + 0.000_001, round(self.clock.time(), 6))
-        return f"{self._last:.6f}"
+        """Of a message, in which no two are alike."""
+        self._last = max(self._last + 1, round(self.clock.time() * 1_000_000))
+        return f"{self._last // 1_000_000}.{self._last % 1_000_000:06}"
 
     async def until(self, fits: Callable[[], Any]) -> Any:
         """What this returns once it is something; looked at after each change."""
