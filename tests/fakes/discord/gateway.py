@@ -44,6 +44,7 @@ class GatewayServer:
         """With which the bot has closed its connections."""
         self.deaf = False
         """No beat is acknowledged."""
+        self.beats = 0
         self.down = False
         self.url = ""
         self._names = count(1)
@@ -84,6 +85,25 @@ class GatewayServer:
         for session in self.sessions.values():
             self._send(session.socket, {"op": 7, "d": None})
 
+    def ask_for_a_beat(self) -> None:
+        for session in self.sessions.values():
+            self._send(session.socket, {"op": 1, "d": None})
+
+    async def invalidate(self, *, resumable: bool) -> None:
+        """End the sessions; those that are resumable go on over a new connection."""
+        ended = [*self.sessions.values()]
+        if not resumable:
+            self.sessions.clear()
+        for session in ended:
+            self._send(session.socket, {"op": 9, "d": resumable})
+
+    def raw(self, text: str) -> None:
+        """Send this to all sessions, whatever it is."""
+        for session in self.sessions.values():
+            if socket := session.socket:
+                assert socket._writer is not None
+                socket._writer.transport.write(_frame(text.encode()))
+
     def forget_sessions(self) -> None:
         self.sessions.clear()
 
@@ -115,6 +135,7 @@ class GatewayServer:
                     break
         finally:
             self.codes.append(socket.close_code)
+            self.world.changed.set()
             if session is not None and session.socket is socket:
                 session.socket, session.lost_at = None, self.world.clock.time()
                 if socket.close_code in (1000, 1001):
@@ -133,6 +154,8 @@ class GatewayServer:
         except (ValueError, KeyError, TypeError):
             return 4002, session
         if op == 1:
+            self.beats += 1
+            self.world.changed.set()
             if not self.deaf:
                 self._send(socket, {"op": 11})
             return 0, session
@@ -163,6 +186,9 @@ class GatewayServer:
         if self.starts and now - before < IDENTIFY_EVERY:
             self._send(socket, {"op": 9, "d": False})
             return 0, None
+        if self.starts >= STARTS_A_DAY:
+            self.token = "reset"  # which Discord does, and tells the owner by mail
+            return 4004, None
         self._identified_at = now
         self.starts += 1
         session = Session(f"s{next(self._names)}", intents, socket=socket)

@@ -135,6 +135,13 @@ class Discord:
         self.gateway.dispatch("INTERACTION_CREATE", event, 0)
         return done
 
+    async def until(self, fits: Callable[[], object]) -> None:
+        """Until it is so; looked at after each change."""
+        async with asyncio.timeout(PATIENCE):
+            while not fits():
+                self.world.changed.clear()
+                await self.world.changed.wait()
+
     async def sees(self, room: Room, what: str | Callable[[Message], bool]) -> Message:
         """A message of the bot's that has this in it, or fits, once there is one; the newest."""
 
