@@ -95,6 +95,7 @@ class Rest:
             ("GET", f"{at}/users/@me/guilds", self._guilds),
             ("GET", f"{at}/users/{{user}}", self._user),
             ("GET", f"{at}/applications/@me", self._application),
+            ("GET", f"{at}/oauth2/applications/@me", self._application),
             ("PUT", f"{at}/applications/{{app}}/commands", self._commands),
             ("GET", f"{at}/gateway/bot", self._gateway),
             ("POST", f"{at}/users/@me/channels", self._direct),
@@ -131,6 +132,7 @@ class Rest:
                     headers |= {
                         "Retry-After": str(math.ceil(error.body["retry_after"])),
                         "X-RateLimit-Scope": "global" if everywhere else "user",
+                        "Via": "1.1 google",  # else libraries take it for a ban of the address
                     }
                     headers |= {"X-RateLimit-Global": "true"} if everywhere else {}
                 return _json(error.body, status=error.status, headers=headers)
@@ -228,6 +230,8 @@ class Rest:
 
     async def _application(self, request: web.Request, body: Json) -> Json:
         found: Json = {"id": self.world.bot.id, "name": "chatbridge", "flags": 0}
+        found |= {"icon": None, "description": "", "verify_key": "0" * 64}
+        found |= {"bot_public": False, "bot_require_code_grant": False}
         if self.world.owner is not None:
             found["owner"] = self.world.owner.json()
         return found

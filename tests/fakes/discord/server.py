@@ -36,7 +36,7 @@ class Discord:
         discord = cls(clock)
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.add_routes(discord.rest.routes())
-        app.add_routes([web.get("/gateway/", discord.gateway.serve)])
+        app.add_routes([web.get("/gateway{end:/?}", discord.gateway.serve)])
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         site = web.TCPSite(runner, "127.0.0.1", 0)
