@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -27,6 +28,8 @@ from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 from chatbridge.core.tasks import end_tasks
 from chatbridge.safe_json import loads, value_at
+
+log = logging.getLogger(__name__)
 
 BEAT, IDENTIFY, RESUME = 1, 2, 6
 """What is sent. What comes: 0 an event, 1 wants a beat, 7 reconnect, 9 the session is over, 10
@@ -241,7 +244,11 @@ class Gateway(PollLoop[Sequence[Event]]):
     ) -> Exception | None:
         """Why nothing comes any more; None: Discord asks to connect again at once."""
         async for frame in socket:
-            received = loads(frame.data)
+            try:
+                received = loads(frame.data)
+            except ValueError:  # after a new connection it would come again
+                log.warning("discord sent something that cannot be read; passed over")
+                continue
             match value_at(received, "op"):
                 case 0:
                     self._received(received, up)
@@ -317,4 +324,5 @@ class Gateway(PollLoop[Sequence[Event]]):
 
 
 def _number(id: str) -> int:
-    return int(id) if id.isascii() and id.isdigit() else 0
+    """Ids have 64 bits. After a larger number there would be no other message."""
+    return int(id) if id.isascii() and id.isdigit() and len(id) < 20 else 0

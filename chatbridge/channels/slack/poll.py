@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 OVERLAP = 15 * 60.0
 """Slack tries an event again at once, after a minute, and after five more."""
 MOST_NAMES = 300
+IMPOSSIBLE = 86_400.0
+"""What is so far ahead of this computer's clock is no time: all that follows would be before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +167,7 @@ class Poll(PollLoop[int]):
         return bool(batch)
 
     def _note(self, it: Happened) -> None:
-        if not it.name:
+        if not it.name or it.at > self._clock.time() + IMPOSSIBLE:
             return
         done = self._done | {it.name: it.at}
         floor = max(self._floor, max(done.values()) - OVERLAP)
