@@ -71,7 +71,7 @@ class Slack(WebApi):
 @asynccontextmanager
 async def running_slack(clock: Clock) -> AsyncIterator[Slack]:
     slack = Slack(clock)
-    app = web.Application()
+    app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_route("*", "/api/{method}", slack._call)
     app.router.add_get("/link", slack._link)
     app.router.add_post("/upload/{name}", slack._upload)
