@@ -29,6 +29,7 @@ from tests.fakes.slack.server import APP_TOKEN, BOT, BOT_TOKEN, Room, Sending, S
 
 Json = dict[str, Any]
 PATIENCE = 20.0
+_NO_PACE = RateLimit()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,9 +174,11 @@ async def running_channel(
     eve: str = "",
     policy: Policy | None = None,
     pairing: Pairing | None = None,
+    pace: RateLimit | None = _NO_PACE,
     **options: Any,
 ) -> AsyncIterator[SlackDesk]:
-    """In a channel with Ada and Eve, of whom only Ada may answer; or in this conversation."""
+    """In a channel with Ada and Eve, of whom only Ada may answer; or in this conversation. Without
+    a `pace` it is the channel's own."""
     ada, eve = ada or slack.person("Ada"), eve or slack.person("Eve")
     room = room or slack.channel(ada, eve)
     table = Table(
@@ -186,7 +189,7 @@ async def running_channel(
         api_base=f"{slack.base}/api/",
     )
     context = channel_context(clock, hint="slack.bot_token", pairing=pairing)
-    channel = SlackChannel(table, context, pace=RateLimit(), **options)
+    channel = SlackChannel(table, context, pace=pace, **options)
     up = asyncio.Event()
     async with open_desk(folder, clock=clock, channel=channel, policy=policy, ready=up) as desk:
         running = asyncio.create_task(channel.run(desk.inbox, ready=up.set))

@@ -181,19 +181,33 @@ async def test_a_full_bucket_is_waited_for_and_never_overdrawn(tmp_path: Path) -
         assert not desk.channel.trouble
 
 
+async def test_the_limit_of_the_whole_bot_is_waited_for(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        rest = desk.discord.rest
+        await until(lambda: rest.commands)
+        rest.limited = True
+        rest.exhaust()
+        ask = await desk.desk.ask(CONFIRM)
+        async with asyncio.timeout(20):
+            await desk.clock.until_asleep(1.0)
+        assert not said(desk)
+        desk.clock.advance(1.0)
+        await desk.card(ask)
+        assert rest.refused == [429]
+        assert len(said(desk)) == 1
+
+
 async def test_a_pause_that_discord_asks_for_is_kept(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         body = {"message": "You are being rate limited.", "retry_after": 7.5, "global": True}
         desk.discord.fault("POST /api/v10/channels", status=429, body=body)
         ask = await desk.desk.ask(CONFIRM)
-        await until(desk.discord.rest.faults[0].arrived.is_set)
-        desk.clock.advance(7.0)
-        await asyncio.sleep(0.05)
-        assert not said(desk)
         async with asyncio.timeout(20):
-            while not said(desk):
-                desk.clock.advance(0.5)
-                await asyncio.sleep(0.01)
+            await desk.clock.until_asleep(7.5)
+            desk.clock.advance(7.0)
+            await desk.clock.until_asleep(0.5)  # it still sleeps
+        assert not said(desk)
+        desk.clock.advance(0.5)
         await desk.card(ask)
 
 

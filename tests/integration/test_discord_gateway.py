@@ -12,7 +12,7 @@ from chatbridge.core.errors import StoreError, TokenRejected
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer
 from tests.fakes.clock import StillClock
-from tests.fakes.discord.gateway import PRIVILEGED
+from tests.fakes.discord.gateway import INTERVAL, PRIVILEGED
 from tests.fakes.discord.server import Discord, answered
 from tests.fakes.discord_desk import data_of, running_discord
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
@@ -155,11 +155,14 @@ async def test_discord_may_ask_to_connect_again(tmp_path: Path) -> None:
 async def test_a_connection_that_acknowledges_no_beat_is_given_up(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         await desk.dealt_with()
-        desk.discord.gateway.deaf = True
-        for _ in range(3):
-            desk.clock.advance(41.25)
-            await asyncio.sleep(0.02)
-        desk.discord.gateway.deaf = False
+        gateway = desk.discord.gateway
+        gateway.deaf, beats = True, gateway.beats
+        desk.clock.advance(INTERVAL / 1000)
+        await desk.discord.until(lambda: gateway.beats > beats)
+        await asyncio.wait_for(desk.clock.until_asleep(INTERVAL / 1000), 20)
+        desk.clock.advance(INTERVAL / 1000)
+        await desk.discord.until(lambda: gateway.codes)
+        gateway.deaf = False
         await desk.dealt_with_later()
         assert desk.discord.gateway.codes[0] == 4000
         assert desk.discord.gateway.resumes
@@ -217,6 +220,29 @@ async def test_a_connection_over_which_nothing_comes_is_given_up(tmp_path: Path)
         assert len(await desk.answers(ask)) == 1
 
 
+async def test_a_number_that_discord_does_not_know_begins_a_session_anew(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        await desk.dealt_with()
+        desk.clock.advance(10)
+        for session in desk.discord.gateway.sessions.values():
+            session.events.clear()  # so that the number is too high: 4007
+        await desk.discord.gateway.cut()
+        await desk.dealt_with_later()
+        assert not desk.discord.gateway.resumes
+        assert desk.discord.gateway.starts == 2
+        assert await desk.tap(card, "Yes") == ""  # the card says it
+
+
+async def test_a_beat_is_sent_when_discord_asks_for_it(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        await desk.dealt_with()
+        beats = desk.discord.gateway.beats
+        desk.discord.gateway.ask_for_a_beat()
+        await desk.discord.until(lambda: desk.discord.gateway.beats > beats)
+
+
 @pytest.mark.parametrize("code", [4004, 4013, 4014])
 async def test_a_refusal_for_good_ends_the_channel_with_what_to_do(
     tmp_path: Path, code: int
@@ -249,13 +275,12 @@ async def test_no_session_is_begun_when_few_are_left_of_the_day(tmp_path: Path) 
         desk.discord.gateway.starts = 995
         await desk.discord.gateway.cut(4009)
         desk.discord.gateway.forget_sessions()
-        draining = asyncio.ensure_future(desk.dealt_with())
-        for _ in range(20):
+        async with asyncio.timeout(20):
+            await desk.clock.until_asleep(1.0)
             desk.clock.advance(1.0)
-            await asyncio.sleep(0.01)
+            await desk.clock.until_asleep(3600.0)
         assert desk.discord.gateway.starts == 995
         assert "no more sessions today" in (desk.channel.trouble or "")
-        draining.cancel()
 
 
 async def test_a_slow_disk_does_not_make_the_tap_fail(

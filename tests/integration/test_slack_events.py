@@ -18,6 +18,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.slack.server import Fault, Slack, running_slack
+from tests.fakes.slack.socket_mode import ACKNOWLEDGE_SECONDS
 from tests.fakes.slack_desk import SlackDesk, running_channel
 
 FIRST = Choose(step=0, option=0)
@@ -101,12 +102,12 @@ async def test_a_retry_counts_also_after_later_messages(desk: SlackDesk, slack: 
     first, second = await desk.desk.ask(TEXT), await desk.desk.ask(TEXT)
     lost, kept = await desk.card(first), await desk.card(second)
     slack.swallowing = 1
-    await slack.say(desk.ada, desk.room, "to the ghost", thread=lost["ts"])
+    ghost = await slack.say(desk.ada, desk.room, "to the ghost", thread=lost["ts"])
     await desk.say("seen", to=kept)
     assert (await desk.desk.inbox.ask(first.id)).open
-    desk.clock.advance(60)
-    for again in await slack.send_again():
-        await desk.acknowledged(again)
+    desk.clock.advance(ACKNOWLEDGE_SECONDS)
+    await desk.acknowledged(ghost)
+    assert ghost.attempt == 1
     assert await answers(desk, first.id) == (Answer(values=("to the ghost",)),)
     assert await answers(desk, second.id) == (Answer(values=("seen",)),)
 

@@ -258,4 +258,5 @@ class Gateway(SocketLoop[Event]):
 
 
 def _number(id: str) -> int:
-    return int(id) if id.isascii() and id.isdigit() else 0
+    """Ids have 64 bits. After a larger number there would be no other message."""
+    return int(id) if id.isascii() and id.isdigit() and len(id) < 20 else 0

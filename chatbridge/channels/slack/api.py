@@ -36,12 +36,13 @@ _QUIET = logging.getLogger(f"{__name__}.library")
 _QUIET.setLevel(logging.WARNING)  # below, it writes whole messages, and addresses of connections
 EVENT = "chatbridge"
 _BAD_TOKEN = re.compile(
-    "account_inactive|app_uninstalled|invalid_auth|no_permission|not_allowed_token_type|not_authed|"
-    "token_expired|token_revoked"
+    "account_inactive|app_uninstalled|invalid_auth|not_allowed_token_type|not_authed|token_expired|"
+    "token_revoked"
 )
 _REFUSES = re.compile(
-    "cannot_dm_bot|channel_not_found|is_archived|messages_tab_disabled|not_in_channel|"
-    "restricted_action|user_disabled|user_not_found|user_not_visible|users_not_found"
+    "cannot_dm_bot|channel_not_found|is_archived|is_inactive|messages_tab_disabled|no_permission|"
+    r"not_in_channel|restricted_action\w*|user_disabled|user_not_found|user_not_visible|"
+    "users_not_found"
 )
 _GONE = ("cant_update_message", "edit_window_closed", "message_not_found", "thread_not_found")
 _PASSING = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")

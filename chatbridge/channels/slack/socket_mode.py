@@ -36,6 +36,8 @@ HELLO_WITHIN = 10.0
 OVERLAP = 15 * 60.0
 """Slack tries an event again at once, after a minute, and after five more."""
 MOST_NAMES = 300
+IMPOSSIBLE = 86_400.0
+"""What is so far ahead of this computer's clock is no time: all that follows would be before it."""
 SWITCHED_OFF = (
     "slack: Socket Mode is off for this app. Switch it on at api.slack.com/apps, under Socket Mode"
 )
@@ -101,6 +103,8 @@ class SocketMode(SocketLoop[Happened]):
     async def connect(self) -> None:
         url = await self._api.connection()
         async with self.opened(self._api.session, url, heartbeat=self._ping) as (new, hello):
+            if value_at(hello, "type") == "disconnect":
+                raise RetryLater(f"slack: no connection ({value_at(hello, 'reason')})")
             count = value_at(hello, "num_connections")
             ours = 1 + sum(not each.closed for each in self._open)
             self.others = max(0, count - ours) if type(count) is int else 0
@@ -187,7 +191,7 @@ class SocketMode(SocketLoop[Happened]):
         return bool(it.name) and (it.name in self._done or it.at <= self._floor)
 
     def _note(self, it: Happened) -> None:
-        if not it.name:
+        if not it.name or it.at > self._clock.time() + IMPOSSIBLE:
             return
         done = self._done | {it.name: it.at}
         floor = max(self._floor, max(done.values()) - OVERLAP)

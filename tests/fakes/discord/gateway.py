@@ -47,6 +47,7 @@ class GatewayServer:
         """No beat is acknowledged."""
         self.silent = False
         """Nothing is sent at all. See `speak_again`."""
+        self.beats = 0
         self.down = False
         self.url = ""
         self._names = count(1)
@@ -113,6 +114,17 @@ class GatewayServer:
             for event in session.events[-count:]:
                 self._send(session.socket, event)
 
+    def ask_for_a_beat(self) -> None:
+        for session in self.sessions.values():
+            self._send(session.socket, {"op": 1, "d": None})
+
+    def raw(self, text: str) -> None:
+        """Send this to all sessions, whatever it is."""
+        for session in self.sessions.values():
+            if socket := session.socket:
+                assert socket._writer is not None
+                socket._writer.transport.write(_frame(text.encode()))
+
     def forget_sessions(self) -> None:
         self.sessions.clear()
 
@@ -144,6 +156,7 @@ class GatewayServer:
                     break
         finally:
             self.codes.append(socket.close_code)
+            self.world.changed.set()
             if session is not None and session.socket is socket:
                 session.socket, session.lost_at = None, self.world.clock.time()
                 if socket.close_code in (1000, 1001):
@@ -162,6 +175,8 @@ class GatewayServer:
         except (ValueError, KeyError, TypeError):
             return 4002, session
         if op == 1:
+            self.beats += 1
+            self.world.changed.set()
             if not self.deaf:
                 self._send(socket, {"op": 11})
             return 0, session
@@ -192,6 +207,9 @@ class GatewayServer:
         if self.starts and now - before < IDENTIFY_EVERY:
             self._send(socket, {"op": 9, "d": False})
             return 0, None
+        if self.starts >= STARTS_A_DAY:
+            self.token = "reset"  # which Discord does, and tells the owner by mail
+            return 4004, None
         self._identified_at = now
         self.starts += 1
         session = Session(f"s{next(self._names)}", intents, socket=socket)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from aiohttp import BodyPartReader, web
@@ -18,7 +20,14 @@ from tests.fakes.discord.world import ATTACH, HISTORY, REACT, SEND, Message, Roo
 
 DEADLINE = 3.0
 COMPONENT, COMMAND, SUBMIT = 3, 2, 5
-BUCKETS = {"POST messages": (5, 5.0), "PATCH messages": (5, 5.0), "DELETE messages": (5, 1.0)}
+BUCKETS = {
+    "POST messages": (5, 5.0),
+    "PATCH messages": (5, 5.0),
+    "DELETE messages": (5, 1.0),
+    "PUT reactions": (1, 0.25),
+}
+EVERYWHERE = ("everywhere", 50, 1.0)
+"""Of the bot as a whole, but for the answers to interactions."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +82,9 @@ class Rest:
         self.limited = False
         """Whether rate limits are counted. They go by the clock, which stands still in most
         tests."""
+        self.refused: list[int] = []
+        """The answers with which Discord would shut a bot out that gets ten thousand of them in ten
+        minutes: 401, 403 and 429."""
         self._spent: dict[str, deque[float]] = {}
 
     def routes(self) -> list[web.RouteDef]:
@@ -83,6 +95,7 @@ class Rest:
             ("GET", f"{at}/users/@me/guilds", self._guilds),
             ("GET", f"{at}/users/{{user}}", self._user),
             ("GET", f"{at}/applications/@me", self._application),
+            ("GET", f"{at}/oauth2/applications/@me", self._application),
             ("PUT", f"{at}/applications/{{app}}/commands", self._commands),
             ("GET", f"{at}/gateway/bot", self._gateway),
             ("POST", f"{at}/users/@me/channels", self._direct),
@@ -111,9 +124,17 @@ class Rest:
                 self._count(request)
                 found = await call(request, body)
             except Refused as error:
-                headers = {}
+                if error.status in (401, 403, 429):
+                    self.refused.append(error.status)
+                headers = self._headers(request)
                 if error.status == 429:
-                    headers = {"Retry-After": str(error.body["retry_after"])}
+                    everywhere = error.body["global"]
+                    headers |= {
+                        "Retry-After": str(math.ceil(error.body["retry_after"])),
+                        "X-RateLimit-Scope": "global" if everywhere else "user",
+                        "Via": "1.1 google",  # else libraries take it for a ban of the address
+                    }
+                    headers |= {"X-RateLimit-Global": "true"} if everywhere else {}
                 return _json(error.body, status=error.status, headers=headers)
             if fault is not None:
                 return await self._failed(fault, request)
@@ -151,35 +172,46 @@ class Rest:
             raise Refused(401, 0, "401: Unauthorized")
 
     def _bucket(self, request: web.Request) -> tuple[str, int, float] | None:
-        kind = f"{request.method} messages"
-        is_one = "/messages" in request.path and "/reactions/" not in request.path
-        if not self.limited or kind not in BUCKETS or not is_one:
+        kind = f"{request.method} {'reactions' if '/reactions/' in request.path else 'messages'}"
+        if not self.limited or kind not in BUCKETS or "room" not in request.match_info:
             return None
         return f"{kind} {request.match_info['room']}", *BUCKETS[kind]
 
     def _count(self, request: web.Request) -> None:
-        if (bucket := self._bucket(request)) is None:
+        if not self.limited or "/interactions/" in request.path:
             return
-        name, most, seconds = bucket
-        now, spent = self.world.clock.monotonic(), self._spent.setdefault(name, deque())
-        while spent and now - spent[0] >= seconds:
-            spent.popleft()
-        if len(spent) >= most:
-            error = Refused(429, 0, "You are being rate limited.")
-            error.body |= {"retry_after": spent[0] + seconds - now, "global": False}
-            raise error
-        spent.append(now)
+        now = self.world.clock.monotonic()
+        for bucket in (EVERYWHERE, self._bucket(request)):
+            if bucket is None:
+                continue
+            name, most, seconds = bucket
+            spent = self._spent.setdefault(name, deque())
+            while spent and now - spent[0] >= seconds:
+                spent.popleft()
+            if len(spent) >= most:
+                error = Refused(429, 0, "You are being rate limited.")
+                pause = round(spent[0] + seconds - now, 3)
+                error.body |= {"retry_after": pause, "global": bucket is EVERYWHERE}
+                raise error
+            spent.append(now)
+
+    def exhaust(self) -> None:
+        """Other requests of the bot have used this second up."""
+        name, most, _ = EVERYWHERE
+        self._spent[name] = deque([self.world.clock.monotonic()] * most)
 
     def _headers(self, request: web.Request) -> dict[str, str]:
         if (bucket := self._bucket(request)) is None:
             return {}
         name, most, seconds = bucket
-        spent, now = self._spent[name], self.world.clock.monotonic()
+        spent, now = self._spent.get(name, deque()), self.world.clock.monotonic()
+        left = spent[0] + seconds - now if spent else seconds
         return {
             "X-RateLimit-Limit": str(most),
             "X-RateLimit-Remaining": str(most - len(spent)),
-            "X-RateLimit-Reset-After": str(spent[0] + seconds - now),
-            "X-RateLimit-Bucket": str(abs(hash(name.split()[0]))),
+            "X-RateLimit-Reset": f"{self.world.clock.time() + left:.3f}",
+            "X-RateLimit-Reset-After": f"{left:.3f}",
+            "X-RateLimit-Bucket": sha256(name.rpartition(" ")[0].encode()).hexdigest()[:32],
         }
 
     # ── the bot ───────────────────────────────────────────────────────────────────────────────────
@@ -198,6 +230,8 @@ class Rest:
 
     async def _application(self, request: web.Request, body: Json) -> Json:
         found: Json = {"id": self.world.bot.id, "name": "chatbridge", "flags": 0}
+        found |= {"icon": None, "description": "", "verify_key": "0" * 64}
+        found |= {"bot_public": False, "bot_require_code_grant": False}
         if self.world.owner is not None:
             found["owner"] = self.world.owner.json()
         return found

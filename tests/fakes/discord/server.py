@@ -45,7 +45,7 @@ class Discord:
         """It can be reached there meanwhile. A socket that is bound has its address before."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.add_routes(self.rest.routes())
-        app.add_routes([web.get("/gateway/", self.gateway.serve)])
+        app.add_routes([web.get("/gateway{end:/?}", self.gateway.serve)])
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         await web.SockSite(runner, at).start()
@@ -142,6 +142,13 @@ class Discord:
             event["message"] = self.world.message_json(message, deep=False)
         self.gateway.dispatch("INTERACTION_CREATE", event, 0)
         return done
+
+    async def until(self, fits: Callable[[], object]) -> None:
+        """Until it is so; looked at after each change."""
+        async with asyncio.timeout(PATIENCE):
+            while not fits():
+                self.world.changed.clear()
+                await self.world.changed.wait()
 
     async def sees(self, room: Room, what: str | Callable[[Message], bool]) -> Message:
         """A message of the bot's that has this in it, or fits, once there is one; the newest."""
