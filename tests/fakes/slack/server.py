@@ -102,6 +102,7 @@ class Slack:
         """Connections of other programs with this app."""
         self.swallowing = 0
         """How many of the next things go to those."""
+        self.app_token = APP_TOKEN
         self.token_error = ""
         self.pongs = True
         self.unacknowledged: list[Sending] = []
@@ -312,11 +313,11 @@ class Slack:
         if method == "apps.connections.open":
             if token == BOT_TOKEN:
                 raise Refused("not_allowed_token_type")
-            if token != APP_TOKEN:
+            if token != self.app_token:
                 raise Refused("invalid_auth")
             return
         if token != BOT_TOKEN:
-            raise Refused("not_allowed_token_type" if token == APP_TOKEN else "invalid_auth")
+            raise Refused("not_allowed_token_type" if token == self.app_token else "invalid_auth")
         needed = SCOPE_OF.get(method)
         room = str(given.get("channel") or "")
         if method in ("conversations.history", "conversations.replies"):
