@@ -26,7 +26,8 @@ from chatbridge.settings.authority import variable_of
 
 Spec = ChannelSpec[Any]
 Rule = Callable[[Spec, str], None]
-HEAVY = ("telegram", "nio", "starlette", "httpx", "uvicorn", "jinja2", "mcp")
+HEAVY = ("telegram", "nio", "slack_sdk", "aiohttp", "httpx")
+HEAVY += ("starlette", "uvicorn", "jinja2", "mcp")
 IMPORTED = "import sys, importlib; importlib.import_module(sys.argv[1]); print(*sys.modules)"
 
 
