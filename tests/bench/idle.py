@@ -26,9 +26,11 @@ async def idle(seconds: float, links: int) -> Json:
     return {"seconds": seconds, "links_count": links, **found, **await _channels(seconds)}
 
 
-async def _spent(seconds: float, watched: dict[str, list[int]]) -> Json:
+async def _spent(
+    seconds: float, watched: dict[str, list[int]], *, settled: float = SETTLED
+) -> Json:
     """CPU seconds of these processes together, by name."""
-    await asyncio.sleep(SETTLED)
+    await asyncio.sleep(settled)
     before = {name: sum(map(cpu_seconds, pids)) for name, pids in watched.items()}
     await asyncio.sleep(seconds)
     after = {name: sum(map(cpu_seconds, pids)) for name, pids in watched.items()}
@@ -84,10 +86,10 @@ async def _channels(seconds: float) -> Json:
             pids[f"bare_{name}"] = (await enter(bare(other, SCRIPT))).pid
             await chat.listened_to()
             await other.listened_to()
+        await asyncio.sleep(2 * SETTLED)
         woken = {name: wake_ups(pid) for name, pid in pids.items()}
-        spent = await _spent(2 * seconds, {name: [pid] for name, pid in pids.items()})
+        spent = await _spent(2 * seconds, {name: [pid] for name, pid in pids.items()}, settled=0)
         woken = {name: wake_ups(pid) - woken[name] for name, pid in pids.items()}
-    a_minute = 60 / (2 * seconds + SETTLED)
     return {name: round(found / 2, 4) for name, found in spent.items()} | {
-        "wake_ups": {name: round(found * a_minute) for name, found in woken.items()}
+        "wake_ups": {name: round(30 / seconds * found) for name, found in woken.items()}
     }

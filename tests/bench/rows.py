@@ -348,11 +348,10 @@ def _idle(part: Json, _: Json) -> Iterator[Row]:
         if chat == "matrix":
             yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
     woken = part["wake_ups"]
-    yield _row("wake-ups a minute: hub with nothing but the inbox", count(woken["hub_none"]))
     for chat, library in LIBRARIES.items():
         yield _row(
-            f"wake-ups a minute: hub with {CHANNELS[chat]}",
-            count(woken[f"hub_{chat}"]),
+            f"wake-ups a minute that {CHANNELS[chat]} adds to a hub",
+            count(max(0, woken[f"hub_{chat}"] - woken["hub_none"])),
             f"{count(woken[f'bare_{chat}'])}: a bare {library}",
         )
 
