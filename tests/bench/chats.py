@@ -223,7 +223,7 @@ class DiscordChat(Chat):
 
 class NtfyChat(Chat):
     program = programs.NTFY
-    apart = 0.0  # so many asks at once cost less than its burst
+    apart = 1.0  # all rounds cost less than its burst
 
     def __init__(self, server: NtfyServer) -> None:
         server.allowed = sys.maxsize

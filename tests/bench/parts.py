@@ -77,7 +77,7 @@ PARTS = (
     Part(
         name="ntfy",
         what="round trips over ntfy",
-        run=lambda n: round_trips(NtfyChat, n(60)),
+        run=lambda n: round_trips(NtfyChat, n(40)),
     ),
     Part(
         name="growth",
