@@ -7,18 +7,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from tests.bench.chats import (
-    bare_matrix,
-    bare_telegram,
-    homeserver,
-    matrix_room,
-    telegram_chat,
-)
+from tests.bench.chats import CHATS, bare, hub_with
 from tests.bench.latency import question
-from tests.bench.machine import Client, Json, cpu_seconds, machine
+from tests.bench.machine import Client, Json, cpu_seconds, machine, wake_ups
 from tests.bench.person import person
 from tests.bench.programs import SCRIPT
-from tests.fakes.matrix_hub import new_bot
+from tests.bench.rooms import bare_account, homeserver, matrix_room
 
 SETTLED = 5.0
 """Seconds until what was begun has been finished."""
@@ -32,9 +26,11 @@ async def idle(seconds: float, links: int) -> Json:
     return {"seconds": seconds, "links_count": links, **found, **await _channels(seconds)}
 
 
-async def _spent(seconds: float, watched: dict[str, list[int]]) -> Json:
+async def _spent(
+    seconds: float, watched: dict[str, list[int]], *, settled: float = SETTLED
+) -> Json:
     """CPU seconds of these processes together, by name."""
-    await asyncio.sleep(SETTLED)
+    await asyncio.sleep(settled)
     before = {name: sum(map(cpu_seconds, pids)) for name, pids in watched.items()}
     await asyncio.sleep(seconds)
     after = {name: sum(map(cpu_seconds, pids)) for name, pids in watched.items()}
@@ -59,30 +55,41 @@ async def _waiting(links: int, *, progress: bool) -> AsyncIterator[tuple[int, li
 
 
 async def _channels(seconds: float) -> Json:
-    """All at once: a process' CPU time does not depend on the others."""
+    """All at once: a process' CPU time does not depend on the others. For twice as long, because
+    signs of life are up to 45 s apart; of the CPU time, half."""
     async with AsyncExitStack() as stack:
         enter = stack.enter_async_context
         synapse = await enter(homeserver())
         page = await enter(machine())
         await page.begin()
         await enter(person(page))
-        telegram = await enter(telegram_chat())
-        await telegram.machine.begin()
+        none = await enter(machine())
+        await none.begin()
         plain = await enter(matrix_room(synapse, encrypted=False))
         await plain.machine.begin()
         secret = await enter(matrix_room(synapse, encrypted=True))
         await secret.machine.begin()
-        for chat in (plain, secret):
-            await chat.ada.sees_member(chat.room, chat.bot.user_id)
-        _, _, bare_bot = await enter(bare_telegram(SCRIPT))
-        _, bot = await asyncio.to_thread(new_bot, synapse)
-        room = synapse.request("POST", "/_matrix/client/v3/createRoom", {}, token=bot.access_token)
-        bare_account = await enter(bare_matrix(synapse, bot, str(room["room_id"]), SCRIPT))
-        hubs = {
-            "hub_page": page,
-            "hub_telegram": telegram.machine,
-            "hub_matrix": plain.machine,
-            "hub_matrix_encrypted": secret.machine,
+        for room in (plain, secret):
+            await room.ada.sees_member(room.room, room.bot.user_id)
+        pids = {
+            "hub_none": none.hub(),
+            "hub_page": page.hub(),
+            "hub_matrix": plain.machine.hub(),
+            "hub_matrix_encrypted": secret.machine.hub(),
+            "bare_matrix": (await enter(bare_account(synapse))).pid,
         }
-        bare = {"bare_telegram": [bare_bot.pid], "bare_matrix": [bare_account.pid]}
-        return await _spent(seconds, {name: [it.hub()] for name, it in hubs.items()} | bare)
+        for name, make in CHATS.items():
+            chat, other = await enter(make.running()), await enter(make.running())
+            here = await enter(hub_with(chat))
+            await here.begin()
+            pids[f"hub_{name}"] = here.hub()
+            pids[f"bare_{name}"] = (await enter(bare(other, SCRIPT))).pid
+            await chat.listened_to()
+            await other.listened_to()
+        await asyncio.sleep(2 * SETTLED)
+        woken = {name: wake_ups(pid) for name, pid in pids.items()}
+        spent = await _spent(2 * seconds, {name: [pid] for name, pid in pids.items()}, settled=0)
+        woken = {name: wake_ups(pid) - woken[name] for name, pid in pids.items()}
+    return {name: round(found / 2, 4) for name, found in spent.items()} | {
+        "wake_ups": {name: round(30 / seconds * found) for name, found in woken.items()}
+    }

@@ -198,6 +198,16 @@ def cpu_seconds(pid: int) -> float:
     return total / 1e9
 
 
+def wake_ups(pid: int) -> int:
+    """How often its threads have waited for something, and it came."""
+    total = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        for line in (thread / "status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches:"):
+                total += int(line.split()[1])
+    return total
+
+
 def milliseconds(seconds: Sequence[float]) -> float:
     """The median."""
     return round(statistics.median(seconds) * 1000, 2)

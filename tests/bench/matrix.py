@@ -11,17 +11,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote
 
 import aiohttp
 
-from tests.bench.chats import bare_matrix, homeserver, remove_lock
-from tests.bench.latency import question
-from tests.bench.machine import PATIENCE, Client, Json, machine, percentiles
+from chatbridge.channels.matrix.spec import account_lock
+from tests.bench.chats import remove_lock
+from tests.bench.machine import PATIENCE, Client, Json, machine
 from tests.bench.programs import SCRIPT, SERVER
+from tests.bench.rooms import bare_matrix, homeserver
+from tests.bench.turns import Programs, Side, in_turns
 from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.matrix_hub import new_bot
 from tests.fakes.synapse import Login, Synapse
@@ -56,7 +57,7 @@ class Ada:
         since: dict[str, str] = {}
         while True:
             batch = await self._request("GET", "/sync", params={"timeout": "30000", **since})
-            now = time.perf_counter()
+            now = time.time()
             since = {"since": batch["next_batch"]}
             for room, found in batch.get("rooms", {}).get("join", {}).items():
                 for event in found["timeline"]["events"]:
@@ -93,63 +94,30 @@ class Ada:
             return answer
 
 
-@dataclass(slots=True)
-class Times:
-    """In seconds."""
-
-    out: list[float] = field(default_factory=list)
-    """From the call until its message is seen in the room."""
-    back: list[float] = field(default_factory=list)
-    """From the reaction until its result is read."""
-
-    def figures(self) -> Json:
-        return {
-            "out_ms": percentiles(self.out),
-            "back_ms": percentiles(self.back),
-        }
-
-
-@dataclass(slots=True, kw_only=True)
-class Side:
+class RoomSide(Side):
     """One program and the room that it writes to."""
 
-    ada: Ada
-    bot: Login
-    room: str
-    program: Client
-    ask: Callable[[Client, int], None]
-    rounds: int = 0
+    def __init__(self, ada: Ada, bot: Login, room: str, program: Client, way_in: str = "") -> None:
+        super().__init__(program, way_in)
+        self._ada, self._bot, self._room = ada, bot, room
+        self._cards = 0
 
-    async def round(self, times: Times) -> None:
-        self.rounds += 1
-        await self.ada.rests(self.room)
-        began = time.perf_counter()
-        self.ask(self.program, self.rounds)
-        card, seen = await self.ada.sees(self.room, self._is_card)
-        times.out.append(seen - began)
-        await self.ada.rests(self.room)
-        tapped = time.perf_counter()
-        reacting = asyncio.ensure_future(
-            self.ada.react(self.room, card, "👍", tx=f"tap{self.rounds}")
-        )
-        result = await self.program.receive()
-        times.back.append(time.perf_counter() - tapped)
-        assert "error" not in result, result
-        await reacting
+    async def settles(self) -> None:
+        await self._ada.rests(self._room)
+
+    async def sees(self) -> float:
+        self._card, seen = await self._ada.sees(self._room, self._is_card)
+        return seen
+
+    async def answers(self) -> None:
+        self._cards += 1
+        await self._ada.react(self._room, self._card, "👍", tx=f"tap{self._cards}")
 
     def _is_card(self, event: Json) -> bool:
         relation = event["content"].get("m.relates_to", {})
         edit = relation.get("rel_type") == "m.replace"
-        ours = event["sender"] == self.bot.user_id
+        ours = event["sender"] == self._bot.user_id
         return bool(event["type"] == "m.room.message" and ours and not edit)
-
-
-def _call(program: Client, number: int) -> None:
-    program.request(number + 10, "tools/call", question(number))
-
-
-def _line(program: Client, number: int) -> None:
-    program.send({"number": number})
 
 
 @asynccontextmanager
@@ -159,8 +127,8 @@ async def ours(synapse: Synapse, ada: Ada) -> AsyncIterator[Side]:
     settings = matrix_settings(synapse, bot, ada.login.user_id, room=room)
     async with machine(**settings) as here, here.link() as link:
         await link.list_tools()
-        yield Side(ada=ada, bot=bot, room=room, program=link, ask=_call)
-    remove_lock(bot)
+        yield RoomSide(ada, bot, room, link)
+    remove_lock(account_lock(bot.user_id).id)
 
 
 @asynccontextmanager
@@ -168,37 +136,24 @@ async def bare(synapse: Synapse, ada: Ada, way_in: str) -> AsyncIterator[Side]:
     _, bot = new_bot(synapse)
     room = ada.room(bot)
     async with bare_matrix(synapse, bot, room, way_in) as program:
-        ask = _call if way_in == SERVER else _line
-        yield Side(ada=ada, bot=bot, room=room, program=program, ask=ask)
+        yield RoomSide(ada, bot, room, program, way_in)
 
 
 @asynccontextmanager
 async def person(synapse: Synapse) -> AsyncIterator[Ada]:
     login = synapse.log_in(synapse.register("Ada"))
     async with aiohttp.ClientSession() as http:
-        yield Ada(synapse, login, http)
+        ada = Ada(synapse, login, http)
+        watching = asyncio.ensure_future(ada.watch())
+        yield ada
+        watching.cancel()
 
 
 async def matrix(rounds: int) -> Json:
-    """So many rounds of each program, in turns."""
-    programs: dict[str, Callable[[Synapse, Ada], AbstractAsyncContextManager[Side]]] = {
-        "ours": ours,
-        "script": lambda synapse, ada: bare(synapse, ada, SCRIPT),
-        "server": lambda synapse, ada: bare(synapse, ada, SERVER),
-    }
-    async with AsyncExitStack() as stack:
-        synapse = await stack.enter_async_context(homeserver())
-        ada = await stack.enter_async_context(person(synapse))
-        sides = {
-            name: await stack.enter_async_context(make(synapse, ada))
-            for name, make in programs.items()
+    async with homeserver() as synapse, person(synapse) as ada:
+        programs: Programs = {
+            "ours": lambda: ours(synapse, ada),
+            "script": lambda: bare(synapse, ada, SCRIPT),
+            "server": lambda: bare(synapse, ada, SERVER),
         }
-        watching = asyncio.ensure_future(ada.watch())
-        stack.callback(watching.cancel)
-        for number in range(-WARM, rounds):
-            if number in (-WARM, 0):
-                times = {name: Times() for name in programs}
-            for name, side in sides.items():
-                await side.round(times[name])
-                assert not watching.done(), watching
-    return {"rounds": rounds, **{name: found.figures() for name, found in times.items()}}
+        return await in_turns(programs, rounds, warm=WARM)

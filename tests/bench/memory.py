@@ -5,19 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 
-from tests.bench.chats import (
-    bare_matrix,
-    bare_telegram,
-    homeserver,
-    matrix_room,
-    telegram_chat,
-)
+from tests.bench.chats import CHATS, Chat, bare, hub_with
 from tests.bench.latency import LINKS, answer_all, ask_all
 from tests.bench.machine import Json, Machine, machine, pss
 from tests.bench.person import person
 from tests.bench.programs import SCRIPT
-from tests.fakes.matrix_hub import new_bot
+from tests.bench.rooms import bare_account, homeserver, matrix_room
 from tests.fakes.synapse import Synapse
 
 SETTLED = 3.0
@@ -47,14 +42,15 @@ async def _programs() -> Json:
     async with homeserver() as synapse:
         programs: dict[str, Pid] = {
             "hub_mb": lambda: _hub(machine()),
-            "hub_telegram_mb": _telegram,
             "hub_matrix_mb": lambda: _matrix(synapse, encrypted=False),
             "hub_matrix_encrypted_mb": lambda: _matrix(synapse, encrypted=True),
             "standalone_mb": _standalone,
             "sdk_mb": _sdk,
-            "bare_telegram_mb": _bare_telegram,
             "bare_matrix_mb": lambda: _bare_matrix(synapse),
         }
+        for name, chat in CHATS.items():
+            programs[f"hub_{name}_mb"] = partial(_with_chat, chat)
+            programs[f"bare_{name}_mb"] = partial(_bare_with_chat, chat)
         found = {}
         for name, program in programs.items():
             async with program() as pid:
@@ -71,11 +67,18 @@ async def _hub(here: AbstractAsyncContextManager[Machine]) -> AsyncIterator[int]
 
 
 @asynccontextmanager
-async def _telegram() -> AsyncIterator[int]:
-    async with telegram_chat() as chat:
-        await chat.machine.begin()
-        await asyncio.to_thread(chat.api.until, lambda api: api.polling)
-        yield chat.machine.hub()
+async def _with_chat(make: type[Chat]) -> AsyncIterator[int]:
+    async with make.running() as chat, hub_with(chat) as here:
+        await here.begin()
+        await chat.listened_to()
+        yield here.hub()
+
+
+@asynccontextmanager
+async def _bare_with_chat(make: type[Chat]) -> AsyncIterator[int]:
+    async with make.running() as chat, bare(chat, SCRIPT) as program:
+        await chat.listened_to()
+        yield program.pid
 
 
 @asynccontextmanager
@@ -101,17 +104,8 @@ async def _sdk() -> AsyncIterator[int]:
 
 
 @asynccontextmanager
-async def _bare_telegram() -> AsyncIterator[int]:
-    async with bare_telegram(SCRIPT) as (api, _, program):
-        await asyncio.to_thread(api.until, lambda it: it.polling)
-        yield program.pid
-
-
-@asynccontextmanager
 async def _bare_matrix(synapse: Synapse) -> AsyncIterator[int]:
-    _, bot = await asyncio.to_thread(new_bot, synapse)
-    room = synapse.request("POST", "/_matrix/client/v3/createRoom", {}, token=bot.access_token)
-    async with bare_matrix(synapse, bot, str(room["room_id"]), SCRIPT) as program:
+    async with bare_account(synapse) as program:
         yield program.pid
 
 

@@ -9,20 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
-from tests.bench.chats import (
-    MatrixRoom,
-    TelegramChat,
-    homeserver,
-    matrix_room,
-    telegram_chat,
-)
+from tests.bench.chats import CHATS, Chat, hub_with
 from tests.bench.latency import question
 from tests.bench.machine import Client, Json, Machine, machine
 from tests.bench.person import Person, person
+from tests.bench.rooms import MatrixRoom, homeserver, matrix_room
 from tests.bench.terminal import first_seen, once, watching
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.synapse import Synapse
-from tests.fakes.telegram.people import Card
 
 CARD_WITHIN, RESULT_WITHIN = 3.0, 2.0
 READING = 0.5
@@ -75,28 +69,17 @@ class OnPage(Owner):
         self._page = None
 
 
-class OnTelegram(Owner):
-    apart = 2.0
-
-    def __init__(self, chat: TelegramChat) -> None:
-        super().__init__(chat.machine)
-        self._api, self._phone = chat.api, chat.phone
-        self._cards = 0
+class InChat(Owner):
+    def __init__(self, here: Machine, chat: Chat) -> None:
+        super().__init__(here)
+        self._chat = chat
+        self.apart = max(self.apart, chat.apart)
 
     async def sees(self) -> None:
-        self._cards += 1
-        count = self._cards
-        await asyncio.to_thread(self._api.until, lambda api: len(api.calls("sendMessage")) >= count)
+        await self._chat.sees()
 
     async def answers(self) -> None:
-        await asyncio.to_thread(self._tap)
-
-    def _tap(self) -> None:
-        self._phone.tap(self._phone.sees(_can_be_tapped), "Yes")
-
-
-def _can_be_tapped(card: Card) -> bool:
-    return any(key.text == "Yes" for key in card.keys)
+        await self._chat.answers()
 
 
 class OnMatrix(Owner):
@@ -127,9 +110,9 @@ async def _on_page() -> AsyncIterator[Owner]:
 
 
 @asynccontextmanager
-async def _on_telegram() -> AsyncIterator[Owner]:
-    async with telegram_chat() as chat:
-        yield OnTelegram(chat)
+async def _in_chat(make: type[Chat]) -> AsyncIterator[Owner]:
+    async with make.running() as chat, hub_with(chat) as here:
+        yield InChat(here, chat)
 
 
 @asynccontextmanager
@@ -142,7 +125,7 @@ async def one_ask(rounds: int, cold_rounds: int) -> Json:
     async with homeserver() as synapse:
         owners: dict[str, AbstractAsyncContextManager[Owner]] = {
             "web": _on_page(),
-            "telegram": _on_telegram(),
+            **{name: _in_chat(chat) for name, chat in CHATS.items()},
             "matrix": _on_matrix(synapse, encrypted=False),
             "matrix_encrypted": _on_matrix(synapse, encrypted=True),
         }

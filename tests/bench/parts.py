@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from tests.bench.chats import DiscordChat, NtfyChat, SlackChat, TelegramChat
 from tests.bench.commands import calls
 from tests.bench.growth import growth
 from tests.bench.idle import idle
+from tests.bench.imports import imports
 from tests.bench.latency import bursts, latency
 from tests.bench.machine import Json
 from tests.bench.matrix import matrix
@@ -17,8 +19,8 @@ from tests.bench.references import references
 from tests.bench.remote import remote
 from tests.bench.runner import runner
 from tests.bench.startup import startup
-from tests.bench.telegram import telegram
 from tests.bench.terminal import terminal
+from tests.bench.turns import round_trips
 from tests.bench.worst import worst
 
 
@@ -48,7 +50,7 @@ PARTS = (
         name="one_ask",
         what="one ask on each channel, warm and cold",
         run=lambda n: one_ask(n(10), n(5)),
-        at_most=400.0,
+        at_most=800.0,
     ),
     Part(name="web", what="round trips over the web inbox", run=lambda n: latency(n(500))),
     Part(name="http", what="round trips of an agent over HTTP", run=lambda n: remote(n(500))),
@@ -56,10 +58,27 @@ PARTS = (
     Part(
         name="telegram",
         what="round trips over Telegram",
-        run=lambda n: telegram(n(100)),
+        run=lambda n: round_trips(TelegramChat, n(100)),
         at_most=300.0,
     ),
     Part(name="matrix", what="round trips over Matrix", run=lambda n: matrix(n(45)), at_most=500.0),
+    Part(
+        name="slack",
+        what="round trips over Slack",
+        run=lambda n: round_trips(SlackChat, n(60)),
+        at_most=300.0,
+    ),
+    Part(
+        name="discord",
+        what="round trips over Discord",
+        run=lambda n: round_trips(DiscordChat, n(60)),
+        at_most=300.0,
+    ),
+    Part(
+        name="ntfy",
+        what="round trips over ntfy",
+        run=lambda n: round_trips(NtfyChat, n(40)),
+    ),
     Part(
         name="growth",
         what="1,000 to 10,000 open asks, 10,000 to 100,000 ended ones",
@@ -83,16 +102,21 @@ PARTS = (
         run=lambda n: calls(n(500), n(1_000)),
     ),
     Part(
+        name="imports",
+        what="what a hub imports for each channel",
+        run=lambda n: imports(n(10)),
+    ),
+    Part(
         name="memory",
         what="links, hubs, and what 10,000 asks leave behind",
         run=lambda n: memory(n(20), n(10_000)),
-        at_most=400.0,
+        at_most=500.0,
     ),
     Part(
         name="idle",
         what="CPU time while nothing happens",
         run=lambda n: idle(n(30), n(100)),
-        at_most=400.0,
+        at_most=500.0,
     ),
 )
 

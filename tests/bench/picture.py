@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from tests.bench.computer import in_words
 from tests.bench.machine import Json
-from tests.bench.rows import CHANNELS
+from tests.bench.rows import CHANNELS, LIBRARIES
 from tests.bench.words import ms
 
 WIDTH, LEFT = 520, 18
@@ -82,8 +82,8 @@ def panels(figures: Json) -> Iterator[Panel]:
     if "one_ask" in figures:
         yield _asked(figures["one_ask"], "card_ms", "The card is there", 3000)
         yield _asked(figures["one_ask"], "result_ms", "The agent has the answer", 2000)
-    if "telegram" in figures and "matrix" in figures:
-        yield _chats(figures)
+    if chats := [name for name in LIBRARIES if name in figures]:
+        yield _chats(figures, chats)
     if "startup" in figures:
         yield _starts(figures["startup"])
     if "memory" in figures:
@@ -105,14 +105,14 @@ def _asked(part: Json, name: str, title: str, target: float) -> Panel:
     )
 
 
-def _chats(figures: Json) -> Panel:
+def _chats(figures: Json, chats: list[str]) -> Panel:
     rows = [
         Dots(
-            label=f"{title}, {said}",
+            label=f"{CHANNELS[key]}, {said}",
             ours=figures[key]["ours"][name]["p50"],
             other=figures[key]["server"][name]["p50"],
         )
-        for key, title in (("telegram", "Telegram"), ("matrix", "Matrix"))
+        for key in chats
         for name, said in (("out_ms", "tool call → message"), ("back_ms", "tap → result"))
     ]
     other = "the bot's library behind a minimal MCP server"

@@ -61,6 +61,128 @@ async def polling(serve):
 """
 """The least that asks in Matrix and hears the answer."""
 
+SLACK = """
+import asyncio, sys
+import aiohttp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.response import SocketModeResponse
+from slack_sdk.web.async_client import AsyncWebClient
+
+base, token, app_token, room = sys.argv[1:]
+
+def plain(text):
+    return {"type": "plain_text", "text": text}
+
+keys = [
+    {"type": "button", "action_id": name, "value": name, "text": plain(name)}
+    for name in ("Yes", "No")
+]
+blocks = [
+    {"type": "section", "text": plain("Is it right?")},
+    {"type": "actions", "elements": keys},
+]
+
+async def send():
+    await web.chat_postMessage(channel=room, text="Is it right?", blocks=blocks)
+
+async def happened(client, request):
+    if request.type == "interactive":
+        hear(request.payload["actions"][0]["value"])
+    response = SocketModeResponse(envelope_id=request.envelope_id)
+    await client.send_socket_mode_response(response)
+
+async def polling(serve):
+    global web
+    async with aiohttp.ClientSession() as session:
+        web = AsyncWebClient(token=token, base_url=base, session=session)
+        client = SocketModeClient(app_token=app_token, web_client=web)
+        client.socket_mode_request_listeners.append(happened)
+        await client.connect()
+        await serve()
+        await client.close()
+"""
+"""The least that asks in Slack and hears the answer. Its requests share a session, which the
+library does not do by itself."""
+
+DISCORD = """
+import asyncio, sys
+import aiohttp
+
+base, token, room = sys.argv[1:]
+headers = {"Authorization": f"Bot {token}", "User-Agent": "DiscordBot (https://example.org, 1)"}
+keys = [{"type": 2, "style": 1, "label": name, "custom_id": name} for name in ("Yes", "No")]
+card = {"content": "Is it right?", "components": [{"type": 1, "components": keys}]}
+
+async def call(method, path, body=None):
+    async with http.request(method, f"{base}/v10{path}", json=body) as response:
+        response.raise_for_status()
+        return await response.json() if response.status == 200 else None
+
+async def send():
+    await call("POST", f"/channels/{room}/messages", card)
+
+async def beat(socket, seconds):
+    while True:
+        await asyncio.sleep(seconds)
+        await socket.send_json({"op": 1, "d": None})
+
+async def listen():
+    gateway = await call("GET", "/gateway/bot")
+    async with http.ws_connect(gateway["url"] + "/?v=10&encoding=json") as socket:
+        hello = await socket.receive_json()
+        properties = {"os": "linux", "browser": "bare", "device": "bare"}
+        about = {"token": token, "intents": 0, "properties": properties}
+        await socket.send_json({"op": 2, "d": about})
+        beating = asyncio.create_task(beat(socket, hello["d"]["heartbeat_interval"] / 1000))
+        async for frame in socket:
+            event = frame.json()
+            if event.get("t") == "INTERACTION_CREATE":
+                tap = event["d"]
+                hear(tap["data"]["custom_id"])
+                path = f"/interactions/{tap['id']}/{tap['token']}/callback"
+                await call("POST", path, {"type": 6})
+
+async def polling(serve):
+    global http
+    async with aiohttp.ClientSession(headers=headers) as http:
+        listening = asyncio.create_task(listen())
+        await serve()
+        listening.cancel()
+        await asyncio.wait({listening})
+"""
+"""The least that asks in Discord and hears the answer."""
+
+NTFY = """
+import asyncio, json, sys
+import httpx
+
+server, topic, answers = sys.argv[1:]
+http = httpx.AsyncClient(base_url=server)
+keys = [
+    {"action": "http", "label": name, "url": f"{server}/{answers}", "body": name}
+    for name in ("Yes", "No")
+]
+card = {"topic": topic, "title": "An agent", "message": "Is it right?", "actions": keys}
+
+async def send():
+    (await http.post("/", json=card)).raise_for_status()
+
+async def listen():
+    async with http.stream("GET", f"/{answers}/json", timeout=None) as stream:
+        async for line in stream.aiter_lines():
+            said = json.loads(line)
+            if said["event"] == "message":
+                hear(said["message"])
+
+async def polling(serve):
+    async with http:
+        listening = asyncio.create_task(listen())
+        await serve()
+        listening.cancel()
+        await asyncio.wait({listening})
+"""
+"""The least that asks through ntfy and hears the answer."""
+
 SCRIPT = """
 def hear(choice):
     print('{"heard": "Yes"}', flush=True)

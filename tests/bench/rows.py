@@ -19,8 +19,19 @@ CHANNELS = {
     "telegram": "Telegram",
     "matrix": "Matrix",
     "matrix_encrypted": "Matrix, encrypted",
+    "slack": "Slack",
+    "discord": "Discord",
+    "ntfy": "ntfy",
     "terminal": "terminal",
 }
+LIBRARIES = {
+    "telegram": "python-telegram-bot",
+    "matrix": "matrix-nio",
+    "slack": "slack-sdk",
+    "discord": "aiohttp",
+    "ntfy": "httpx",
+}
+"""What a bare program uses."""
 CARD_MS, RESULT_MS = 3000.0, 2000.0
 
 
@@ -94,7 +105,12 @@ def _terminal(part: Json, _: Json) -> Iterator[Row]:
     yield _row("terminal: `chatbridge answer` → `ask` has it, p50 / p99", _both(part["back_ms"]))
 
 
-def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json], Iterator[Row]]:
+def _chat(
+    chat: str, out: str, back: str, *, within: float | None = None
+) -> Callable[[Json, Json], Iterator[Row]]:
+    """`within`: so many ms after a tap the service has to be told that it was taken."""
+    title, library = CHANNELS[chat], LIBRARIES[chat]
+
     def rows(part: Json, _: Json) -> Iterator[Row]:
         for name, what in (("out_ms", out), ("back_ms", back)):
             ours = part["ours"][name]
@@ -106,6 +122,14 @@ def _chat(title: str, library: str, out: str, back: str) -> Callable[[Json, Json
                 bare = part[other][name]
                 ratio = ours["p50"] / bare["p50"]
                 yield _row(f"… {said}", times(ratio), _both(bare), at_most(ratio, 2, "times"))
+        if within is not None:
+            ours, bare = part["ours"]["toast_ms"], part["script"]["toast_ms"]
+            yield _row(
+                f"{title}: tap → acknowledged, p50 / p99",
+                _both(ours),
+                f"{_both(bare)}: {library} alone",
+                at_most(ours["p99"], within, "ms"),
+            )
 
     return rows
 
@@ -288,13 +312,11 @@ def _memory(part: Json, _: Json) -> Iterator[Row]:
     sdk = f"{mb('sdk_mb')}: a minimal server on the MCP SDK"
     yield _row("a link", mb("link_mb"), sdk, at_most(part["link_mb"], 8, "MB"))
     yield _row("a hub with the web inbox, idle", mb("hub_mb"), sdk)
-    yield _row(
-        "… with Telegram",
-        mb("hub_telegram_mb"),
-        f"{mb('bare_telegram_mb')}: a bare python-telegram-bot",
-    )
-    yield _row("… with Matrix", mb("hub_matrix_mb"), f"{mb('bare_matrix_mb')}: a bare matrix-nio")
-    yield _row("… with Matrix, encrypted", mb("hub_matrix_encrypted_mb"))
+    for chat, library in LIBRARIES.items():
+        beside = f"{mb(f'bare_{chat}_mb')}: a bare {library}"
+        yield _row(f"… with {CHANNELS[chat]}", mb(f"hub_{chat}_mb"), beside)
+        if chat == "matrix":
+            yield _row("… with Matrix, encrypted", mb("hub_matrix_encrypted_mb"))
     yield _row("`chatbridge mcp --standalone`", mb("standalone_mb"), sdk)
     grown = part["after_mb"] - part["before_mb"]
     yield _row(
@@ -320,13 +342,28 @@ def _idle(part: Json, _: Json) -> Iterator[Row]:
     yield _row("… with a heartbeat for each call", cpu("heartbeat"))
     yield _row(f"those {links} links together", cpu("links"))
     yield _row("hub with a page of the inbox open", cpu("hub_page"))
-    yield _row(
-        "hub with Telegram",
-        cpu("hub_telegram"),
-        f"{cpu('bare_telegram')}: a bare python-telegram-bot",
-    )
-    yield _row("hub with Matrix", cpu("hub_matrix"), f"{cpu('bare_matrix')}: a bare matrix-nio")
-    yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
+    for chat, library in LIBRARIES.items():
+        beside = f"{cpu(f'bare_{chat}')}: a bare {library}"
+        yield _row(f"hub with {CHANNELS[chat]}", cpu(f"hub_{chat}"), beside)
+        if chat == "matrix":
+            yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
+    woken = part["wake_ups"]
+    for chat, library in LIBRARIES.items():
+        yield _row(
+            f"wake-ups a minute that {CHANNELS[chat]} adds to a hub",
+            count(max(0, woken[f"hub_{chat}"] - woken["hub_none"])),
+            f"{count(woken[f'bare_{chat}'])}: a bare {library}",
+        )
+
+
+def _imports(part: Json, _: Json) -> Iterator[Row]:
+    for chat, library in LIBRARIES.items():
+        found = part[chat]
+        yield _row(
+            CHANNELS[chat],
+            f"{ms(found['ms'])}, {found['mb']} MB",
+            f"{ms(found['library_ms'])}, {found['library_mb']} MB of it: {library}",
+        )
 
 
 def _both(found: Json) -> str:
@@ -347,25 +384,40 @@ SECTIONS = (
     Section(
         part="telegram",
         title="Round trips: Telegram",
-        rows=_chat(
-            "Telegram",
-            "python-telegram-bot",
-            "tool call → message at the Bot API",
-            "tap → tool result",
-        ),
+        rows=_chat("telegram", "tool call → message at the Bot API", "tap → tool result"),
     ),
     Section(
         part="matrix",
         title="Round trips: Matrix",
+        rows=_chat("matrix", "tool call → event in the room", "reaction → tool result"),
+    ),
+    Section(
+        part="slack",
+        title="Round trips: Slack",
+        rows=_chat("slack", "tool call → message at the Web API", "tap → tool result", within=3000),
+    ),
+    Section(
+        part="discord",
+        title="Round trips: Discord",
         rows=_chat(
-            "Matrix", "matrix-nio", "tool call → event in the room", "reaction → tool result"
+            "discord", "tool call → message at the REST API", "tap → tool result", within=3000
         ),
+    ),
+    Section(
+        part="ntfy",
+        title="Round trips: ntfy",
+        rows=_chat("ntfy", "tool call → message at the server", "tap → tool result"),
     ),
     Section(part="growth", title="Growth", rows=_growth),
     Section(part="worst", title="The worst questions that are legal", rows=_worst),
     Section(part="burst", title="Burst", rows=_burst),
     Section(part="runner", title="Commands: the runner alone", rows=_runner),
     Section(part="commands", title="Commands: calls of an agent", rows=_commands),
+    Section(
+        part="imports",
+        title="What a hub with the web inbox imports for another channel",
+        rows=_imports,
+    ),
     Section(part="memory", title="Memory (PSS)", rows=_memory),
     Section(part="idle", title="CPU time of 30 s in which nothing happens", rows=_idle),
 )

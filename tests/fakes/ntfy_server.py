@@ -21,8 +21,9 @@ import socket
 import threading
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any, Self
 
@@ -40,6 +41,8 @@ MESSAGE_LIMIT = 4096
 TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}", re.ASCII)
 DISALLOWED = ("docs", "static", "file", "app", "metrics", "account", "settings", "login", "v1")
 MOST_ACTIONS = 3
+KEEPALIVE = 45.0
+"""Seconds between two signs of life of a stream."""
 BURST = 60
 """Requests of one visitor; then one in 5 s. The answer has no Retry-After."""
 ERRORS = {
@@ -74,6 +77,10 @@ class NtfyServer:
         self.updates = updates
         self.rights: dict[str, dict[str, str]] | None = None
         self.messages: list[Json] = []
+        self.arrived: dict[str, float] = {}
+        """When, by their ids."""
+        self.subscribed: Counter[str] = Counter()
+        """How many read a topic now."""
         self.requests: list[str] = []
         self.refusals: list[Refused] = []
         """Of the next requests."""
@@ -82,6 +89,7 @@ class NtfyServer:
         """It ends streams at once, and lets nobody in."""
         self._ids = count(1)
         self._changed = threading.Condition()
+        self._news = asyncio.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
@@ -210,9 +218,12 @@ class NtfyServer:
     def _added(self, event: str, message: Json) -> Response:
         with self._changed:
             name = f"m{next(self._ids):011}"
+            self.arrived[name] = time.time()
             message = {"id": name, "time": int(time.time()), "event": event, **message}
             self.messages.append(message)
             self._changed.notify_all()
+        self._news.set()
+        self._news = asyncio.Event()
         return Response(json.dumps(message) + "\n", media_type="application/json")
 
     async def _subscribe(self, request: Request) -> Response:
@@ -225,18 +236,30 @@ class NtfyServer:
         ids = [message["id"] for message in self.messages]
         start = ids.index(since) + 1 if since in ids else len(ids) if since == "none" else 0
 
+        def said(event: str) -> str:
+            return json.dumps({"id": "open00000000", "event": event, "topic": topic}) + "\n"
+
         async def lines() -> AsyncIterator[str]:
             if not poll:
-                yield json.dumps({"id": "open00000000", "event": "open", "topic": topic}) + "\n"
-            sent = start
-            while not self.down:
-                new, sent = self.messages[sent:], len(self.messages)
-                for message in new:
-                    if message["topic"] == topic:
-                        yield json.dumps(message) + "\n"
-                if poll:
-                    return
-                await asyncio.sleep(0.002)
+                yield said("open")
+            self.subscribed[topic] += 1
+            try:
+                sent, alive = start, time.monotonic()
+                while not self.down:
+                    news, new, sent = self._news, self.messages[sent:], len(self.messages)
+                    for message in new:
+                        if message["topic"] == topic:
+                            yield json.dumps(message) + "\n"
+                    if poll:
+                        return
+                    if time.monotonic() - alive >= KEEPALIVE:
+                        alive = time.monotonic()
+                        yield said("keepalive")
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(0.02):  # and see whether it is down
+                            await news.wait()
+            finally:
+                self.subscribed[topic] -= 1
 
         return StreamingResponse(lines(), media_type="application/x-ndjson; charset=utf-8")
 

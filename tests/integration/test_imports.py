@@ -4,6 +4,7 @@ work: a start stays quick as long as nothing heavy gets in. Counted, not timed."
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,30 @@ except SystemExit as end:
 sys.stderr.write("\\n" + json.dumps([code, heavy()]))
 """
 
+ALL = """
+import json, sys
+from chatbridge.__main__ import main
+try:
+    code = main(sys.argv[1:])
+except SystemExit as end:
+    code = end.code
+sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
+"""
+CLIENTS_OF = {"telegram": {"telegram"}, "matrix": {"nio", "aiohttp"}, "ntfy": set[str]()}
+CLIENTS_OF |= {"slack": {"slack_sdk", "aiohttp"}, "discord": {"aiohttp"}}
+"""Without httpx, which the SDK of MCP brings along."""
+NOWHERE = "http://127.0.0.1:9"
+CHATS = {
+    "telegram": {"TOKEN": "1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "API_BASE": NOWHERE},
+    "discord": {"TOKEN": f"{'M' * 24}.AbCdEf.{'x' * 38}", "API_BASE": NOWHERE},
+    "slack": {
+        "BOT_TOKEN": "xoxb-1-2-test-token",
+        "APP_TOKEN": "xapp-1-A00IMPORTS-3-test-token",
+        "API_BASE": NOWHERE,
+    },
+    "ntfy": {"TOPIC": "agents", "SERVER": NOWHERE, "ANSWERS": "true"},
+}
+
 
 def test_no_command_imports_anything_heavy_before_it_reads_its_arguments() -> None:
     done = subprocess.run(
@@ -80,9 +105,9 @@ def home() -> Iterator[House]:
         yield home
 
 
-def started(home: House, *words: str) -> subprocess.Popen[str]:
+def started(home: House, *words: str, script: str = ONE) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", ONE, *words],
+        [sys.executable, "-c", script, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -128,6 +153,35 @@ def test_a_link_and_a_hook_have_imported_nothing_heavy_in_the_end(home: House) -
     assert ended(started(home, "mcp"), json.dumps(hello) + "\n") == (0, [])
     event = {"hook_event_name": "Notification", "message": "Done.", "cwd": str(home.project)}
     assert ended(started(home, "hook"), json.dumps(event)) == (0, [])
+
+
+@pytest.mark.parametrize("chat", CHATS)
+def test_a_hub_imports_its_chat_and_of_others_only_what_their_settings_need(chat: str) -> None:
+    settings = {f"CHATBRIDGE_{chat.upper()}__{name}": it for name, it in CHATS[chat].items()}
+    with house(cold=True, **settings) as home:
+        hub = started(home, "hub", script=ALL)
+        home.until_hub(hub.pid)
+        hub.send_signal(signal.SIGTERM)  # it imports all the same before it ends
+        code, found = ended(hub)
+    assert code == 0
+    libraries = set.union(*CLIENTS_OF.values())
+    assert libraries & set(found) == CLIENTS_OF[chat]
+    folders = {name: f"chatbridge.channels.{name}" for name in CLIENTS_OF}
+    assert f"{folders[chat]}.channel" in found
+    others = tuple(folder for name, folder in folders.items() if name != chat)
+    of_others = {name for name in found if name.startswith(others)}
+    known = {f"{folder}.{part}" for folder in others for part in ("spec", "settings")}
+    assert of_others == {*others, *known}
+
+
+@pytest.mark.parametrize("words", [["--version"], ["setup", "--help"], ["doctor", "--help"]])
+def test_no_help_imports_more_of_a_channel_than_its_spec(home: House, words: list[str]) -> None:
+    code, found = ended(started(home, *words, script=ALL))
+    assert code == 0
+    inner = {
+        name for name in found if name.startswith("chatbridge.channels.") and name.count(".") > 2
+    }
+    assert {name for name in inner if not name.endswith(".spec")} == set()
 
 
 def test_a_hook_imports_nothing_that_a_link_does_not() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.bench import document, picture
 from tests.bench.parts import PARTS
-from tests.bench.rows import SECTIONS, sections
+from tests.bench.rows import LIBRARIES, SECTIONS, sections
 from tests.bench.table import table
 from tests.bench.words import at_least, at_most, ms
 
@@ -26,6 +26,10 @@ def spread(p50: float) -> Json:
 
 def both(out: float, back: float) -> Json:
     return {"out_ms": spread(out), "back_ms": spread(back)}
+
+
+def acknowledged(out: float, back: float) -> Json:
+    return {**both(out, back), "toast_ms": spread(back)}
 
 
 def asked(card: float, result: float) -> Json:
@@ -85,6 +89,9 @@ def measured() -> Json:
             "telegram": asked(8.5, 11.6),
             "matrix": asked(54.0, 47.0),
             "matrix_encrypted": asked(80.0, 50.0),
+            "slack": asked(9.0, 11.0),
+            "discord": asked(9.5, 12.0),
+            "ntfy": asked(9.2, 13.0),
             "terminal": asked(120.0, 130.0),
         },
         "web": both(3.3, 3.0),
@@ -96,6 +103,9 @@ def measured() -> Json:
             "server": both(41.5, 44.0),
             "script": both(40.0, 42.0),
         },
+        "slack": {name: acknowledged(7.0, 8.0) for name in ("ours", "server", "script")},
+        "discord": {name: acknowledged(7.5, 8.5) for name in ("ours", "server", "script")},
+        "ntfy": {name: both(7.2, 9.0) for name in ("ours", "server", "script")},
         "growth": {
             "empty": grown(3.2),
             "open_1000": grown(3.3),
@@ -127,16 +137,18 @@ def measured() -> Json:
             "seconds_for_many": 4.97,
             "hub_grew_mb": 14.0,
         },
+        "imports": {
+            name: {"ms": 150.0, "library_ms": 120.0, "mb": 12.0, "library_mb": 10.0}
+            for name in LIBRARIES
+        },
         "memory": {
+            **{f"hub_{name}_mb": 95.0 for name in LIBRARIES},
+            **{f"bare_{name}_mb": 48.0 for name in LIBRARIES},
             "link_mb": 6.5,
             "hub_mb": 78.0,
-            "hub_telegram_mb": 95.0,
-            "hub_matrix_mb": 99.0,
             "hub_matrix_encrypted_mb": 104.0,
             "standalone_mb": 77.0,
             "sdk_mb": 62.0,
-            "bare_telegram_mb": 48.0,
-            "bare_matrix_mb": 52.0,
             "asks": 10_000,
             "before_mb": 110.0,
             "after_mb": 112.5,
@@ -148,11 +160,14 @@ def measured() -> Json:
             "links": 0.0,
             "heartbeat": 0.02,
             "hub_page": 0.003,
-            "hub_telegram": 0.004,
-            "hub_matrix": 0.01,
+            **{f"hub_{name}": 0.004 for name in LIBRARIES},
+            **{f"bare_{name}": 0.01 for name in LIBRARIES},
             "hub_matrix_encrypted": 0.012,
-            "bare_telegram": 0.01,
-            "bare_matrix": 0.012,
+            "wake_ups": {
+                "hub_none": 2,
+                **{f"hub_{name}": 12 for name in LIBRARIES},
+                **{f"bare_{name}": 24 for name in LIBRARIES},
+            },
         },
     }
 

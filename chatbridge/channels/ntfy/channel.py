@@ -37,6 +37,8 @@ SILENT, RINGS, URGENT = 2, 3, 5
 MOST_ACTIONS = 3
 TITLE, TEXT = 100, 600
 """In characters. With its buttons a message has to fit into 4 KB, or it does not reach phones."""
+GONE = ""
+"""The place of a notification that was taken away."""
 BUTTONS = Buttons(most_options=MOST_ACTIONS, private=(30, 14), group=(30, 14))
 
 
@@ -85,8 +87,9 @@ class NtfyChannel:
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         if not ask.open:
-            await self._noted(self._api.clear(self._table.topic, ask.id))
-            return Shown(place="")
+            if place != GONE:
+                await self._noted(self._api.clear(self._table.topic, ask.id))
+            return Shown(place=GONE)
         only_on = self._inbox.only_on(ask, self.name)
         message = await off_loop(
             lambda: self._drawn(build_card(ask, channel=self.name, only_on=only_on)),
