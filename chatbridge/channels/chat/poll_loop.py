@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 B = TypeVar("B")
+E = TypeVar("E")
 
 
 class PollLoop(ABC, Generic[B]):
@@ -182,3 +183,30 @@ class PollLoop(ABC, Generic[B]):
         known, count = self._tried
         self._tried = (name, count + 1 if known == name else 1)
         return self._tried[1] < self.tries
+
+
+class EventLoop(PollLoop[Sequence[tuple[str, E]]], Generic[E]):
+    """Of a service whose events each have a place, after which reading goes on."""
+
+    def __init__(self, inbox: AskActions, *, clock: Clock, cursor_key: str = "since") -> None:
+        super().__init__(inbox, clock=clock, cursor_key=cursor_key)
+        self._after: str | None = None
+
+    @abstractmethod
+    async def events(self, after: str | None, *, wait: bool) -> Sequence[tuple[str, E]]:
+        """Those after this place, or all; with `wait`, once there is one."""
+
+    @abstractmethod
+    async def take(self, event: E, cursor: ChannelState) -> None:
+        """Apply it. The cursor is stored with the effect."""
+
+    async def read(self, *, wait: bool) -> Sequence[tuple[str, E]]:
+        if self._after is None and (stored := await self.stored_cursor()):
+            self._after = stored.value
+        return await self.events(self._after, wait=wait)
+
+    async def deal_with(self, batch: Sequence[tuple[str, E]]) -> bool:
+        for place, event in batch:
+            await self.process_at(place, partial(self.take, event))
+            self._after = place
+        return bool(batch)
