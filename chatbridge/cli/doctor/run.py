@@ -30,7 +30,7 @@ from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.ui import running
 from chatbridge.core.cards.phrases import use_zone
-from chatbridge.core.errors import ChatbridgeError, ExtraMissing
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.nights.hours import find_zone
 
 log = logging.getLogger(__name__)
@@ -129,10 +129,10 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
         try:
             if spec.extra is not None:
                 extras.need(spec.extra)
-        except ExtraMissing as error:
+            check = await asyncio.to_thread(load_reference, spec.check)
+            found: Sequence[Finding] = await check(table, context)
+        except ChatbridgeError as error:
             return [from_error(spec.name, str(error))]
-        check = await asyncio.to_thread(load_reference, spec.check)
-        found: Sequence[Finding] = await check(table, context)
         return found
 
     return Check(spec.title.lower(), look)
