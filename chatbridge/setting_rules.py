@@ -75,6 +75,17 @@ def address(value: str, *, accepted: str) -> SplitResult:
     return parts
 
 
+def server(example: str) -> Callable[[str], str]:
+    """A rule for the address of a server, without a slash at its end."""
+
+    def rule(value: str) -> str:
+        base = value.strip().rstrip("/")
+        address(base, accepted=f"an http:// or https:// address, such as {example}")
+        return base
+
+    return rule
+
+
 def is_loopback(host: str) -> bool:
     from ipaddress import ip_address  # only who listens needs it
 

@@ -4,6 +4,7 @@ spec: what the rest of the program knows of a channel
 registry: the built-in channels, and those of plug-ins
 checks: what a channel's part of `doctor` is given and returns
 chat: what chat channels have in common
+notifier: what services have in common that ring a phone and hold no conversation
 telegram: Telegram
 matrix: Matrix
 slack: Slack

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat.callback_data import Tap, encode
-from chatbridge.channels.ntfy.answers import signed
+from chatbridge.channels.ntfy.channel import signed
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Level, Option, Person, Priority
 from chatbridge.core.policy import Policy
@@ -74,7 +74,7 @@ async def test_a_stranger_who_knows_both_topics_answers_nothing(
         await junk(
             ntfy,
             data,
-            signed(data, "a guess"),
+            signed(data, secret="a guess"),
             f"{data} ",
             f"{data} {'0' * 32}",
             f"{data} \udcff",
@@ -115,7 +115,7 @@ async def test_an_approval_rings_and_says_where_it_is_given(
         await ntfy.desk.ask(COMMAND)
         ring = await ntfy.sees("Run this command?")
         assert "terraform apply" in ring["message"]
-        assert "Answer it here: Matrix, Telegram, web inbox" in ring["message"]
+        assert "Answer it here: Discord, Matrix, Slack, Telegram, web inbox" in ring["message"]
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
 
 
@@ -129,7 +129,7 @@ async def test_an_approval_is_never_given_here_whatever_the_settings_say(
         ring = await ntfy.sees("Run this command?")
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
         data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=0)))
-        await junk(ntfy, signed(data, ntfy.channel._secret))
+        await junk(ntfy, ntfy.channel._sign(data))
         assert "was passed over" in caplog.text
         assert (await ntfy.desk.inbox.ask(ask.id)).open
 

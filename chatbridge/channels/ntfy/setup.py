@@ -17,7 +17,6 @@ from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
-from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import secrets
 
 ABOUT = """\
@@ -26,6 +25,7 @@ ntfy rings your phone. You answer in the inbox, or in a chat.
      at {server}. For another server: chatbridge setup --help
   2. Keep the topic to yourself: who knows it can read your questions.
 """
+FLAGS = ("topic", "server", "token_file", "answers")
 ANSWERS = "Take answers there, too? Nobody can be told apart. Approvals stay elsewhere."
 
 
@@ -42,35 +42,32 @@ def ask(setup: Setup) -> None:
 
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
-    found = {name: getattr(given, f"ntfy_{name}") for name in ("topic", "server", "answers")}
-    changes = {name: value for name, value in found.items() if value}
-    token = read_secret(given.ntfy_token_file) if given.ntfy_token_file else ""
-    if not changes and not token:
+    changes = {name: value for name in FLAGS if (value := getattr(given, f"ntfy_{name}"))}
+    if not changes:
         return []
-    if not _table(setup, changes, token).topic:
+    if file := changes.pop("token_file", None):
+        changes["token"] = read_secret(file)
+    if not _table(setup, changes).topic:
         raise WrongUsage("--ntfy-topic is needed, too")
-    return [lambda: _save(setup, changes, token)]
+    return [lambda: _save(setup, changes)]
 
 
-def _table(setup: Setup, changes: dict[str, Any], token: str) -> Ntfy:
-    now = setup.settings.table(NTFY).model_dump() | changes
+def _table(setup: Setup, changes: dict[str, Any]) -> Ntfy:
     try:
-        return Ntfy.model_validate(now | ({"token": token} if token else {}))
+        return Ntfy.model_validate(setup.settings.table(NTFY).model_dump() | changes)
     except ValidationError as error:
         raise WrongUsage(f"ntfy: {first_problem(error)}") from None
 
 
-def _save(setup: Setup, changes: dict[str, Any], token: str = "") -> None:
-    asyncio.run(_try(_table(setup, changes, token)))
-    if token:
+def _save(setup: Setup, changes: dict[str, Any]) -> None:
+    asyncio.run(_ring(_table(setup, changes)))
+    if token := changes.get("token"):
         secrets.keep(setup.path, "ntfy", "token", value=token)
+        changes = changes | {"token": None}  # it may be in the file by hand
     change(setup.path, {("ntfy", name): value for name, value in changes.items()})
     setup.keeps("the ntfy topic")
 
 
-async def _try(table: Ntfy) -> None:
+async def _ring(table: Ntfy) -> None:
     async with Api(table) as api:
-        try:
-            await api.publish(topic=table.topic, title="chatbridge", message="It rings here.")
-        except ChatbridgeError as error:
-            raise ChatbridgeError(f"{error}. Nothing was written") from None
+        await api.publish(topic=table.topic, title="chatbridge", message="It rings here.")
