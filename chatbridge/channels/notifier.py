@@ -23,14 +23,15 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
+from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Priority
 from chatbridge.core.nights import summary as nights
-from chatbridge.core.nights.policy import Sound
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Remark, Shown, Surface
-from chatbridge.core.text import clipped, one_line, prose, title_of
+from chatbridge.core.text import clipped, one_line, prose
 from chatbridge.digests import sha256_hex
 
 T = TypeVar("T")
@@ -75,6 +76,8 @@ class Notifier(ABC):
         self._poll: PollLoop[Any] | None = None
         """Reads answers, if there can be any."""
         self._trouble: str | None = None
+        self._rang_at = float("-inf")
+        """For one that came by the clock: those that come with it make no sound."""
 
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""
@@ -109,11 +112,13 @@ class Notifier(ABC):
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """A place is how often the ask was raised, and what is shown if that can be changed."""
         raised, _, shown = (place or "").partition(" ")
-        rings = raised != str(ask.attention.raised)
-        if shown and (rings or not ask.open):  # phones make no sound for one that is still there
+        attention, now = ask.attention, self._clock.time()
+        rings, snoozed = raised != str(attention.raised), attention.snoozed_until is not None
+        if shown and (rings or snoozed or not ask.open):
+            # Also before it rings again: phones make no sound for one that is still there.
             await self._noted(self.clear(ask.id))
-        if not ask.open:
-            return Shown(place="")
+        if snoozed or not ask.open:
+            return Shown(place=raised)
         only_on = self._inbox.only_on(ask, self.name)
         new = await off_loop(
             lambda: self._drawn(build_card(ask, channel=self.name, only_on=only_on)),
@@ -122,19 +127,20 @@ class Notifier(ABC):
         shows = sha256_hex(json.dumps(asdict(new)).encode())[:16]
         if not rings and shown in ("", shows):
             return Shown(place=place or "")
-        alert = Alert.SILENT
-        if rings and self._inbox.nights.sound(ask, now=self._clock.time()) is Sound.LOUD:
-            urgent = ask.attention.priority is Priority.URGENT
-            alert = Alert.URGENT if urgent else Alert.RINGS
+        sound = self._inbox.nights.sound(ask, now=now) if rings else Sound.SILENT
+        if sound is Sound.ONCE and abs(now - self._rang_at) < ONE_RING_SECONDS:
+            sound = Sound.SILENT
+        loud = Alert.URGENT if attention.priority is Priority.URGENT else Alert.RINGS
+        alert = loud if sound in (Sound.ONCE, Sound.LOUD) else Alert.SILENT
         changes = await self._noted(self.publish(new, alert))
-        now = f"{ask.attention.raised} {shows if changes else ''}"
-        return Shown(place=now, messages=int(place is None))
+        self._rang_at = now if sound is Sound.ONCE else self._rang_at
+        there = f"{attention.raised} {shows}" if changes else str(attention.raised)
+        return Shown(place=there, messages=int(place is None))
 
     async def announce(self, notice: Notice) -> bool:
-        silent = notice.level is Level.INFO or self._inbox.nights.is_quiet(self._clock.time())
         title = _line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
         new = Notification(id=notice.id, title=title, text=_plain(notice.message))
-        await self._noted(self.publish(new, Alert.SILENT if silent else Alert.RINGS))
+        await self._tell(new, silent=notice.level is Level.INFO)
         return True
 
     async def summarize(self, summary: nights.Summary, *, place: str | None, again: bool) -> Shown:
@@ -146,14 +152,18 @@ class Notifier(ABC):
                 text="\n".join(summary.counts),
                 page=summary.inbox,
             )
-            await self._noted(self.publish(new, Alert.RINGS))
+            await self._tell(new)
         return Shown(place="out")
 
     async def tell(self, remark: Remark) -> None:
         if self.name not in remark.told:
             new = Notification(id=remark.id, title="chatbridge", text=_plain(remark.text))
-            await self._noted(self.publish(new, Alert.SILENT))
+            await self._tell(new, silent=True)
             remark.told.add(self.name)
+
+    async def _tell(self, new: Notification, *, silent: bool = False) -> None:
+        silent = silent or self._inbox.nights.is_quiet(self._clock.time())
+        await self._noted(self.publish(new, Alert.SILENT if silent else Alert.RINGS))
 
     async def _noted(self, work: Awaitable[T]) -> T:
         """Note what is wrong. A pause that the service asks for is not."""
@@ -172,7 +182,7 @@ class Notifier(ABC):
         if card.subject is not None:
             lines.append(_plain(card.subject.code)[:CODE])
         if card.only_on:
-            lines.append(f"Answer it here: {', '.join(map(title_of, card.only_on))}")
+            lines.append(format_only_on(card.only_on))
         step = f"{card.number} of {card.count}" if card.count > 1 else None
         page = self._page()
         return Notification(
