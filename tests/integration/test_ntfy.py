@@ -207,6 +207,23 @@ async def test_an_older_server_gets_one_notification_and_no_updates(tmp_path: Pa
             assert ntfy.channel.trouble is None
 
 
+async def test_a_server_that_became_older_leaves_the_notification(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        ring = await ntfy.sees("Delete")
+        server.updates = False
+        await ntfy.tap(ring, "Yes")
+        await ntfy.ended(ask)
+        await asyncio.to_thread(
+            server.wait, lambda: any(it.startswith("PUT") for it in server.requests)
+        )
+        await ntfy.desk.notify("and on", level=Level.ERROR)
+        await ntfy.sees("and on")
+        assert ntfy.channel.trouble is None
+
+
 @pytest.mark.parametrize(
     "question", [TEXT, MULTI, replace(SELECT, options=(Option(label="a"),) * 4)]
 )

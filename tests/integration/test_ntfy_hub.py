@@ -11,14 +11,13 @@ import pytest
 from tests.fakes.machine import House, house
 from tests.fakes.ntfy_server import NtfyServer
 
-TOKEN, TOPIC = "tk_0123456789abcdef", "agents-x7Kq2mPz"
+TOKEN, TOPIC, ANSWERS = "tk_0123456789abcdef", "agents-x7Kq2mPz", "replies-9wTz4hLc"
 
 
 @pytest.fixture
 def server() -> Iterator[NtfyServer]:
     with NtfyServer.running() as found:
-        found.rights = {TOKEN: {TOPIC: "w", f"{TOPIC}-answers": "r"}, "": {}}
-        found.rights[""][f"{TOPIC}-answers"] = "w"
+        found.rights = {TOKEN: {TOPIC: "w", ANSWERS: "r"}, "": {ANSWERS: "w"}}
         yield found
 
 
@@ -29,6 +28,7 @@ def home(server: NtfyServer) -> Iterator[House]:
         CHATBRIDGE_NTFY__TOPIC=TOPIC,
         CHATBRIDGE_NTFY__TOKEN=TOKEN,
         CHATBRIDGE_NTFY__ANSWERS="true",
+        CHATBRIDGE_NTFY__ANSWER_TOPIC=ANSWERS,
         CHATBRIDGE_LOG_LEVEL="debug",
     ) as found:
         yield found
@@ -60,6 +60,6 @@ def test_a_tap_answers_an_agent_and_no_secret_is_left_anywhere(
     files = [it for it in home.state.rglob("*") if it.is_file() and ".db" not in it.name]
     kept = [it.read_bytes().decode(errors="replace") for it in files]
     assert any("does not accept the token" in text for text in kept), "the log"
-    for secret in (TOKEN, TOPIC, body.partition(" ")[2]):
+    for secret in (TOKEN, TOPIC, ANSWERS, body.partition(" ")[2]):
         assert not [text for text in (*said, *kept) if secret in text]
     assert "Ntfy" not in "".join((*said, *kept))
