@@ -8,7 +8,7 @@ Modules and sub-packages:
     link: the process that an MCP client starts; relays between the client and the hub
     tools: the MCP tools that agents call
     commands: command-line tools that agents may run, with approval
-    channels: Telegram, Matrix and the web inbox
+    channels: the chats, ntfy and the web inbox
     core: asks, forms, cards and delivery, without I/O
     store: the SQLite database
     settings: the configuration file and environment variables

@@ -13,7 +13,6 @@ from chatbridge.channels.chat.document import Document
 from chatbridge.channels.matrix.render.card import MATRIX as MATRIX_CAN
 from chatbridge.channels.matrix.render.html import INDENT, Words
 from chatbridge.channels.telegram.render.card import TELEGRAM as TELEGRAM_CAN
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms.emoji_shortcuts import reactions
@@ -22,6 +21,7 @@ from tests import matrix_drawings as matrix
 from tests import telegram_drawings as telegram
 from tests.matrix_asks import check, plain
 from tests.telegram_asks import NOW, labels, later, read_plainly
+from tests.telegram_html import write
 
 
 class Chat(ABC):

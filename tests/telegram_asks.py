@@ -8,7 +8,6 @@ from typing import Any
 
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import Key, Rows, Time, paragraph
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.asks import transitions as steps
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
@@ -33,6 +32,7 @@ from chatbridge.core.nights.nights import Nights
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.entities import Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
+from tests.telegram_html import write
 
 ID = "0b2c5f1e-8a34-4d6b-9f10-3c5d7e9a1b2c"
 NOW = 1_794_780_000.0

@@ -10,9 +10,10 @@ from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Seen
 from chatbridge.channels.chat.document import File, Message, Rows
 from chatbridge.channels.telegram.render.card import TELEGRAM
-from chatbridge.channels.telegram.render.html import to_html, write
+from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, Notice
+from tests.telegram_html import write
 
 Overflow = long_questions.Overflow[str]
 

@@ -325,9 +325,9 @@ people = Command(
 pair = Command(
     "pair",
     "Pairs a phone, yours or another person's, with this computer. Shows a code that\n"
-    "works once, within 10 minutes: scan it, press Start in Telegram, and say here\n"
-    "who it was. In Slack, send the code to the app.",
-    argument("channel", nargs="?", metavar="CHANNEL", help="where: telegram or slack"),
+    "works once, within 10 minutes: scan it, or send it to the bot, and say here who\n"
+    "it was.",
+    argument("channel", nargs="?", metavar="CHANNEL", help="where, if there are several bots"),
     work="chatbridge.cli.people:pair_command",
 )
 
@@ -488,8 +488,8 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
 
 setup = Command(
     "setup",
-    "Sets chatbridge up, step by step: Telegram, Matrix, Slack, or the browser. Run it\n"
-    "again at any time; what is set up already is kept.",
+    "Sets chatbridge up, step by step: where you answer, how long agents wait, and which\n"
+    "agents use it. Run it again at any time; what is set up already is kept.",
     flag("--non-interactive", help="for scripts: only what these flags say"),
     *PARTS,
     extend=_setup_flags,

@@ -193,7 +193,7 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
             if prompts.confirm(question, default=False):
                 _write(spec, person, chat)
                 written(who)
-                _greet(spec.name, who, person, chat)
+                _greet(spec.name, who, person)
                 return True
             prompts.say("  Nothing was changed, and they were told nothing.")
         again = partial(prompts.say_with_later, "  Press Enter for a new code.")
@@ -201,22 +201,22 @@ def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None
             return False
 
 
-def _write(spec: ChannelSpec[Any], person: int | str, chat: int | str) -> None:
+def _write(spec: ChannelSpec[Any], person: int | str, chat: int | str | None) -> None:
     path = config_file()
     allowed, chats = people_in(path, spec)
     changes: dict[Key, Any] = {
         (spec.name, spec.people or ""): list(dict.fromkeys([*allowed, person]))
     }
-    if chats:  # without any, every allowed person's own chat is one
+    if chats and chat is not None:  # without any, every allowed person's own chat is one
         changes[spec.name, spec.chats or ""] = list(dict.fromkeys([*chats, chat]))
     change(path, changes)
 
 
-def _greet(channel: str, who: str, person: int | str, chat: int | str) -> None:
+def _greet(channel: str, who: str, person: int | str) -> None:
     """With a hub that knows them."""
     try:
         restart_hub()
-        ask_hub("greet", start=True, within=UP_WITHIN, channel=channel, chat=chat)
+        ask_hub("greet", start=True, within=UP_WITHIN, channel=channel, chat=person)
     except BaseException:
         prompts.say()
         prompts.remark(

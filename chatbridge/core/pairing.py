@@ -42,7 +42,8 @@ class Claim:
 
     channel: str
     person: int | str
-    chat: int | str
+    chat: int | str | None = None
+    """Where they get questions, if that can be listed in the settings."""
     name: str
     username: str | None = None
 

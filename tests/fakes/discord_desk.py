@@ -17,6 +17,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.markdown import plain
 from tests.fakes.discord.server import PATIENCE, Discord, answered
@@ -118,8 +119,7 @@ async def running_discord(
                 "api_base": discord.address,
             }
         ),
-        clock=clock,
-        hint=HINT,
+        channel_context(clock, hint=HINT),
         pace=pace or RateLimit(),
         patience=patience,
     )

@@ -21,6 +21,7 @@ from chatbridge.core.forms.form import Event, Toggle
 from chatbridge.core.model import Ask
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.policy import Policy
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 from tests.fakes.slack.blocks import words
@@ -184,9 +185,8 @@ async def running_channel(
         channel_id=() if room.is_direct else (room.id,),
         api_base=f"{slack.base}/api/",
     )
-    channel = SlackChannel(
-        table, clock=clock, hint="slack.bot_token", pairing=pairing, pace=RateLimit(), **options
-    )
+    context = channel_context(clock, hint="slack.bot_token", pairing=pairing)
+    channel = SlackChannel(table, context, pace=RateLimit(), **options)
     up = asyncio.Event()
     async with open_desk(folder, clock=clock, channel=channel, policy=policy, ready=up) as desk:
         running = asyncio.create_task(channel.run(desk.inbox, ready=up.set))

@@ -15,6 +15,7 @@ from chatbridge.channels.telegram.settings import Telegram as TelegramTable
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.model import Answer, Ask
 from chatbridge.core.policy import Policy
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 from tests.fakes.telegram.chats import User
@@ -194,8 +195,7 @@ async def running_telegram(
                 "api_base": api.address,
             }
         ),
-        clock=clock,
-        hint=HINT,
+        channel_context(clock, hint=HINT),
         pace=pace or RateLimit(),
     )
     up = asyncio.Event()

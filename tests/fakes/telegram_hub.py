@@ -39,6 +39,7 @@ from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import COLOUR
 from tests.fakes.inbox import ANYWHERE, Desk
@@ -182,8 +183,7 @@ class Scene:
                     "api_base": self.api.address,
                 }
             ),
-            clock=self.clock,
-            hint=HINT,
+            channel_context(self.clock, hint=HINT),
             pace=pace,
             patience=patience,
         )

@@ -22,7 +22,7 @@ WHAT_TO_DO = "Check this computer's clock and {}; where a proxy reads along, set
 
 async def ask_telegram(base: str) -> None:
     async with TelegramApi(TOKEN, base=base, hint="config.toml") as api:
-        await api.open()
+        await api.me()
 
 
 async def ask_the_homeserver(base: str) -> None:

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.bot import NOBODY
 from chatbridge.channels.chat.people import MAX_NAME_CHARACTERS
-from chatbridge.channels.telegram.channel import NOBODY, TelegramChannel
+from chatbridge.channels.telegram.channel import TelegramChannel
 from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import NotPaired, TooManyCodes
 from chatbridge.core.pairing import CODE_SECONDS, MAX_GUESSES_PER_PERSON, Pairing
 from chatbridge.hub.control.server import Json, Request, TerminalPairing
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import open_desk
 from tests.fakes.telegram.people import Phone
@@ -86,10 +88,8 @@ async def running(
         Telegram.model_validate(
             {"token": api.token, "allowed_users": allowed, "api_base": api.address}
         ),
-        clock=clock,
-        hint=HINT,
+        channel_context(clock, hint=HINT, pairing=pairing),
         pace=RateLimit(),
-        pairing=pairing,
     )
     up = asyncio.Event()
     terminal = TerminalPairing(
@@ -113,7 +113,7 @@ async def running(
 async def test_a_bot_that_nobody_may_answer_reads_all_the_same_and_says_what_to_run(
     bridge: Bridge,
 ) -> None:
-    assert bridge.channel.trouble == NOBODY
+    assert bridge.channel.trouble == NOBODY.format(name="telegram")
     assert "chatbridge pair" in NOBODY
     await waiting(bridge.api.until_polled)()
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.slack.inbound import TOO_SLOW
+from chatbridge.channels.slack.receiver import TOO_SLOW
 from chatbridge.channels.slack.render import FIELD, text_block, typed_text
 from chatbridge.core.errors import NotPaired
 from chatbridge.core.forms import form
@@ -21,7 +21,7 @@ from chatbridge.core.model import Answer, Ask, Level, OperationEnd, Option, Pers
 from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.hub.control.server import Request, TerminalPairing
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
+from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
 from tests.fakes.slack.blocks import MOST_CHARACTERS
 from tests.fakes.slack.server import APP_TOKEN, BOT_TOKEN, Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
@@ -73,6 +73,13 @@ def elements(message: Json, kind: str) -> list[Json]:
 
 def of(question: Any, count: int) -> Any:
     return replace(question, options=tuple(Option(label=f"Choice {i}") for i in range(count)))
+
+
+async def test_an_approval_has_all_its_buttons(desk: SlackDesk) -> None:
+    """Also those that stand beside an option: to deny is one, to say why is none."""
+    card = await desk.card(await desk.desk.ask(COMMAND))
+    labels = [each["text"]["text"] for each in elements(card, "button")]
+    assert labels == ["Allow once", "Deny", "Deny, say why…", "Allow more…", "More time…"]
 
 
 async def test_up_to_ten_options_are_buttons_and_more_a_menu(desk: SlackDesk) -> None:
@@ -133,8 +140,8 @@ async def test_a_strangers_submission_changes_nothing(desk: SlackDesk, slack: Sl
     view = await opened(desk, ask)
     assert await desk.acknowledged(await slack.submit(desk.eve, view, "mine")) is None
     assert (await desk.desk.inbox.ask(ask.id)).open
-    kept = json.loads(view["private_metadata"])
-    forged = view | {"private_metadata": json.dumps(kept | {"room": "C9999999"})}
+    _, _, kept = view["private_metadata"].partition(" ")
+    forged = view | {"private_metadata": f"C9999999 {kept}"}
     assert await desk.acknowledged(await slack.submit(desk.ada, forged, "elsewhere")) is None
     assert (await desk.desk.inbox.ask(ask.id)).open
 
@@ -409,7 +416,7 @@ async def test_a_code_pairs_who_sends_it_to_the_app_and_nobody_else(
                 await desk.acknowledged(await slack.say(ben, room, text))
             assert not code.claimed.is_set()
             await desk.acknowledged(await slack.say(ben, room, code.payload))
-            assert code.claim == Claim(channel="slack", person=ben, chat=ben, name="Ben")
+            assert code.claim == Claim(channel="slack", person=ben, name="Ben")
         assert all(each["user"] == ben for each in room.messages.values())
         await bot.greet(desk.ada)
         assert "paired" in read([*slack.direct(desk.ada).messages.values()][-1])

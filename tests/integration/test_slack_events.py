@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.slack.channel import SHARED
-from chatbridge.channels.slack.socket import SWITCHED_OFF
+from chatbridge.channels.slack.socket_mode import SWITCHED_OFF
 from chatbridge.core.errors import TokenRejected
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Answer, Status

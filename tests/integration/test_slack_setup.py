@@ -22,6 +22,7 @@ from chatbridge.cli.doctor.run import channel_check
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui.running import WrongUsage
 from chatbridge.core.errors import ChatbridgeError
+from tests.documents.pages import blocks
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine
 from tests.fakes.slack.server import APP_TOKEN, BOT, BOT_TOKEN, Fault, Room, Slack, running_slack
@@ -199,3 +200,8 @@ def test_the_manifest_asks_for_the_scopes_that_are_used_and_switches_socket_mode
     assert manifest["oauth_config"]["scopes"]["bot"] == [*SCOPES]
     assert manifest["settings"]["socket_mode_enabled"] is True
     assert manifest["settings"]["interactivity"]["is_enabled"] is True
+
+
+def test_the_documented_manifest_is_the_one_that_set_up_prints() -> None:
+    (block,) = (it for it in blocks() if it.place.page == "docs/slack.md" and it.language == "json")
+    assert json.loads(block.text) == set_up.MANIFEST

@@ -67,7 +67,7 @@ async def test_a_tap_that_is_too_old_to_be_answered_counts_and_is_no_error(
         assert hub.trouble is None
     (answer,) = scene.api.calls("answerCallbackQuery")
     assert answer.status == 400
-    assert lines(caplog, logging.INFO) == [f"telegram: @{scene.api.bot.username}, chats: 1"]
+    assert lines(caplog, logging.INFO) == [f"telegram: {scene.api.bot.username}, chats: 1"]
 
 
 @pytest.mark.parametrize("after_effect", [False, True])

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.telegram.render import notices
-from chatbridge.channels.telegram.render.html import write
+from chatbridge.channels.chat import notices
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Status
 from tests.fakes.clock import StillClock
@@ -18,6 +17,7 @@ from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Phone
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, data_of, read, running_telegram, waiting
+from tests.telegram_html import write
 
 ANONYMOUS = 1_087_968_824
 """Telegram's own account for admins who hide behind their group."""
@@ -229,7 +229,7 @@ async def test_an_allowed_person_in_a_chat_without_questions_is_told_how_to_get_
             await telegram.say("/start", phone=mine.phone(ada))
             told = await waiting(mine.phone(ada).sees)("Questions do not arrive in this chat.")
             assert str(mine.id) in told.text
-            assert told.html == write(notices.not_here(mine.id), now=0.0)
+            assert told.html == write(notices.not_here(str(mine.id), "telegram.chat_id"), now=0.0)
             await telegram.say("lunch?", phone=other.phone(ada))
             await telegram.say("/start", phone=other.phone(ada))
             told = await waiting(other.phone(ada).sees)("Questions do not arrive in this chat.")

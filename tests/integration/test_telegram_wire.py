@@ -42,7 +42,7 @@ async def test_a_message_is_sent_without_a_search_for_modules(
     with BotApi.running() as telegram:
         chat = telegram.private(telegram.person("Ada"))
         api = Api(telegram.token, base=telegram.address, hint="config.toml")
-        await api.open()
+        await api.me()
         try:
             await api.send(chat.id, "What the first message imports is there after it.")
             monkeypatch.setattr(sys, "meta_path", [watching, *sys.meta_path])
@@ -150,7 +150,7 @@ async def test_a_topic_whose_answer_cannot_be_read_is_made_once(tmp_path: Path) 
     with BotApi.running(topics_enabled=True) as telegram:
         chat = telegram.group("team", telegram.person("Ada"), forum=True)
         api = Api(telegram.token, base=telegram.address, hint="config.toml")
-        await api.open()
+        await api.me()
         try:
             telegram.rewrite("createForumTopic", lambda body: body.replace(b'"name"', b'"title"'))
             made = await api.new_topic(chat.id, "shop-api")

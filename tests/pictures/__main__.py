@@ -1,7 +1,7 @@
 """Draws the pictures of the documentation anew: make pictures
 
-Cards are drawn by the channels themselves, the chat around them is only suggested; terminals are
-what the commands show; the animated picture is a recording.
+Cards are drawn by the channels themselves or sent by them to the tests' servers, the chat around
+them is only suggested; terminals are what the commands show; the animated picture is a recording.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from tests.pictures import chats, round_trip, terminals
+from tests.pictures import chats, round_trip, services, terminals
 
 FOLDER = Path("docs/pictures")
 PHONE, TERMINAL = 390, 700
@@ -24,10 +24,10 @@ def main() -> int:
         sys.stderr.write("No Chromium or Google Chrome on PATH. Run: .ci/browser set-up\n")
         return 1
     FOLDER.mkdir(exist_ok=True)
+    drawn = {name: (page, PHONE) for name, page in (chats.pages() | services.pages()).items()}
+    drawn |= {name: (page, TERMINAL) for name, page in terminals.pages().items()}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        drawn = {name: (page, PHONE) for name, page in chats.pages().items()}
-        drawn |= {name: (page, TERMINAL) for name, page in terminals.pages().items()}
         for name, (page, width) in drawn.items():
             context = browser.new_context(
                 viewport={"width": width, "height": 60}, device_scale_factor=1.5

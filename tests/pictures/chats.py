@@ -9,7 +9,6 @@ from html import escape
 from typing import Protocol
 
 from chatbridge.channels.chat.summary import draw_summary
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reactions
@@ -20,6 +19,7 @@ from tests import matrix_asks, telegram_asks
 from tests import matrix_drawings as matrix
 from tests import telegram_drawings as telegram
 from tests.telegram_asks import ADA, NOW, PRIVATE, approval, ask, select, stepped
+from tests.telegram_html import write
 
 DATABASE = select(
     "Which database should the integration tests use?\n\nThe suite runs on SQLite. Two tests need "

@@ -17,12 +17,12 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page
 
-from chatbridge.channels.telegram.render.html import write
-from chatbridge.channels.telegram.render.notices import paired
+from chatbridge.channels.chat.notices import paired
 from tests.acceptance.thumb import telegram_home
 from tests.fakes.pty_person import ENTER, PtyPerson, at_terminal
 from tests.fakes.telegram.people import Card, Phone
 from tests.pictures import agent, chats, screen
+from tests.telegram_html import write
 
 PHONE = (390, 844)
 WIDTH, HEIGHT, SHARPNESS = 800, 480, 2
@@ -70,7 +70,7 @@ class Film:
     _seen: bytes = b""
 
     def show(self, milliseconds: int, tap: Tap | None = None) -> None:
-        greeting = chats.message(write(paired(COMPUTER), now=0.0))
+        greeting = chats.message(write(paired(COMPUTER, here=True), now=0.0))
         shown = map(_message, self.phone.messages)
         self.page.set_content(chats.conversation(BOT, greeting, *shown))
         self._seen = self.page.screenshot()

@@ -17,13 +17,13 @@ from chatbridge.channels.telegram.render.html import (
     plain_text,
     to_html,
 )
-from chatbridge.channels.telegram.render.html import write as telegram
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.text import clipped, isolated, visible
 from chatbridge.markdown import headline
 from tests import strategies as some
 from tests.matrix_asks import html_text
 from tests.telegram_asks import HOUR, NOW, read, time_tag
+from tests.telegram_html import write as telegram
 from tests.telegram_strategies import long_texts
 
 

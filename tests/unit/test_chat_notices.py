@@ -16,7 +16,6 @@ from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bo
 from chatbridge.channels.chat.receiver import COMMANDS, help_text
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
-from chatbridge.channels.telegram.render import notices as telegram
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Level, Notice, Outcome, Status
 from tests.chats import MATRIX, TELEGRAM, Chat, each_chat
@@ -146,16 +145,16 @@ def test_who_writes_after_the_end_is_told_how_it_ended() -> None:
 
 def test_help_has_seven_lines_and_names_what_there_is() -> None:
     for there in (True, False):
-        lines = read(help_text(private=there)).text
+        lines = read(help_text("/", private=there)).text
         help_ = said(matrix.help_text(reactions=there))
         assert lines.count("\n") == help_.count("\n") == 6
         assert ("React" in help_) is there
     commands = [name for name, _ in COMMANDS if name != "help"]
-    assert all(f"/{name}" in help_text(private=True) for name in commands)
+    assert all(f"/{name}" in help_text("/", private=True) for name in commands)
 
 
 def test_an_unknown_chat_says_the_setting_that_would_change_that() -> None:
-    shown = TELEGRAM.text(TELEGRAM.write(telegram.not_here(-1001234)))
+    shown = TELEGRAM.text(TELEGRAM.write(notices.not_here("-1001234", "telegram.chat_id")))
     assert "-1001234" in shown
     assert "telegram.chat_id" in shown
 

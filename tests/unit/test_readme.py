@@ -23,7 +23,8 @@ def test_the_first_screen_is_a_sentence_a_picture_and_a_table() -> None:
     found = PICTURE.fullmatch(picture)
     assert found is not None
     assert "Telegram" in found[3]
-    for name in ("Telegram", "Matrix", "web inbox", "Claude Code", "Codex", "any other MCP client"):
+    places = ("Telegram", "Matrix", "Slack", "Discord", "ntfy", "web inbox")
+    for name in (*places, "Claude Code", "Codex", "any other MCP client"):
         assert name in table
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.matrix.render import notices as matrix_notices
-from chatbridge.channels.telegram.render.html import write
 from chatbridge.core.cards.card import APPROVAL_GLYPH
 from chatbridge.core.cards.card import GLYPHS as CARDS
 from chatbridge.core.cards.operation_summary import summarize_operation
@@ -15,6 +14,7 @@ from chatbridge.core.model import GLYPHS as NOTICES
 from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
 from tests.matrix_drawings import draw_remark
 from tests.telegram_drawings import draw_list, draw_notice
+from tests.telegram_html import write
 
 CALL = CallName(link="l", request="1")
 

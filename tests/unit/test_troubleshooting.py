@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.bot import NOBODY
 from chatbridge.channels.matrix import channel as matrix_channel
-from chatbridge.channels.telegram import channel as telegram_channel
 from chatbridge.core.errors import HubUnreachable
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,7 +66,7 @@ def test_a_heading_is_what_the_code_says(heading: str) -> None:
     "text",
     [
         str(HubUnreachable()),
-        telegram_channel.NOBODY,
+        NOBODY.format(name="telegram"),
         matrix_channel.NOBODY,
         # Those of the doctor, which the test before this one finds in the code.
         "another program polls this bot (409)",

@@ -2,6 +2,7 @@
 
 announcer: notices, and lists of many
 approvals: what an approval is about, and all of what a card cannot hold
+bot: a bot with an account of its own, its chats and its channel
 callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks
 card: the form's screens, and the messages that go with a card

@@ -235,7 +235,8 @@ def option_keys(rows: Rows) -> tuple[tuple[Key, ...], Rows]:
         return isinstance(tap, Tap) and isinstance(tap.action, form.Choose | form.Toggle)
 
     options = tuple(key for row in rows for key in row if is_option(key))
-    return options, tuple(row for row in rows if not any(map(is_option, row)))
+    others = (tuple(key for key in row if not is_option(key)) for row in rows)
+    return options, tuple(filter(None, others))
 
 
 def is_picked(key: Key) -> bool:

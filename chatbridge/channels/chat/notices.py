@@ -257,6 +257,20 @@ def remark(text: str) -> doc.Document:
     return (doc.Lines((first, (doc.Untrusted(clipped(text, REMARK_LENGTH)),))),)
 
 
+def not_here(room: str, setting: str) -> doc.Document:
+    """Said to someone who may answer, in a chat that gets no questions."""
+    how = ("To get them here, add ", doc.InlineCode(room), " to ", doc.InlineCode(setting), ".")
+    return (doc.Lines((("Questions do not arrive in this chat.",), how)),)
+
+
+def paired(host: str, *, here: bool) -> doc.Document:
+    """`here`: in a chat that gets questions."""
+    name = doc.strong(one_line(host))
+    if here:
+        return doc.paragraph("This chat is paired with ", name, ". Agents' questions arrive here.")
+    return doc.paragraph("You are paired with ", name, ", and may answer its agents' questions.")
+
+
 def unreachable(service: str, *, since: float, now: float) -> doc.Document:
     """Stands above cards that come late."""
     was = f"{service} was unreachable from "

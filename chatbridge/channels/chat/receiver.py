@@ -1,19 +1,20 @@
 """What arrives in a chat with buttons and replies: taps, commands and texts, applied and answered.
 
-A channel turns its updates into `Incoming` messages, decides who may do something, and implements
-how the bot answers.
+A channel turns its updates into `Incoming` messages and their `Sender`. What a stranger does ends
+here, without an effect and without an answer, unless it brings a code that somebody at the terminal
+waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode
+from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode, encode
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, Message, paragraph
@@ -30,18 +31,24 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
-from chatbridge.channels.chat.notices import ONLY_TEXT, yes_or_no
+from chatbridge.channels.chat.notices import ONLY_TEXT, not_here, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
+from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.surface import ChatSurface
+from chatbridge.channels.chat.writer import Drawing, Outgoing
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
 from chatbridge.core.forms.typed_input import YES_OR_NO
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, ChannelState, Person
+from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.core.ports import Clock
 
 T = TypeVar("T")
+
+START = "/start"
 
 COMMANDS = (
     ("pending", "Open questions"),
@@ -73,45 +80,106 @@ class Incoming:
     """The message that its writer chose to reply to."""
     quoted: bool = False
     """It may be somebody else's words."""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    """As the service has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sender:
+    """Who did something, as the service knows them."""
+
+    id: int | str
+    name: str
+    username: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Modal:
     """A form with one field, which a service opens over the chat."""
 
-    ask_id: str
-    step: int
+    data: str
+    """What it has to bring back."""
     title: str
-    project: str
+    label: str
+    """Of its field."""
     placeholder: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reception:
+    """What a receiver works with."""
+
+    inbox: AskActions
+    channel: str
+    chats: Sequence[ChatSurface[Any]]
+    people: Allowlist[Any]
+    clock: Clock
+    spawn: Spawn
+    pairing: Pairing | None = None
+    """Is told who brings a code."""
+    setting: str = ""
+    """Lists the chats."""
+
+
 class ButtonReceiver(ABC):
-    def __init__(self, inbox: AskActions, *, channel: str, clock: Clock, spawn: Spawn) -> None:
+    prefix = "/"
+    """How a command begins."""
+    lists_people = False
+    """A person's own chat can stand in the list of chats."""
+
+    def __init__(self, reception: Reception) -> None:
+        inbox, channel, clock = reception.inbox, reception.channel, reception.clock
+        self._chats = reception.chats
+        self._people = reception.people
+        self._pairing = reception.pairing
+        self._setting = reception.setting
         self._input = ChatInput(inbox, channel=channel, clock=clock, typed=False)
-        self._outputs = Outputs(inbox, spawn)
+        self._outputs = Outputs(inbox, reception.spawn)
         self._cards = CardLookup(inbox)
         self._clock = clock
-        self._spawn = spawn
+        self._spawn = reception.spawn
         self._began = clock.time()
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
-
-    @abstractmethod
-    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
-        """Send it without a sound. :raises RetryLater: the service cannot be reached."""
-
-    @abstractmethod
-    async def send_file(self, file: File, *, to: Incoming) -> None: ...
-
-    @abstractmethod
-    async def rewrite(self, message: Incoming, said: Message) -> None: ...
 
     @abstractmethod
     async def take_buttons(self, message: Incoming) -> None: ...
 
     async def mark_taken(self, message: Incoming) -> None:  # noqa: B027 - not every service can
         """Show the person that their message has arrived."""
+
+    def root_of(self, message: Incoming) -> str | None:
+        """What an answer to it belongs to: it replies to that, or is in its thread."""
+        return message.id
+
+    def origin(self, by: Sender, chat: ChatSurface[Any], cursor: ChannelState | None) -> Origin:
+        person = Person(name=by.name, channel=self._input.channel, place=chat.current_room())
+        return Origin(chat=chat, person=person, cursor=cursor)
+
+    # ── who it is ─────────────────────────────────────────────────────────────────────────────────
+
+    def chat_at(self, room: str) -> ChatSurface[Any] | None:
+        there = (chat for chat in self._chats if chat.is_there)
+        return next((chat for chat in there if chat.current_room() == room), None)
+
+    def allowed(self, by: Sender, room: str, cursor: ChannelState | None) -> Origin | None:
+        """None: a stranger, or another chat."""
+        chat = self.chat_at(room)
+        return self.origin(by, chat, cursor) if chat and self._people.allows(by.id) else None
+
+    def _claims(self, message: Incoming, by: Sender) -> bool:
+        """Whether this brings an open code."""
+        *before, code = (message.text or "").split() or [""]
+        if self._pairing is None or before not in ([], [START]):
+            return False
+        claim = Claim(
+            channel=self._input.channel,
+            person=by.id,
+            chat=by.id if self.lists_people else None,
+            name=by.name,
+            username=by.username,
+        )
+        return self._pairing.claim(code, claim)
 
     # ── taps ──────────────────────────────────────────────────────────────────────────────────────
 
@@ -158,6 +226,23 @@ class ButtonReceiver(ABC):
             self._spawn(self.mark_taken(written))
         return told
 
+    async def tap_quietly(
+        self,
+        tap: Tap | Output | Quiet | None,
+        message: Incoming,
+        by: Origin,
+        *,
+        before_start: bool = False,
+    ) -> str:
+        """As `tap`, where what is said stays in the chat: nothing if the card shows it."""
+        before = await self._revision(tap)
+        told = await self.tap(tap, message, by, before_start=before_start)
+        return "" if before is not None and await self._revision(tap) != before else told
+
+    async def _revision(self, tap: Tap | Output | Quiet | None) -> int | None:
+        ask = await self._input.find(tap.ask_id) if isinstance(tap, Tap) else None
+        return ask.revision if ask is not None else None
+
     async def in_time(
         self,
         work: Coroutine[Any, Any, T],
@@ -190,26 +275,60 @@ class ButtonReceiver(ABC):
         if not takes_typing(card):
             return None
         return Modal(
-            ask_id=ask.id,
-            step=card.step,
-            title=f"{prompt_subject(card).capitalize()}",
-            project=card.project,
+            data=encode(Tap(ask_id=ask.id, question=0, action=Write(step=card.step))),
+            title=prompt_subject(card).capitalize(),
+            label=card.project or "Answer",
             placeholder=placeholder(card),
         )
 
-    async def submitted(self, ask_id: str, step: int, text: str, by: Origin) -> str | None:
+    async def submitted(self, data: str, text: str, by: Origin) -> str | None:
         """Take what somebody has typed into a modal. Return why it does not count, if so."""
-        ask = await self._input.find(ask_id)
+        tap = decode(data)
+        if not isinstance(tap, Tap) or not isinstance(tap.action, Write):
+            return UNKNOWN
+        ask = await self._input.find(tap.ask_id)
         if ask is None:
             return UNKNOWN
-        result = await self._input.use(ask, step, text, by)
+        result = await self._input.use(ask, tap.action.step, text, by)
         return YES_OR_NO.why if isinstance(result, NeedsYesOrNo) else reply_to(result)
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
+    async def written(
+        self,
+        message: Incoming,
+        by: Sender,
+        cursor: ChannelState,
+        *,
+        direct: bool,
+        command: str | None = None,
+    ) -> None:
+        """Deal with what a person has written. `direct`: in their own chat with the bot;
+        `command`: it is this command, with words behind it.
+
+        :raises StoreError: it has to be taken again. :raises RetryLater: likewise.
+        """
+        if direct and self._claims(message, by):
+            return  # whoever it was, what is said to them is for the terminal to decide
+        if not self._people.allows(by.id):
+            return
+        if self.chat_at(message.room) is None:
+            if direct or command:
+                said = not_here(message.room, self._setting)
+                self._spawn(self.answer(said, to=message, reply=False))
+            return
+        origin = self.allowed(by, message.room, cursor)
+        assert origin is not None
+        if command is None:
+            await self.text(message, origin)
+        else:
+            words = " ".join((message.text or "").split()[1:])
+            await self.command(command, words, message, origin)
+
     async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
         if name in ("help", "start"):
-            await self.answer(help_text(private=by.chat.private), to=message, reply=False)
+            text = help_text(self.prefix, private=by.chat.private)
+            await self.answer(text, to=message, reply=False)
             return
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
         # would be another morning.
@@ -273,6 +392,8 @@ class ButtonReceiver(ABC):
         else:
             self._spawn(self.mark_taken(message))
 
+    # ── answers ───────────────────────────────────────────────────────────────────────────────────
+
     async def answer(self, said: Said, *, to: Incoming, reply: bool = True) -> None:
         """:raises RetryLater: the service cannot be reached."""
         if isinstance(said, str):
@@ -281,9 +402,11 @@ class ButtonReceiver(ABC):
             said = Message(document=said)
         await self.say(said, to=to, reply=reply)
 
-    async def send_soon(self, send: Callable[[], Awaitable[object]]) -> None:
-        """After the pause that the service asks for, if it does: nobody's tap has to wait for it.
-        :raises RetryLater: it cannot be reached."""
+    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
+        """Send it without a sound; after the pause that the service asks for, if it does: nobody's
+        tap has to wait for it. :raises RetryLater: the service cannot be reached."""
+        chat = self._writer(to)
+        send = partial(chat.send, self._outgoing(chat.drawn(said), to, reply=reply))
         try:
             await send()
         except RetryLater as error:
@@ -291,17 +414,33 @@ class ButtonReceiver(ABC):
                 raise
             self._spawn(patiently(send, self._clock, pause=error.after))
 
+    async def send_file(self, file: File, *, to: Incoming) -> None:
+        await patiently(partial(self._writer(to).send, self._outgoing(file, to)), self._clock)
 
-def help_text(*, private: bool) -> str:
+    async def rewrite(self, message: Incoming, said: Message) -> None:
+        chat = self._writer(message)
+        await chat.edit(message.room, message.id, chat.drawn(said), key=(), silent=True)
+
+    def _writer(self, to: Incoming) -> ChatSurface[Any]:
+        return self.chat_at(to.room) or self._chats[0]  # which can write elsewhere, too
+
+    def _outgoing(
+        self, what: Drawing[Any] | File, to: Incoming, *, reply: bool = True
+    ) -> Outgoing[Any]:
+        root, answers = (self.root_of(to), to.id) if reply else (None, "")
+        return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)
+
+
+def help_text(prefix: str, *, private: bool) -> str:
     own_words = "send it as a message" if private else "reply to the question"
     return "\n".join(
         (
             "Your agents' questions arrive here.",
             f"Tap a button to answer. For an answer in your own words, {own_words}.",
             "With several questions open, reply to the one you mean.",
-            "/pending shows what is open, /history what has ended.",
-            "/cancel tells an agent that you will not answer.",
-            "/quiet 2h keeps your chats quiet for a while; /quiet says how it is.",
+            f"{prefix}pending shows what is open, {prefix}history what has ended.",
+            f"{prefix}cancel tells an agent that you will not answer.",
+            f"{prefix}quiet 2h keeps your chats quiet for a while; {prefix}quiet says how it is.",
             "What you answer after the time is up is kept for the agent's next call.",
         )
     )

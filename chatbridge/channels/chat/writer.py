@@ -14,7 +14,7 @@ from typing import Generic
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, T
-from chatbridge.channels.chat.document import File, Rows
+from chatbridge.channels.chat.document import File, Message, Rows
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Level, Notice, Project
@@ -48,6 +48,8 @@ class Outgoing(Generic[T]):
     topic: str | None = None
     root: str | None = None
     """The message that it belongs to: it replies to that, or is in its thread."""
+    answers: str = ""
+    """The message of a person that it answers."""
     after: str | None = None
     """The last one before it in that thread."""
     silent: bool = True
@@ -77,6 +79,10 @@ class ChatWriter(ABC, Generic[T]):
         self._service = service
         self._clock = clock
         self._down_since: float | None = None
+
+    def drawn(self, message: Message) -> Drawing[T]:
+        text = self._can.write(message.document, now=self._clock.time())
+        return Drawing(text=text, rows=message.rows)
 
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""

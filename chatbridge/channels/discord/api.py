@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,10 +22,9 @@ from chatbridge import __version__
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import Key, MessageRejected
+from chatbridge.channels.sockets.errors import Pauses, unreachable, words
 from chatbridge.channels.spec import PersonName
-from chatbridge.core.cards.phrases import format_certificate_advice
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, TokenRejected
-from chatbridge.core.text import one_line, shortened
 from chatbridge.safe_json import loads, value_at
 
 log = logging.getLogger(__name__)
@@ -35,27 +33,24 @@ Body = dict[str, Any]
 
 VERSION = 10
 ANSWERED_WITHIN = 10.0
-LONGEST_PAUSE = 3600.0
 EVERYWHERE = "*"
 PAGE = 100
 EPOCH = 1_420_070_400.0
 """Ids count milliseconds since then."""
 AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_USER = 10003, 10008, 10013
-NO_ACCESS, EDIT_OF_OTHERS, NO_DM, NO_PERMISSION, ARCHIVED, NO_SERVER = (
-    50001, 50005, 50007, 50013, 50083, 50278,
-)  # fmt: skip
-NO_HISTORY = 160002
+GONE = (10008, 50005)
+"""There is no such message, or it is another's."""
 _REFUSALS = {
-    UNKNOWN_CHANNEL: "Check discord.channel_id",
-    UNKNOWN_USER: "Check discord.allowed_users",
-    NO_ACCESS: "Add the bot to the server, and let it see the channel",
-    NO_PERMISSION: "Let the bot send messages, attach files and read the history there",
-    NO_HISTORY: "Let the bot read the message history there",
-    NO_DM: "Allow direct messages from members of a server that you share with the bot",
-    NO_SERVER: "Be on a server with the bot: chatbridge setup shows the link that invites it",
-    ARCHIVED: "Open the thread again",
+    10003: "Check discord.channel_id",
+    10013: "Check discord.allowed_users",
+    50001: "Add the bot to the server, and let it see the channel",
+    50007: "Allow direct messages from members of a server that you share with the bot",
+    50013: "Let the bot send messages, attach files and read the history there",
+    50083: "Open the thread again",
+    50278: "Be on a server with the bot: chatbridge setup shows the link that invites it",
+    160002: "Let the bot read the message history there",
 }
+_ALLOW = "Look at its permissions there"
 
 
 class Rejected(MessageRejected):
@@ -99,26 +94,14 @@ class Api:
         self.token = token
         self.hint = hint
         self.patience = patience
-        self._now = monotonic
-        self._session: aiohttp.ClientSession | None = None
-        self._full: dict[str, float] = {}
-        """Until when nothing more may be asked, by the route. Who asks all the same is shut out."""
+        self._pauses = Pauses("discord", monotonic)
 
     async def __aenter__(self) -> Self:
+        self.session = aiohttp.ClientSession(headers={"User-Agent": AGENT}, trust_env=True)
         return self
 
     async def __aexit__(self, *ended: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    def session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            headers = {"User-Agent": AGENT}
-            self._session = aiohttp.ClientSession(headers=headers, trust_env=True)
-        return self._session
+        await self.session.close()
 
     # ── the bot ───────────────────────────────────────────────────────────────────────────────────
 
@@ -138,17 +121,9 @@ class Api:
         """How many the bot is on."""
         return len(await self._call("GET", "/users/@me/guilds"))
 
-    async def gateway(self) -> tuple[str, int, float]:
-        """Where to connect, how many sessions may still be begun today, and in how many seconds
-        they are counted anew."""
-        found = await self._call("GET", "/gateway/bot")
-        left = value_at(found, "session_start_limit", "remaining")
-        again = value_at(found, "session_start_limit", "reset_after")
-        return (
-            _text(found, "url"),
-            left if isinstance(left, int) else 1,
-            again / 1000 if isinstance(again, int | float) else 0.0,
-        )
+    async def gateway(self) -> Body:
+        """Where to connect, and how many sessions may still be begun today."""
+        return _object(await self._call("GET", "/gateway/bot"))
 
     async def set_commands(self, application: str, commands: Sequence[tuple[str, str]]) -> None:
         known: list[Body] = [{"name": name, "description": text} for name, text in commands]
@@ -156,14 +131,15 @@ class Api:
         known = [{**each, "options": [time] * (each["name"] == "quiet")} for each in known]
         await self._call("PUT", f"/applications/{application}/commands", known)
 
-    async def direct_messages(self, person: int) -> str:
+    async def direct(self, person: int) -> str:
         """The id of the chat with this person. :raises ChatRefused:"""
         body = {"recipient_id": str(person)}
         return _text(await self._call("POST", "/users/@me/channels", body, place=person), "id")
 
-    async def channel(self, id: int) -> Body:
-        """:raises ChatRefused:"""
-        return _object(await self._call("GET", f"/channels/{id}", place=id))
+    async def standing(self, channel: int) -> str:
+        """What is wrong with this channel, if anything. :raises ChatRefused:"""
+        await self._call("GET", f"/channels/{channel}", place=channel)
+        return ""
 
     async def name_of(self, person: int) -> PersonName:
         found = _object(await self._call("GET", f"/users/{person}", place=person))
@@ -231,46 +207,39 @@ class Api:
         file: File | None = None,
     ) -> Any:
         """`place` is where something was to be done."""
-        route = _route(method, path)
-        full = max(self._full.get(each, 0.0) for each in (route, EVERYWHERE))
-        if (pause := full - self._now()) > 0 and not route.startswith("interactions"):
-            raise RetryLater("discord asks for a pause", after=pause)
-        headers = {} if route.startswith("interactions") else {"Authorization": f"Bot {self.token}"}
+        route, secret = _route(method, path), path.startswith("/interactions")
+        if not secret:  # those are not counted
+            self._pauses.check(route, EVERYWHERE)
+        headers = {} if secret else {"Authorization": f"Bot {self.token}"}
         sent = {"json": body} if file is None else {"data": _form(body, file)}
         try:
             async with (
                 asyncio.timeout(self.patience),
-                self.session().request(
+                self.session.request(
                     method, self._base + path, headers=headers, allow_redirects=False, **sent
                 ) as response,
             ):
-                text = await response.read()
-                status, limits = response.status, response.headers
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise unreachable(error) from None
-        if limits.get("X-RateLimit-Remaining") == "0":
-            after = _seconds(limits.get("X-RateLimit-Reset-After"))
-            self._full[route] = self._now() + after
-        try:
+                text, status, limits = await response.read(), response.status, response.headers
             found = loads(text) if text else None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(error, "discord") from None
         except ValueError:
+            if status < 300:
+                raise RetryLater("discord's answer cannot be read") from None
             found = None
-        if 200 <= status < 300:
-            if found is None and text:
-                raise RetryLater("discord's answer cannot be read")
-            return found
         if status == 429:
-            said = value_at(found, "retry_after") or limits.get("Retry-After")
-            after = _seconds(said) or 1.0
-            everywhere = value_at(found, "global") is True
-            self._full[EVERYWHERE if everywhere else route] = self._now() + after
-            raise RetryLater("discord asks for a pause (429)", after=after)
+            counted = EVERYWHERE if value_at(found, "global") is True else route
+            self._pauses.begin(counted, value_at(found, "retry_after") or limits.get("Retry-After"))
+            self._pauses.check(counted)
+        if limits.get("X-RateLimit-Remaining") == "0":
+            self._pauses.begin(route, limits.get("X-RateLimit-Reset-After"))
+        if 200 <= status < 300:
+            return found
         raise self._meaning(status, found, place)
 
     def _meaning(self, status: int, found: object, place: object) -> Exception:
-        code, said = value_at(found, "code"), value_at(found, "message")
+        code, said = value_at(found, "code"), words(value_at(found, "message"))
         code = code if isinstance(code, int) else 0
-        words = shortened(one_line(str(said or "")), 200)
         if status == 401:
             return TokenRejected(
                 f"discord rejected the bot token (401). Check {self.hint}, then run: chatbridge "
@@ -278,40 +247,21 @@ class Api:
             )
         if status >= 500 or found is None:
             return RetryLater(f"discord cannot be reached (status {status})")
-        if code in (UNKNOWN_MESSAGE, EDIT_OF_OTHERS):
+        if code in GONE:
             return PostGone()
         if code in _REFUSALS:
             return ChatRefused(
-                f"discord: the bot may not use {place} ({code}: {words}). {_REFUSALS[code]}"
+                f"discord: the bot may not use {place} ({code}: {said}). {_REFUSALS[code]}"
             )
         if status == 403:
-            return ChatRefused(f"discord: the bot may not use {place} (403: {words}). {_ALLOW}")
-        details = shortened(json.dumps(value_at(found, "errors") or ""), 300)
-        return Rejected(f"discord does not take this ({code}: {words} {details})", code=code)
-
-
-_ALLOW = "Look at its permissions there"
-
-
-def unreachable(error: BaseException) -> RetryLater:
-    unsent = isinstance(error, aiohttp.ClientConnectorError)
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            why, advice = cause.verify_message, format_certificate_advice("discord.api_base")
-            what = f"discord's certificate is not trusted ({why.rstrip('.')}). {advice}"
-            return RetryLater(what, unsent=True)
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(error, TimeoutError) and not unsent:
-        return RetryLater("discord did not answer in time")
-    return RetryLater(f"discord cannot be reached ({type(error).__name__})", unsent=unsent)
+            return ChatRefused(f"discord: the bot may not use {place} (403: {said}). {_ALLOW}")
+        details = words(json.dumps(value_at(found, "errors") or ""))
+        return Rejected(f"discord does not take this ({code}: {said} {details})", code=code)
 
 
 def _route(method: str, path: str) -> str:
     """What limits are counted by: the method, and the path up to the channel's id."""
     parts = path.partition("?")[0].strip("/").split("/")
-    if parts[0] == "interactions":
-        return f"interactions {parts[1]}"
     return " ".join((method, *parts[:3], *("#" for _ in parts[3:4]), *parts[4:5]))
 
 
@@ -320,13 +270,6 @@ def _form(body: object, file: File) -> aiohttp.FormData:
     form.add_field("payload_json", json.dumps(body), content_type="application/json")
     form.add_field("files[0]", file.content, filename=file.name, content_type="text/plain")
     return form
-
-
-def _seconds(value: object) -> float:
-    try:
-        return min(max(float(str(value)), 0.0), LONGEST_PAUSE)
-    except ValueError:
-        return 0.0
 
 
 def _object(found: object) -> Body:

@@ -2,84 +2,42 @@
 
 from __future__ import annotations
 
-import logging
-from collections import deque
 from contextlib import suppress
 
-from chatbridge.channels.chat.card_visibility import Visibility
+from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
-from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
-from chatbridge.channels.discord.api import Api, Rejected, written_at
+from chatbridge.channels.discord.api import Api, Body, Rejected, written_at
 from chatbridge.channels.discord.render import DISCORD, NO_MENTIONS, SILENT, body
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import ChatRefused, PostGone
+from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
-
-log = logging.getLogger(__name__)
 
 PACE = RateLimit(message=1.0, edit=1.0, burst=4.0)
 """Discord allows five messages in five seconds in a chat."""
-REMEMBERED = 64
 
 
-class Chat(ChatSurface[Text]):
-    idempotent = True
-
+class Chat(BotChat[Text]):
     def __init__(
-        self, api: Api, id: int, *, private: bool, clock: Clock, pace: RateLimit | None = None
+        self, api: Api, place: int, *, private: bool, clock: Clock, pace: RateLimit | None
     ) -> None:
-        """`id` is the channel's or, in private, the person's."""
-        super().__init__(f"discord:{id}", DISCORD, service="Discord", clock=clock)
-        self.id = id
-        self.private = private
-        self.pace = pace or PACE
-        self.visibility = Visibility("discord", clock=clock)
+        super().__init__(
+            place, DISCORD, service="Discord", private=private, pace=pace or PACE, clock=clock
+        )
         self._api = api
-        self._room = "" if private else str(id)
-        self._newest: deque[int] = deque(maxlen=REMEMBERED)
 
-    async def open(self) -> None:
-        """Find the room of direct messages. :raises RetryLater: :raises TokenRejected:"""
-        if not self._room:
-            try:
-                self._room = await self._api.direct_messages(self.id)
-            except ChatRefused as error:
-                self.trouble = str(error)
-                log.warning("%s", error)
-
-    @property
-    def is_there(self) -> bool:
-        return bool(self._room)
-
-    @property
-    def viewer(self) -> str | None:
-        return self._room if self.private else None
-
-    def current_room(self) -> str:
-        if not self._room:
-            raise ChatRefused(self.trouble or f"discord: {self.id} has no direct messages yet")
-        return self._room
-
-    def passed(self, message: str) -> None:
-        """A message is in this chat."""
-        if int(message) not in self._newest:
-            self._newest.append(int(message))
-
-    def messages_after(self, message: str) -> int:
-        return sum(each > int(message) for each in self._newest) if message else 0
+    async def find(self) -> str:
+        return await self._api.direct(int(self.place))
 
     async def send(self, new: Outgoing[Text]) -> Sent:
-        flags = SILENT if new.silent else 0
+        flags, file = SILENT if new.silent else 0, None
         if isinstance(new.what, File):
-            plain = {"flags": flags, "allowed_mentions": NO_MENTIONS}
-            sent = await self._api.send(
-                new.room, plain, key=new.key, reply_to=new.root, file=new.what
-            )
+            drawn: Body = {"flags": flags, "allowed_mentions": NO_MENTIONS}
+            file = new.what
         else:
             drawn = body(new.what.text, new.what.rows, flags=flags)
-            sent = await self._api.send(new.room, drawn, key=new.key, reply_to=new.root)
+        sent = await self._api.send(new.room, drawn, key=new.key, reply_to=new.root, file=file)
         self.passed(sent)
         return Sent(id=sent, at=written_at(sent), topic=new.topic)
 

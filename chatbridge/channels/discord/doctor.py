@@ -28,7 +28,7 @@ async def check(table: Discord, context: CheckContext) -> Sequence[Finding]:
     async with open_api(table) as api:
         try:
             me = await api.me()
-            look = api.channel if table.channel_id else api.direct_messages
+            look = api.standing if table.channel_id else api.direct
             chats = table.channel_id or table.allowed_users
             looked = await asyncio.gather(*map(look, chats), return_exceptions=True)
         except ChatbridgeError as error:

@@ -10,23 +10,23 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from typing import Any
 
 import aiohttp
 
-from chatbridge.channels.chat.poll_loop import PollLoop
-from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body, unreachable
+from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body
+from chatbridge.channels.sockets.errors import pause
+from chatbridge.channels.sockets.loop import Connection, Over, SocketLoop
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
-from chatbridge.core.tasks import end_tasks
-from chatbridge.safe_json import loads, value_at
+from chatbridge.safe_json import value_at
 
 BEAT, IDENTIFY, RESUME = 1, 2, 6
 """What is sent. What comes: 0 an event, 1 wants a beat, 7 reconnect, 9 the session is over, 10
@@ -34,8 +34,6 @@ hello, 11 acknowledges a beat."""
 GUILD_MESSAGES, DIRECT_MESSAGES = 1 << 9, 1 << 12
 INTENTS = GUILD_MESSAGES | DIRECT_MESSAGES
 """Neither needs to be allowed by Discord. Taps come without any."""
-KEEPS_SESSION = 4000
-"""A connection that is closed with this can be resumed."""
 SESSION_LOST = (4003, 4007, 4009)
 FINAL = {
     4010: "a shard that it has not",
@@ -44,9 +42,9 @@ FINAL = {
     4013: "the intents are unknown. Upgrade chatbridge",
     4014: "the intents are not allowed. Look at the bot's page in the Developer Portal",
 }
-LARGEST_EVENT = 4 * 1024 * 1024
 KEPT_SESSIONS = 10
 """Who begins more than a thousand a day loses the token: the last ones are kept."""
+READY, RESUMED = "READY", "RESUMED"
 WRITTEN, TAPPED = "MESSAGE_CREATE", "INTERACTION_CREATE"
 
 
@@ -69,7 +67,7 @@ class Event:
     cursor: Cursor
 
 
-class Gateway(PollLoop[Sequence[Event]]):
+class Gateway(SocketLoop[Event]):
     channel, tries = "discord", 3
 
     def __init__(
@@ -83,20 +81,15 @@ class Gateway(PollLoop[Sequence[Event]]):
         rooms: Callable[[], Collection[str]],
     ) -> None:
         """`take` deals with one event; `rooms` are the chats to read after a gap."""
-        super().__init__(inbox, clock=clock, cursor_key=f"session:{bot}")
+        super().__init__(inbox, clock=clock, cursor_key=f"session:{bot}", patience=api.patience)
         self._api = api
-        self._take = take
+        self._take_one = take
         self._rooms = rooms
-        self._events: deque[Event] = deque()
-        self._arrived = asyncio.Event()
-        """Something has come, or nothing comes any more."""
-        self._socket: aiohttp.ClientWebSocketResponse | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._lost: Exception | None = None
         self._at = Cursor()
         """The session, and what has come of it."""
         self._seen = "0"
         self._read_again: set[str] = set()
+        self._up = asyncio.Event()
         self._acknowledged = asyncio.Event()
 
     async def begin(self) -> None:
@@ -105,43 +98,20 @@ class Gateway(PollLoop[Sequence[Event]]):
         found = _read_cursor(known.value) if known is not None else None
         if found is not None:
             self._at, self._seen = found, found.seen
-        await self._connect()
+        await self.connect()
 
-    async def end(self) -> None:
-        """So that the next hub can resume."""
-        tasks, self._tasks = self._tasks, []
-        await end_tasks(tasks)
-        if self._socket is not None:
-            with suppress(Exception):  # it may be gone already
-                await self._socket.close(code=KEEPS_SESSION)
-        self._socket = None
+    # ── dealing with it ───────────────────────────────────────────────────────────────────────────
 
-    # ── reading ───────────────────────────────────────────────────────────────────────────────────
-
-    async def read(self, *, wait: bool) -> Sequence[Event]:
-        while not self._events:
-            if self._socket is None:
-                lost, self._lost = self._lost, None
-                if lost is not None:
-                    raise lost
-                await self._connect()  # which brings all that was missed
-                break
-            if not wait:
-                await self._answers()
-                break
-            self._arrived.clear()
-            await self._arrived.wait()
-        return [*self._events]
-
-    async def deal_with(self, batch: Sequence[Event]) -> bool:
-        for event in batch:
-            if event.name == "READY":
-                await self._catch_up(event.cursor)
+    async def deal_with(self, batch: int) -> bool:
+        for _ in range(batch):
+            event = self._events[0]
+            if event.name == READY:
+                await self._read_gap(event.cursor)
             else:
                 await self._deal_with(event)
             self._events.popleft()
-        if batch:
-            await self._inbox.remember(self._cursor(replace(batch[-1].cursor, seen=self._seen)))
+            if not self._events:
+                await self._inbox.remember(self._cursor(replace(event.cursor, seen=self._seen)))
         return bool(batch)
 
     async def _deal_with(self, event: Event) -> None:
@@ -151,10 +121,10 @@ class Gateway(PollLoop[Sequence[Event]]):
         if event.name == WRITTEN:
             self._seen = max(self._seen, number, key=_number)
         cursor = self._cursor(replace(event.cursor, seen=self._seen))
-        take = partial(self._take, event, cursor)
+        take = partial(self._take_one, event, cursor)
         await self.process((event.name, number), take, committed=lambda it: it == cursor.value)
 
-    async def _catch_up(self, cursor: Cursor) -> None:
+    async def _read_gap(self, cursor: Cursor) -> None:
         """Deal with the messages of a gap. On the first start, what was written before counts for
         nothing."""
         if self._seen == "0":
@@ -175,46 +145,29 @@ class Gateway(PollLoop[Sequence[Event]]):
 
     # ── the connection ────────────────────────────────────────────────────────────────────────────
 
-    async def _connect(self) -> None:
-        """:raises RetryLater: :raises TokenRejected:"""
+    async def connect(self) -> None:
         resumes, url = bool(self._at.session), self._at.url
         if not resumes:
-            url, left, again = await self._api.gateway()
-            if left < KEPT_SESSIONS:
+            found = await self._api.gateway()
+            url, starts = str(found.get("url")), found.get("session_start_limit")
+            if int(value_at(starts, "remaining") or KEPT_SESSIONS) < KEPT_SESSIONS:
+                again = pause(int(value_at(starts, "reset_after") or 0) / 1000)
                 raise RetryLater("discord lets the bot begin no more sessions today", after=again)
-        try:
-            async with asyncio.timeout(self._api.patience):
-                await self._open(f"{url.rstrip('/')}/?v={VERSION}&encoding=json")
-        except (aiohttp.ClientError, TimeoutError, OSError, TypeError, ValueError) as error:
-            await self.end()
-            raise unreachable(error) from None
-        except BaseException:
-            await self.end()
-            raise
-        if self._socket is None:
-            await self.end()
-            if resumes and not self._at.session:
-                await self._connect()  # Discord has forgotten it
-            elif self._lost is not None:
-                lost, self._lost = self._lost, None
-                raise lost
+        url = f"{url.rstrip('/')}/?v={VERSION}&encoding=json"
+        async with self.opened(self._api.session, url) as (new, hello):
+            every = float(value_at(hello, "d", "heartbeat_interval")) / 1000
+            await self._introduce(new)
+            self._up.clear()
+            self._acknowledged.set()
+            self.listen(new, self._beat(new, every))
+            await self._up.wait()
+        lost, self._lost = self._lost, None
+        if self._live is None and resumes and not self._at.session:
+            await self.connect()  # Discord has forgotten it
+        elif lost is not None:
+            raise lost
 
-    async def _open(self, url: str) -> None:
-        self._socket = socket = await self._api.session().ws_connect(
-            url, max_msg_size=LARGEST_EVENT
-        )
-        self._lost, up = None, asyncio.Event()
-        hello = loads(await socket.receive_str())
-        every = float(value_at(hello, "d", "heartbeat_interval")) / 1000
-        await self._introduce(socket)
-        self._acknowledged.set()
-        self._tasks = [
-            asyncio.create_task(self._listen(socket, up)),
-            asyncio.create_task(self._beat(socket, every)),
-        ]
-        await up.wait()
-
-    async def _introduce(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    async def _introduce(self, socket: Connection) -> None:
         data: Body = {"token": self._api.token}
         if self._at.session:
             data |= {"session_id": self._at.session, "seq": self._at.seq}
@@ -224,58 +177,44 @@ class Gateway(PollLoop[Sequence[Event]]):
         data |= {"intents": INTENTS, "properties": properties}
         await socket.send_json({"op": IDENTIFY, "d": data})
 
-    async def _listen(self, socket: aiohttp.ClientWebSocketResponse, up: asyncio.Event) -> None:
-        """Until nothing comes any more."""
-        try:
-            self._lost = await self._until_lost(socket, up)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            self._lost = unreachable(error)
-        with suppress(aiohttp.ClientError, OSError):
-            await socket.close(code=KEEPS_SESSION)
-        self._socket = None
-        for event in (up, self._arrived, self._acknowledged):
+    async def received(self, frame: Any, connection: Connection) -> None:
+        match value_at(frame, "op"):
+            case 0:
+                self._received(frame)
+            case 1:
+                await self._send_beat(connection)
+            case 7:
+                raise Over
+            case 9:
+                if value_at(frame, "d") is not True:
+                    self._at = Cursor()
+                pause = random.uniform(1.0, 5.0)  # noqa: S311 - so that not all come at once
+                raise Over(RetryLater("discord ended the session", after=pause))
+            case 11:
+                self._acknowledged.set()
+
+    def forsake(self, connection: Connection) -> None:
+        super().forsake(connection)
+        for event in (self._up, self._acknowledged):
             event.set()
 
-    async def _until_lost(
-        self, socket: aiohttp.ClientWebSocketResponse, up: asyncio.Event
-    ) -> Exception | None:
-        """Why nothing comes any more; None: Discord asks to connect again at once."""
-        async for frame in socket:
-            received = loads(frame.data)
-            match value_at(received, "op"):
-                case 0:
-                    self._received(received, up)
-                case 1:
-                    await self._send_beat(socket)
-                case 7:
-                    return None
-                case 9:
-                    if value_at(received, "d") is not True:
-                        self._at = Cursor()
-                    pause = random.uniform(1.0, 5.0)  # noqa: S311 - so that not all come at once
-                    return RetryLater("discord ended the session", after=pause)
-                case 11:
-                    self._acknowledged.set()
-        return self._closed(socket.close_code)
-
-    def _received(self, received: Body, up: asyncio.Event) -> None:
+    def _received(self, received: Body) -> None:
         name, data, seq = str(received.get("t")), received.get("d"), received.get("s")
         if isinstance(seq, int):
             self._at = replace(self._at, seq=seq)
         data = data if isinstance(data, dict) else {}
-        if name == "READY":
+        if name == READY:
             session, url = str(data.get("session_id")), str(data.get("resume_gateway_url"))
             self._at = replace(self._at, session=session, url=url)
             self._read_again = set()
-        if name in ("READY", "RESUMED"):
-            up.set()
+        if name in (READY, RESUMED):
+            self._up.set()
         elsewhere = data.get("guild_id") and data.get("channel_id") not in self._rooms()
-        if name in ("READY", TAPPED) or (name == WRITTEN and not elsewhere):
-            self._events.append(Event(name=name, data=data, cursor=self._at))
-            self._arrived.set()
+        if name in (READY, TAPPED) or (name == WRITTEN and not elsewhere):
+            self.arrived(Event(name=name, data=data, cursor=self._at))
 
-    def _closed(self, code: int | None) -> Exception | None:
-        """What a connection's end means; None: go on at once."""
+    def why_closed(self, connection: Connection) -> Exception | None:
+        code = connection.close_code
         if code == 4004:
             return TokenRejected(
                 f"discord rejected the bot token (4004). Check {self._api.hint}, then run: "
@@ -287,32 +226,32 @@ class Gateway(PollLoop[Sequence[Event]]):
             self._at = Cursor()
         return RetryLater(f"discord's connection was closed ({code or 'lost'})")
 
-    async def _beat(self, socket: aiohttp.ClientWebSocketResponse, every: float) -> None:
+    async def _beat(self, socket: Connection, every: float) -> None:
         """A connection that does not answer is dead, though nobody has said so."""
         pause = every * random.random()  # noqa: S311 - so that not all come at once
         while True:
             await self._clock.sleep(pause)
             pause = every
             if not self._acknowledged.is_set():
-                await socket.close(code=KEEPS_SESSION)
+                await self.leave(socket)
                 return
             await self._send_beat(socket)
 
-    async def _send_beat(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    async def _send_beat(self, socket: Connection) -> None:
         self._acknowledged.clear()
         with suppress(aiohttp.ClientError, OSError):  # which the reading notices
             await socket.send_json({"op": BEAT, "d": self._at.seq or None})
 
-    async def _answers(self) -> None:
-        """Once everything has come that was there before. :raises RetryLater: it is dead."""
-        socket = self._socket
-        assert socket is not None
-        await self._send_beat(socket)
+    async def catch_up(self) -> None:
+        """What was missed comes by itself. An answer comes after all that was there before."""
+        if (live := self._live) is None:
+            return
+        await self._send_beat(live)
         try:
-            async with asyncio.timeout(self._api.patience):
+            async with asyncio.timeout(self._patience):
                 await self._acknowledged.wait()
         except TimeoutError:
-            await self.end()
+            await self.leave(live)
             raise RetryLater("discord no longer answers") from None
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import runs
-from chatbridge.channels.chat.callback_data import Tap, Write, decode, encode
+from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.channels.chat.keyboard import DANGER, PRIMARY, SUCCESS, is_picked, option_keys
@@ -253,7 +253,6 @@ def _select(options: Sequence[Key]) -> Body:
 
 
 def modal(asked: Modal) -> Body:
-    tap = Tap(ask_id=asked.ask_id, question=0, action=Write(step=asked.step))
     field = {
         "type": INPUT,
         "custom_id": "text",
@@ -261,9 +260,9 @@ def modal(asked: Modal) -> Body:
         "max_length": LIMIT,
         "placeholder": clipped(asked.placeholder, PLACEHOLDER),
     }
-    label = clipped(asked.project, MODAL_LABEL) or "Answer"
+    label = clipped(asked.label, MODAL_LABEL)
     return {
-        "custom_id": encode(tap),
+        "custom_id": asked.data,
         "title": clipped(asked.title, MODAL_LABEL),
         "components": [{"type": LABELLED, "label": label, "component": field}],
     }

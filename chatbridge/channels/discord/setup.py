@@ -169,7 +169,7 @@ def _paired(token: str, base: str) -> int | None:
     said = {"content": f"chatbridge: your code is {code}. Type it where you set chatbridge up."}
 
     async def send(api: Api) -> None:
-        await api.send(await api.direct_messages(person), said)
+        await api.send(await api.direct(person), said)
 
     _do(token, base, send)
     for _ in range(3):

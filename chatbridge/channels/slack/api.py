@@ -5,12 +5,11 @@ Owns the HTTP session. The library's own retries are off: they would send a mess
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
-import ssl
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import aiohttp
@@ -18,31 +17,20 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.sockets.errors import pause, unreachable, words
 from chatbridge.channels.spec import PersonName
-from chatbridge.core.cards.phrases import format_certificate_advice
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater, TokenRejected
-from chatbridge.core.text import one_line, shortened
 
 Json = dict[str, Any]
-Blocks = Sequence[Json]
 
 SCOPES = (
-    "channels:history",
-    "channels:read",
-    "chat:write",
-    "commands",
-    "files:write",
-    "groups:history",
-    "groups:read",
-    "im:history",
-    "im:write",
-    "reactions:write",
-    "users:read",
-)
+    "channels:history", "channels:read", "chat:write", "commands", "files:write",
+    "groups:history", "groups:read", "im:history", "im:write", "reactions:write", "users:read",
+)  # fmt: skip
 ANSWERED_WITHIN = 10.0
-LONGEST_PAUSE = 3600.0
 PAGE, MOST_PAGES = 200, 5
 _QUIET = logging.getLogger(f"{__name__}.library")
 _QUIET.setLevel(logging.WARNING)  # below, it writes whole messages, and addresses of connections
@@ -59,25 +47,25 @@ _GONE = ("cant_update_message", "edit_window_closed", "message_not_found", "thre
 _PASSING = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
 
 
+class Rejected(MessageRejected):
+    """Slack does not take this request, however often it is made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    user: str
+    id: str
     team: str
-    team_name: str
-    scopes: frozenset[str]
+    name: str
+    """The workspace's."""
+    missing: tuple[str, ...]
+    """The scopes that the app lacks."""
 
 
 class Api:
     def __init__(
-        self,
-        bot_token: str,
-        app_token: str,
-        *,
-        base: str,
-        hint: str,
-        patience: float = ANSWERED_WITHIN,
+        self, bot_token: str, app_token: str, *, base: str, hint: str, patience: float
     ) -> None:
-        """`hint` says where the tokens are set."""
+        """`hint` says where the tokens are set; `patience` is how long an answer may take."""
         self._bot_token, self._app_token = bot_token, app_token
         self._base, self._hint, self._patience = base, hint, patience
 
@@ -99,14 +87,10 @@ class Api:
     async def me(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
         said = await self._do(self._web.auth_test())
-        scopes = str(said.headers.get("x-oauth-scopes", ""))
-        found = {name: str(said.get(name) or "") for name in ("user_id", "team_id", "team")}
-        return Me(
-            user=found["user_id"],
-            team=found["team_id"],
-            team_name=found["team"],
-            scopes=frozenset(each.strip() for each in scopes.split(",") if each.strip()),
-        )
+        user, team, name = (str(said.get(key) or "") for key in ("user_id", "team_id", "team"))
+        scopes = str(said.headers.get("x-oauth-scopes", "")).replace(",", " ").split()
+        missing = tuple(scope for scope in SCOPES if scopes and scope not in scopes)
+        return Me(id=user, team=team, name=name, missing=missing)
 
     async def connection(self) -> str:
         """The address of a new connection, to be used once and soon."""
@@ -134,117 +118,100 @@ class Api:
             return f"the channel {room} is archived"
         return "" if channel.get("is_member") else f"the bot is not in the channel {room}"
 
-    async def history(self, room: str, *, oldest: str, most: int = PAGE * MOST_PAGES) -> list[Json]:
-        """The messages after `oldest`, the oldest first; the newest `most`."""
-        return await self._pages(
-            most,
-            lambda **page: self._web.conversations_history(
-                channel=room, oldest=oldest, include_all_metadata=True, **page
-            ),
-            room,
-        )
-
-    async def replies(
-        self, room: str, root: str, *, oldest: str = "0", most: int = PAGE * MOST_PAGES
+    async def messages(
+        self,
+        room: str,
+        *,
+        root: str | None = None,
+        oldest: str = "0",
+        most: int = PAGE * MOST_PAGES,
+        **span: Any,
     ) -> list[Json]:
-        """The messages of a thread after `oldest`, with its root."""
-        return await self._pages(
-            most,
-            lambda **page: self._web.conversations_replies(
-                channel=room, ts=root, oldest=oldest, include_all_metadata=True, **page
-            ),
-            room,
-        )
-
-    async def message(self, room: str, ts: str, *, root: str | None) -> Json | None:
-        span: Json = {"channel": room, "oldest": ts, "latest": ts, "inclusive": True, "limit": 1}
-        if root is not None and root != ts:
-            asked = self._web.conversations_replies(ts=root, **span)
-        else:
-            asked = self._web.conversations_history(**span)
-        found = await self._do(asked, room)
-        return next((each for each in found.get("messages") or () if each.get("ts") == ts), None)
-
-    async def _pages(self, most: int, ask: Any, room: str) -> list[Json]:
+        """Those of a conversation, or of the thread below `root`, after `oldest`: the newest
+        `most`, the oldest first."""
+        ask = self._web.conversations_history
+        if root is not None:
+            ask = partial(self._web.conversations_replies, ts=root)
+        span |= {"channel": room, "oldest": oldest, "limit": min(PAGE, most)}
         found: dict[str, Json] = {}
         cursor: str | None = None
         while len(found) < most:
-            page = await self._do(ask(limit=min(PAGE, most), cursor=cursor), room)
+            page = await self._do(ask(include_all_metadata=True, cursor=cursor, **span), room)
             found |= {str(each.get("ts")): each for each in page.get("messages") or ()}
             cursor = (page.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
                 break
         return [found[ts] for ts in sorted(found, key=seconds)]
 
-    # ── messages ──────────────────────────────────────────────────────────────────────────────────
+    async def message(self, room: str, ts: str, *, root: str) -> Json | None:
+        thread = root if root != ts else None
+        found = await self.messages(room, root=thread, oldest=ts, latest=ts, inclusive=True, most=1)
+        return next((each for each in found if each.get("ts") == ts), None)
 
-    async def send(
-        self, room: str, text: str, blocks: Blocks, *, key: str = "", thread: str | None = None
-    ) -> str:
+    # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
+
+    async def send(self, room: str, message: Json, *, key: str = "", thread: str | None) -> str:
         """Its time, which is its name. `key` is found again in the message's metadata."""
-        sent = await self._do(
-            self._web.chat_postMessage(
-                channel=room,
-                text=text,
-                blocks=blocks,
-                thread_ts=thread,
-                unfurl_links=False,
-                unfurl_media=False,
-                metadata={"event_type": EVENT, "event_payload": {"key": key}} if key else None,
-            ),
-            room,
-        )
+        more: Json = {"unfurl_links": False, "unfurl_media": False, "thread_ts": thread}
+        if key:
+            more["metadata"] = {"event_type": EVENT, "event_payload": {"key": key}}
+        sent = await self._do(self._web.chat_postMessage(channel=room, **message, **more), room)
         return str(sent.get("ts") or "")
 
-    async def edit(self, room: str, ts: str, text: str, blocks: Blocks) -> None:
+    async def edit(self, room: str, ts: str, message: Json) -> None:
         """:raises PostGone:"""
-        await self._do(self._web.chat_update(channel=room, ts=ts, text=text, blocks=blocks), room)
+        await self._do(self._web.chat_update(channel=room, ts=ts, **message), room)
 
     async def delete(self, room: str, ts: str) -> None:
         await self._do(self._web.chat_delete(channel=room, ts=ts), room)
 
-    async def whisper(self, room: str, user: str, text: str, blocks: Blocks) -> None:
+    async def whisper(self, room: str, user: str, message: Json) -> None:
         """Only this person sees it, and nothing keeps it."""
-        sending = self._web.chat_postEphemeral(channel=room, user=user, text=text, blocks=blocks)
-        await self._do(sending, room)
+        await self._do(self._web.chat_postEphemeral(channel=room, user=user, **message), room)
 
     async def react(self, room: str, ts: str, name: str) -> None:
         await self._do(self._web.reactions_add(channel=room, timestamp=ts, name=name), room)
 
-    async def send_file(self, room: str, name: str, content: bytes, thread: str | None) -> None:
+    async def send_file(self, room: str, file: File, *, thread: str | None) -> None:
         sending = self._web.files_upload_v2(
-            channel=room, filename=name, content=content, thread_ts=thread, request_file_info=False
+            channel=room,
+            filename=file.name,
+            content=file.content,
+            thread_ts=thread,
+            request_file_info=False,
         )
         await self._do(sending, room)
 
     async def open_modal(self, trigger: str, view: Json) -> None:
         await self._do(self._web.views_open(trigger_id=trigger, view=view))
 
+    # ── errors ────────────────────────────────────────────────────────────────────────────────────
+
     async def _do(self, call: Awaitable[AsyncSlackResponse], room: str = "") -> AsyncSlackResponse:
+        """`room` is where something was to be done."""
         try:
             return await call
         except SlackApiError as error:
             raise self._meaning(error, room) from None
         except (SlackClientError, aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise unreachable(error) from None
+            raise unreachable(error, "slack") from None
 
     def _meaning(self, error: SlackApiError, room: str) -> ChatbridgeError:
         answer = error.response
         data = getattr(answer, "data", None)
         said: Json = data if isinstance(data, dict) else {}
-        code, headers = str(said.get("error") or ""), getattr(answer, "headers", {})
+        code, headers = words(said.get("error")), getattr(answer, "headers", {})
         status = getattr(answer, "status_code", getattr(answer, "status", 0))
         if status == 429 or code in ("ratelimited", "rate_limited"):
-            pause = str(headers.get("Retry-After", ""))
-            after = min(float(pause), LONGEST_PAUSE) if pause.isdecimal() else 1.0
-            return RetryLater("slack asks for a pause (429)", after=max(after, 1.0))
+            after = max(pause(headers.get("Retry-After")), 1.0)
+            return RetryLater("slack asks for a pause (429)", after=after)
         if _BAD_TOKEN.fullmatch(code):
             return TokenRejected(
                 f"slack rejected a token ({code}). Check {self._hint}, then run: chatbridge restart"
             )
         if code == "missing_scope":
             return ChatRefused(
-                f"slack: the app lacks the scope {_word(said.get('needed'))}. Add it under OAuth & "
+                f"slack: the app lacks the scope {words(said.get('needed'))}. Add it under OAuth & "
                 "Permissions, reinstall the app, then run: chatbridge restart"
             )
         if _REFUSES.fullmatch(code):
@@ -255,36 +222,9 @@ class Api:
         if code in _GONE:
             return PostGone()
         if not code or code in _PASSING or status >= 500:
-            return RetryLater(f"slack cannot be reached ({_word(code) or status})")
-        messages = (said.get("response_metadata") or {}).get("messages") or ()
-        return Rejected(code, messages)
-
-
-class Rejected(MessageRejected):
-    """Slack does not take this request, however often it is made."""
-
-    def __init__(self, code: str, messages: Iterable[object] = ()) -> None:
-        self.code = code
-        more = "; ".join(map(_word, messages))
-        super().__init__(f"slack: {_word(code)}{f' ({more})' if more else ''}")
-
-
-def unreachable(error: Exception) -> RetryLater:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        cause = error.certificate_error
-        why = cause.verify_message if isinstance(cause, ssl.SSLCertVerificationError) else ""
-        advice = format_certificate_advice("slack.api_base")
-        said = f"slack's certificate is not trusted ({why.rstrip('.')}). {advice}"
-        return RetryLater(said, unsent=True)
-    if isinstance(error, asyncio.TimeoutError):
-        return RetryLater("slack did not answer in time")
-    unsent = isinstance(error, aiohttp.ClientConnectorError)
-    return RetryLater(f"slack cannot be reached ({type(error).__name__})", unsent=unsent)
-
-
-def missing_scopes(scopes: frozenset[str]) -> list[str]:
-    """A server may not say any."""
-    return [scope for scope in SCOPES if scope not in scopes] if scopes else []
+            return RetryLater(f"slack cannot be reached ({code or status})")
+        more = words((said.get("response_metadata") or {}).get("messages"))
+        return Rejected(f"slack: {code} {more}".rstrip())
 
 
 def seconds(ts: object) -> float:
@@ -293,7 +233,3 @@ def seconds(ts: object) -> float:
         return float(str(ts))
     except ValueError:
         return 0.0
-
-
-def _word(said: object) -> str:
-    return shortened(one_line(str(said or "")), 200)

@@ -1,25 +1,23 @@
 """One conversation: sends, edits and removes messages there.
 
-Slack takes a message that is sent again for another one. So each carries its key as metadata, and
-where one may be out without anybody having heard so, it is looked for first.
+Slack takes a message that is sent again for another one. So each card carries its key as metadata,
+and where one may be out without anybody having heard so, it is looked for first.
 """
 
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from chatbridge.channels.chat.card_visibility import Visibility
+from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
-from chatbridge.channels.chat.surface import FAR_ABOVE, ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, MessageRejected, Outgoing, Sent
 from chatbridge.channels.slack.api import EVENT, PAGE, Api, Json, seconds
-from chatbridge.channels.slack.render import SLACK, message_blocks, notified
+from chatbridge.channels.slack.render import SLACK, drawn
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import ChatRefused, PostGone, RetryLater
+from chatbridge.core.errors import PostGone, RetryLater
 from chatbridge.core.ports import Clock
 from chatbridge.digests import sha256_hex
 from chatbridge.safe_json import value_at
@@ -31,84 +29,45 @@ PACE = RateLimit(message=1.0, edit=1.2, burst=4.0)
 MOST_MENTIONED = 10
 
 
-class Chat(ChatSurface[Text]):
+class Chat(BotChat[Text]):
     reactions = False
-    idempotent = True
 
     def __init__(
-        self,
-        api: Api,
-        place: str,
-        *,
-        people: Sequence[str],
-        clock: Clock,
-        pace: RateLimit | None = None,
+        self, api: Api, place: str, *, people: Sequence[str], clock: Clock, pace: RateLimit | None
     ) -> None:
         """`place` is a person or a channel; in a channel, these people are called."""
-        super().__init__(f"slack:{place}", SLACK, service="Slack", clock=clock)
-        self.place = place
-        self.private = place[:1] in ("U", "W")
-        self.id = "" if self.private else place
-        self.pace = pace or PACE
-        self.visibility = Visibility("slack", clock=clock)
+        private = place[:1] in ("U", "W")
+        super().__init__(
+            place, SLACK, service="Slack", private=private, pace=pace or PACE, clock=clock
+        )
         self._api = api
-        self._called = () if self.private else tuple(people[:MOST_MENTIONED])
-        self._passed: deque[float] = deque(maxlen=FAR_ABOVE + 1)
+        self._called = () if private else tuple(people[:MOST_MENTIONED])
         self._sent: dict[str, str] = {}
         """What was found, by the keys of what was sent."""
-        self._looked: set[tuple[str, str]] = set()
+        self._looked: set[tuple[str, str | None]] = set()
         """Rooms, and threads in them, of which all is known that this process has not sent."""
 
-    async def open(self) -> None:
-        """Find the conversation with a person. :raises RetryLater: :raises TokenRejected:"""
-        if self.private and not self.id:
-            try:
-                self.id = await self._api.direct(self.place)
-            except ChatRefused as error:
-                self.trouble = str(error)
-                log.warning("%s", error)
-
-    @property
-    def is_there(self) -> bool:
-        return bool(self.id)
-
-    @property
-    def viewer(self) -> str | None:
-        return self.place if self.private else None
-
-    def current_room(self) -> str:
-        if not self.id:
-            raise ChatRefused(self.trouble)
-        return self.id
+    async def find(self) -> str:
+        return await self._api.direct(str(self.place))
 
     def handle(self, room: str, message: str) -> str:
         return f"{room}:{message}"
 
-    def passed(self, ts: str) -> None:
-        """A message is in this conversation, and in no thread."""
-        if (at := seconds(ts)) not in self._passed:
-            self._passed.append(at)
-
-    def messages_after(self, message: str) -> int:
-        return sum(at > seconds(message) for at in self._passed)
-
-    # ── messages ──────────────────────────────────────────────────────────────────────────────────
-
     async def send(self, new: Outgoing[Text]) -> Sent:
-        room, thread = new.room, new.root or ""
+        room, thread = new.room, new.root
         if isinstance(new.what, File):
-            await self._api.send_file(room, new.what.name, new.what.content, thread or None)
+            await self._api.send_file(room, new.what, thread=thread)
             return Sent(id="")
-        key, drawing = sha256_hex("\0".join(new.key).encode())[:32], new.what
-        if found := await self._sent_before(room, thread, key):
+        key = sha256_hex("\0".join(new.key).encode())[:32] if new.key else ""
+        if key and (found := await self._sent_before(room, thread, key)):
             with suppress(PostGone):
-                sent = await self.edit(room, found, drawing, key=new.key, silent=True)
+                sent = await self.edit(room, found, new.what, key=new.key, silent=True)
                 return Sent(id=sent.id, at=seconds(found))
         called = () if new.silent else self._called
-        text = notified(drawing.text, mentioned=called)
-        blocks = message_blocks(drawing.text, drawing.rows, mentioned=called)
+        text, rows = new.what.text, new.what.rows
+        body = drawn(text, rows, mentioned=called, answers=new.answers, thread=thread)
         try:
-            ts = await self._api.send(room, text, blocks, key=key, thread=thread or None)
+            ts = await self._api.send(room, body, key=key, thread=thread)
         except RetryLater as error:
             if not error.unsent:
                 self._looked.discard((room, thread))
@@ -118,14 +77,11 @@ class Chat(ChatSurface[Text]):
             self._looked.add((room, ts))
         return Sent(id=ts, at=seconds(ts) or None)
 
-    async def _sent_before(self, room: str, thread: str, key: str) -> str | None:
+    async def _sent_before(self, room: str, thread: str | None, key: str) -> str | None:
         """Where a message with this key is that an earlier process has sent, or this one without
         having heard so."""
         if (room, thread) not in self._looked:
-            if thread:
-                found = await self._api.replies(room, thread, most=PAGE)
-            else:
-                found = await self._api.history(room, oldest="0", most=PAGE)
+            found = await self._api.messages(room, root=thread, most=PAGE)
             self._sent |= {name: str(each["ts"]) for each in found if (name := _key_of(each))}
             self._looked.add((room, thread))
         return self._sent.get(key)
@@ -133,8 +89,7 @@ class Chat(ChatSurface[Text]):
     async def edit(
         self, room: str, message: str, drawing: Drawing[Text], *, key: Key, silent: bool
     ) -> Sent:
-        blocks = message_blocks(drawing.text, drawing.rows)
-        await self._api.edit(room, message, notified(drawing.text), blocks)
+        await self._api.edit(room, message, drawn(drawing.text, drawing.rows))
         return Sent(id=message)
 
     async def remove(self, room: str, message: str) -> None:

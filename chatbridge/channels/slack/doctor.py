@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
-from chatbridge.channels.slack.api import Api, missing_scopes
+from chatbridge.channels.slack.api import Api
 from chatbridge.channels.slack.settings import Slack
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
@@ -42,8 +42,9 @@ async def check(table: Slack, context: CheckContext) -> Sequence[Finding]:
             return [*found, problem(NAME, what, advice or "check the network or proxy")]
         except ChatbridgeError as error:
             return [*found, from_error(NAME, str(error))]
-        if missing := missing_scopes(me.scopes):
-            found.append(problem(NAME, f"the app lacks scopes: {', '.join(missing)}", REINSTALL))
+        if me.missing:
+            what = f"the app lacks scopes: {', '.join(me.missing)}"
+            found.append(problem(NAME, what, REINSTALL))
         places = table.channel_id or table.allowed_users
         found += filter(None, await asyncio.gather(*(_place(api, place) for place in places)))
     told = hub.trouble_of(NAME)
@@ -51,8 +52,8 @@ async def check(table: Slack, context: CheckContext) -> Sequence[Finding]:
         # What the hub has met and this look has not: Socket Mode is off, a pause.
         found.append(from_error(NAME, told))
     number = "1 conversation" if len(places) == 1 else f"{len(places):,} conversations"
-    what = f"the app in {me.team_name} can write to {number}"
-    return found or [fine(NAME, what, team=me.team_name, chats=[*places])]
+    what = f"the app in {me.name} can write to {number}"
+    return found or [fine(NAME, what, team=me.name, chats=[*places])]
 
 
 async def _place(api: Api, place: str) -> Finding | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
-from chatbridge.channels.chat.document import Document, Key, Rows
+from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.channels.chat.keyboard import DANGER, PRIMARY, SUCCESS, is_picked, option_keys
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import QUOTE, Run, Tags, Text, split, width, write
@@ -32,7 +32,7 @@ LABEL, CHOICE, NOTIFIED = 75, 75, 150
 MOST_BUTTONS, MOST_BOXES, A_ROW = 10, 10, 25
 TYPED = 3_000
 """The longest text that a modal takes. A thread takes more."""
-FIELD, INPUT, SUBMITTED = "field", "text", "chatbridge"
+FIELD, INPUT, SUBMITTED, ANSWER = "field", "text", "chatbridge", "reply"
 _STYLES = {PRIMARY: "primary", SUCCESS: "primary", DANGER: "danger"}
 _DATES = {
     "t": "{time}",
@@ -143,20 +143,30 @@ def typed_text(said: str) -> str:
 # ── buttons ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def message_blocks(
-    text: Text, rows: Rows, *, mentioned: Sequence[str] = (), name: str = ""
-) -> list[Json]:
-    """`name` is that of the blocks with buttons, which a tap brings back."""
-    return [text_block(text, mentioned=mentioned), *_controls(rows, name)]
+def drawn(
+    text: Text,
+    rows: Rows = (),
+    *,
+    mentioned: Sequence[str] = (),
+    answers: str = "",
+    thread: str | None = None,
+) -> Json:
+    """A message: what a notification shows, and its blocks. A tap brings back which message it
+    `answers`, and in which thread."""
+    name = f"{ANSWER} {answers} {thread or answers}" if answers else ""
+    blocks = [text_block(text, mentioned=mentioned), *_controls(rows, name)]
+    return {"text": notified(text, mentioned=mentioned), "blocks": blocks}
 
 
-def blocks_of(document: Document, rows: Rows, *, now: float, name: str = "") -> list[Json]:
-    return message_blocks(write(document, now=now), rows, name=name)
+def answered_by(block_id: object) -> tuple[str, str] | None:
+    """Which message this block answers, and the root of its thread."""
+    words = block_id.split(" ") if isinstance(block_id, str) else []
+    return (words[1], words[2]) if len(words) == 4 and words[0] == ANSWER else None
 
 
-def without_buttons(blocks: object) -> list[Json]:
-    found = blocks if isinstance(blocks, list) else []
-    return [each for each in found if isinstance(each, dict) and each.get("type") == "rich_text"]
+def without_buttons(message: Mapping[str, Any]) -> Json:
+    blocks = [each for each in message.get("blocks") or () if each.get("type") == "rich_text"]
+    return {"text": message.get("text") or "…", "blocks": blocks}
 
 
 def _controls(rows: Rows, name: str) -> Iterator[Json]:
@@ -220,12 +230,11 @@ def _plain(text: str, limit: int) -> Json:
 # ── the modal ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def modal(form: Modal, *, room: str, card: str) -> Json:
-    kept = {"ask": form.ask_id, "step": form.step, "room": room, "card": card}
+def modal(form: Modal, *, room: str) -> Json:
     return {
         "type": "modal",
         "callback_id": SUBMITTED,
-        "private_metadata": json.dumps(kept),
+        "private_metadata": f"{room} {form.data}",
         "title": _plain(form.title, 24),
         "submit": _plain("Send", 24),
         "close": _plain("Back", 24),
@@ -233,7 +242,7 @@ def modal(form: Modal, *, room: str, card: str) -> Json:
             {
                 "type": "input",
                 "block_id": FIELD,
-                "label": _plain(form.project or "Answer", 150),
+                "label": _plain(form.label, 150),
                 "element": {
                     "type": "plain_text_input",
                     "action_id": INPUT,

@@ -10,7 +10,7 @@ import re
 from pydantic import SecretStr, ValidationError
 
 from chatbridge import extras
-from chatbridge.channels.slack.api import SCOPES, missing_scopes
+from chatbridge.channels.slack.api import SCOPES
 from chatbridge.channels.slack.doctor import opened
 from chatbridge.channels.slack.settings import APP_TOKEN, BOT_TOKEN, Slack
 from chatbridge.channels.slack.spec import EXTRA, SLACK
@@ -168,5 +168,4 @@ async def _look(table: Slack) -> tuple[str, str]:
             await api.connection()
         except ChatbridgeError as error:
             return "", str(error).partition(", then run:")[0]
-    missing = missing_scopes(me.scopes)
-    return me.team_name, f"The app lacks scopes: {', '.join(missing)}" if missing else ""
+    return me.name, f"The app lacks scopes: {', '.join(me.missing)}" if me.missing else ""

@@ -30,7 +30,7 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     token, base = table.token.get_secret_value(), table.api_base
     async with Api(token, base=base, hint="telegram.token", patience=ANSWER_SECONDS) as api:
         try:
-            me = await api.open()
+            me = await api.me()
         except TokenRejected as error:
             what = str(error).partition(". ")[0]
             where = f"Check telegram.token in {context.shown(context.config)}"
@@ -50,13 +50,13 @@ async def check(table: Telegram, context: CheckContext) -> Sequence[Finding]:
     if me.reads_all and {"group", "supergroup"}.intersection(looked):
         # In groups only replies count, and those come with privacy mode, too.
         what = "receives everything that is said in its groups, but needs only replies"
-        found.append(remark(NAME, f"@{me.username} {what}", PRIVACY))
+        found.append(remark(NAME, f"@{me.name} {what}", PRIVACY))
     if told and not found:
         # What the hub has met and this look has not: a lock of another hub, a pause.
         found.append(from_error(NAME, told))
     number = "1 chat" if len(chats) == 1 else f"{len(chats):,} chats"
-    what = f"@{me.username} can write to {number}"
-    return found or [fine(NAME, what, bot=me.username, chats=chats)]
+    what = f"@{me.name} can write to {number}"
+    return found or [fine(NAME, what, bot=me.name, chats=chats)]
 
 
 async def names(table: Telegram, people: Sequence[int]) -> dict[int, PersonName]:
@@ -64,7 +64,7 @@ async def names(table: Telegram, people: Sequence[int]) -> dict[int, PersonName]
     assert table.token is not None
     token, base = table.token.get_secret_value(), table.api_base
     async with Api(token, base=base, hint="telegram.token", patience=ANSWER_SECONDS) as api:
-        await api.open()
+        await api.me()
         found = await asyncio.gather(*map(api.name_of, people), return_exceptions=True)
     return {
         it: name for it, name in zip(people, found, strict=True) if isinstance(name, PersonName)

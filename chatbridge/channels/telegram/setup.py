@@ -160,13 +160,13 @@ def check(token: str, base: str) -> str | None:
 async def look(token: str, base: str) -> tuple[str, str]:
     """The bot's name, and where its messages go instead."""
     async with Api(token, base=base, hint="the token") as api:
-        return (await api.open()).username, await api.webhook()
+        return (await api.me()).name, await api.webhook()
 
 
 async def _remove_webhook(token: str, base: str) -> None:
     async with Api(token, base=base, hint="the token") as api:
         try:
-            await api.open()
+            await api.me()
             await api.delete_webhook()
         except RetryLater as error:
             raise ChatbridgeError(f"{error}. Run this again: chatbridge setup") from None

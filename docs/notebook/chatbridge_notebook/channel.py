@@ -14,11 +14,10 @@ from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.channel import ChatChannel
-from chatbridge.channels.chat.document import File, Message, Rows
-from chatbridge.channels.chat.inbound import Origin
+from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming
+from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -26,7 +25,7 @@ from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import PostGone
-from chatbridge.core.model import ChannelState, Person
+from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge_notebook.spec import Settings
 
@@ -88,8 +87,10 @@ class Chat(ChatSurface[str]):
         return ROOM
 
     async def send(self, new: Outgoing[str]) -> Sent:
-        assert isinstance(new.what, Drawing)
-        name = self._notebook.post(new.what.text, new.what.rows, silent=new.silent)
+        if isinstance(new.what, File):
+            name = self._notebook.post(new.what.content.decode(errors="replace"))
+        else:
+            name = self._notebook.post(new.what.text, new.what.rows, silent=new.silent)
         return Sent(id=name, at=self._clock.time())
 
     async def edit(
@@ -104,39 +105,29 @@ class Chat(ChatSurface[str]):
 
 
 class Receiver(ButtonReceiver):
-    def __init__(self, notebook: Notebook, chat: Chat, inbox: AskActions, **more: Any) -> None:
-        super().__init__(inbox, channel=NAME, **more)
-        self._notebook, self._chat = notebook, chat
+    def __init__(self, notebook: Notebook, reception: Reception) -> None:
+        super().__init__(reception)
+        self._notebook = notebook
 
     async def take(self, line: Line, cursor: ChannelState) -> None:
-        person = Person(name=str(line["by"]), channel=NAME, place=ROOM)
-        by = Origin(chat=self._chat, person=person, cursor=cursor)
-        to, text = self._incoming(str(line.get("to"))), str(line.get("text", ""))
-        written = Incoming(room=ROOM, id=cursor.value, text=text, at=self._clock.time(), replied=to)
-        if "tap" in line and to is not None:
-            if told := await self.tap(decode(str(line["tap"])), to, by):
-                self._notebook.post(told, to=person.name)
-        elif text.startswith("/"):
-            name, _, words = text[1:].partition(" ")
-            await self.command(name, words, written, by)
-        else:
-            await self.text(written, by)
+        by, text = Sender(id=str(line["by"]), name=str(line["by"])), str(line.get("text", ""))
+        to = self._incoming(str(line.get("to")))
+        if "tap" in line:
+            origin = self.allowed(by, ROOM, cursor)
+            if origin and to and (told := await self.tap(decode(str(line["tap"])), to, origin)):
+                self._notebook.post(told, to=by.name)
+            return
+        now, command = self._clock.time(), None
+        if text.startswith("/"):
+            command = text[1:].partition(" ")[0]
+        written = Incoming(room=ROOM, id=cursor.value, text=text, at=now, replied=to)
+        await self.written(written, by, cursor, direct=False, command=command)
 
     def _incoming(self, name: str) -> Incoming | None:
         if (line := self._notebook.messages.get(name)) is None:
             return None
         buttons = tuple(data for _, data in line["buttons"])
         return Incoming(room=ROOM, id=name, text=line["text"], ours=True, buttons=buttons)
-
-    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
-        self._notebook.post(write_plain(said.document, now=self._clock.time()), said.rows)
-
-    async def send_file(self, file: File, *, to: Incoming) -> None:
-        self._notebook.post(file.content.decode(errors="replace"))
-
-    async def rewrite(self, message: Incoming, said: Message) -> None:
-        text = write_plain(said.document, now=self._clock.time())
-        self._notebook.post(text, said.rows, name=message.id)
 
     async def take_buttons(self, message: Incoming) -> None:
         self._notebook.post(message.text or "", name=message.id)
@@ -146,10 +137,10 @@ class Poll(PollLoop[Sequence[int]]):
     channel = NAME
 
     def __init__(
-        self, notebook: Notebook, people: Allowlist[str], receiver: Receiver, inbox: AskActions
+        self, notebook: Notebook, receiver: Receiver, inbox: AskActions, clock: Clock
     ) -> None:
-        super().__init__(inbox, clock=receiver._clock, cursor_key="end")
-        self._notebook, self._people, self._receiver = notebook, people, receiver
+        super().__init__(inbox, clock=clock, cursor_key="end")
+        self._notebook, self._receiver = notebook, receiver
 
     async def begin(self) -> None:
         self._notebook.look()
@@ -169,9 +160,8 @@ class Poll(PollLoop[Sequence[int]]):
 
     async def deal_with(self, batch: Sequence[int]) -> bool:
         for end in batch:
-            line = self._notebook.deeds[end]
-            if self._people.allows(str(line["by"])):
-                await self.process_at(str(end), partial(self._receiver.take, line))
+            take = partial(self._receiver.take, self._notebook.deeds[end])
+            await self.process_at(str(end), take)
             self._forget(end)
         return bool(batch)
 
@@ -190,8 +180,15 @@ class NotebookChannel(ChatChannel[Chat]):
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         (chat,), clock, notebook = self._chats, self._clock, self._notebook
         chat.attach(inbox)
-        receiver = Receiver(notebook, chat, inbox, clock=clock, spawn=self._beside.spawn)
-        self._poll = poll = Poll(notebook, self._people, receiver, inbox)
+        reception = Reception(
+            inbox=inbox,
+            channel=NAME,
+            chats=self._chats,
+            people=self._people,
+            clock=clock,
+            spawn=self._beside.spawn,
+        )
+        self._poll = poll = Poll(notebook, Receiver(notebook, reception), inbox, clock)
         await poll.begin()
         ready()
         try:

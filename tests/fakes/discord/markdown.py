@@ -6,6 +6,7 @@ blocks, code, links, mentions, times, bold, italics, quotes, headings and lists 
 
 from __future__ import annotations
 
+import html
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -47,11 +48,32 @@ class Read:
     def named(self, name: str) -> list[str]:
         return [text for mark, text in self.marks if mark == name]
 
+    def plain(self, text: str) -> str:
+        return text
+
+    def marked(self, name: str, text: str) -> str:
+        self.marks.append((name, text))
+        return text
+
 
 def read(source: str, *, now: float = 0.0) -> Read:
     found = Read()
     found.text = _inside(source, found, now, at_start=True)
     return found
+
+
+class Html(Read):
+    """What is marked up is in an element of that name."""
+
+    def plain(self, text: str) -> str:
+        return html.escape(text, quote=False)
+
+    def marked(self, name: str, text: str) -> str:
+        return f'<span class="{name}">{text}</span>'
+
+
+def as_html(source: str, *, now: float) -> str:
+    return _inside(source, Html(), now, at_start=True)
 
 
 def plain(source: str, *, now: float = 0.0) -> str:
@@ -67,8 +89,8 @@ def _inside(source: str, found: Read, now: float, *, at_start: bool) -> str:
             assert match
             end = source.find("\n", at)
             rest = source[match.end() : end if end >= 0 else len(source)]
-            found.marks.append((name, rest))
-            shown.append("" if name == "quote" else match[0] if name == "list" else "")
+            found.marked(name, rest)
+            shown.append(found.plain(match[0]) if name == "list" else "")
             at = match.end()
             line_start = False
             continue
@@ -78,7 +100,7 @@ def _inside(source: str, found: Read, now: float, *, at_start: bool) -> str:
                 at = match.end()
                 break
         else:
-            shown.append(source[at])
+            shown.append(found.plain(source[at]))
             at += 1
         line_start = source[at - 1] == "\n"
     return "".join(shown)
@@ -86,11 +108,10 @@ def _inside(source: str, found: Read, now: float, *, at_start: bool) -> str:
 
 def _shown(name: str, match: re.Match[str], found: Read, now: float) -> str:
     if name == "escape":
-        return match[1]
+        return found.plain(match[1])
     if name in NESTED:
         inside = _inside(match[1] or match[match.lastindex or 1], found, now, at_start=False)
-        found.marks.append((name, inside))
-        return inside
+        return found.marked(name, inside)
     if name == "time":
         at = float(match[1])
         text = format_time(at, now=now) if now else datetime.fromtimestamp(at, UTC).isoformat()
@@ -100,5 +121,4 @@ def _shown(name: str, match: re.Match[str], found: Read, now: float) -> str:
         text = re.sub(r"^ (?= *`)|(?<=`) $|(?<=` ) $", "", match[2])
     else:
         text = match[0]
-    found.marks.append((name, text))
-    return text
+    return found.marked(name, found.plain(text))

@@ -53,7 +53,7 @@ NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
-    username: str
+    name: str
     topics: bool
     """Whether this bot's private chats can have topics."""
     reads_all: bool = False
@@ -95,18 +95,21 @@ class Api:
     async def __aexit__(self, *ended: object) -> None:
         await self.close()
 
-    async def open(self) -> Me:
+    async def me(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
         await self._do(self._bot.initialize())
         me = self._bot.bot
         return Me(
-            username=me.username or "",
+            name=me.username or "",
             topics=bool(me.has_topics_enabled),
             reads_all=bool(me.can_read_all_group_messages),
         )
 
     async def close(self) -> None:
         await self._bot.shutdown()
+
+    async def direct(self, person: int) -> str:
+        return str(person)
 
     async def updates(self, *, offset: int | None, wait: int) -> tuple[Update, ...]:
         """:raises Polled: and what every call raises."""

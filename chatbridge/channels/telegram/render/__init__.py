@@ -2,5 +2,4 @@
 
 card: what Telegram can do, and what is sent about an ask
 html: its tags and its limits
-notices: what the bot says about Telegram itself
 """

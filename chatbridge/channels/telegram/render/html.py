@@ -6,7 +6,6 @@ import html
 import re
 from functools import lru_cache, partial
 
-from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import runs
 
 LIMIT = 4096
@@ -17,10 +16,6 @@ SOURCE_LIMIT = 32_768
 REMEMBERED = 256
 """Pairs of tags that follow one another: there are few."""
 _TAG = re.compile(r"<[^>]*>")
-
-
-def write(document: doc.Document, *, now: float) -> str:
-    return to_html(runs.write(document, now=now))
 
 
 def to_html(text: runs.Text) -> str:

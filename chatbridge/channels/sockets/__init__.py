@@ -1,0 +1,5 @@
+"""Services that are reached with aiohttp, and send what happens over a websocket.
+
+errors: why one cannot be reached, and the pauses that it asks for
+loop: the loop that reads from such a connection
+"""
