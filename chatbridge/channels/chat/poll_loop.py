@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from operator import eq
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
@@ -23,6 +23,14 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 B = TypeVar("B")
 E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+Events = Sequence[tuple[str, E]]
+"""With the place of each."""
+
+
+class Reader(Protocol[E_co]):
+    async def __call__(self, after: str | None, *, wait: bool) -> Events[E_co]:
+        """Those after this place, or all; with `wait`, once there is one."""
 
 
 class PollLoop(ABC, Generic[B]):
@@ -185,28 +193,31 @@ class PollLoop(ABC, Generic[B]):
         return self._tried[1] < self.tries
 
 
-class EventLoop(PollLoop[Sequence[tuple[str, E]]], Generic[E]):
+class EventLoop(PollLoop[Events[E]], Generic[E]):
     """Of a service whose events each have a place, after which reading goes on."""
 
-    def __init__(self, inbox: AskActions, *, clock: Clock, cursor_key: str = "since") -> None:
-        super().__init__(inbox, clock=clock, cursor_key=cursor_key)
+    def __init__(
+        self,
+        inbox: AskActions,
+        *,
+        channel: str,
+        clock: Clock,
+        events: Reader[E],
+        take: Callable[[E, ChannelState], Awaitable[None]],
+    ) -> None:
+        """`take` applies an event, and lets the cursor be stored with the effect."""
+        super().__init__(inbox, clock=clock, cursor_key="since")
+        self.channel = channel
+        self._events, self._take = events, take
         self._after: str | None = None
 
-    @abstractmethod
-    async def events(self, after: str | None, *, wait: bool) -> Sequence[tuple[str, E]]:
-        """Those after this place, or all; with `wait`, once there is one."""
-
-    @abstractmethod
-    async def take(self, event: E, cursor: ChannelState) -> None:
-        """Apply it. The cursor is stored with the effect."""
-
-    async def read(self, *, wait: bool) -> Sequence[tuple[str, E]]:
+    async def read(self, *, wait: bool) -> Events[E]:
         if self._after is None and (stored := await self.stored_cursor()):
             self._after = stored.value
-        return await self.events(self._after, wait=wait)
+        return await self._events(self._after, wait=wait)
 
-    async def deal_with(self, batch: Sequence[tuple[str, E]]) -> bool:
+    async def deal_with(self, batch: Events[E]) -> bool:
         for place, event in batch:
-            await self.process_at(place, partial(self.take, event))
+            await self.process_at(place, partial(self._take, event))
             self._after = place
         return bool(batch)

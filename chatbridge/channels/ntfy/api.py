@@ -15,8 +15,6 @@ from chatbridge.channels.ntfy.settings import Ntfy
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.text import one_line, shortened
 
-Messages = list[tuple[str, str]]  # Their ids and texts
-
 ANSWERED_WITHIN, KEPT_ALIVE_WITHIN = 10.0, 130.0
 """A server sends a sign of life every 45 s, if its owner has not changed that."""
 USUAL_PAUSE = 12.0
@@ -44,10 +42,10 @@ class Api(httpx.AsyncClient):
         await self.get(f"/{topic}/auth" if topic else "/v1/health")
 
     async def messages(
-        self, topic: str, *, after: str | None, wait: bool, are: Callable[[str], bool]
-    ) -> Messages:
-        """Those after this one that are of a kind; with `wait`, the next one. Whatever else
-        somebody writes to the topic costs no request."""
+        self, topic: str, after: str | None, *, wait: bool, are: Callable[[str], bool]
+    ) -> list[tuple[str, str]]:
+        """Ids and texts of those after this one that are of a kind; with `wait`, of the next one.
+        Whatever else somebody writes to the topic costs no request."""
         found, query = [], {"since": after or "all"} | ({} if wait else {"poll": "1"})
         patience = httpx.Timeout(ANSWERED_WITHIN, read=KEPT_ALIVE_WITHIN)
         with self._reaching():

@@ -16,19 +16,17 @@ from secrets import token_hex
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.poll_loop import EventLoop
 from chatbridge.channels.notifier import ANSWERS, Alert, Notification, Notifier
-from chatbridge.channels.ntfy.api import Api, Messages
+from chatbridge.channels.ntfy.api import Api
 from chatbridge.channels.ntfy.settings import Ntfy
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.model import ChannelState, Person
-from chatbridge.core.ports import Clock
 from chatbridge.redaction import hide
 
 PRIORITIES = {Alert.SILENT: 2, Alert.RINGS: 3, Alert.URGENT: 5}
 MOST_ACTIONS = 3
-Sign = Callable[[str], str]
 SOMEBODY = Person(name="somebody", channel="ntfy")
 
 
@@ -52,7 +50,13 @@ class NtfyChannel(Notifier):
         self._sign = partial(signed, secret=secret)
         async with Api(self._table) as self._api:
             if self._table.answers:
-                self._poll = Answers(self._api, self._table, self._sign, inbox, self._clock)
+                self._poll = EventLoop(
+                    inbox,
+                    channel=self.name,
+                    clock=self._clock,
+                    events=partial(self._api.messages, self._table.answers_to, are=self._ours),
+                    take=self._take,
+                )
             ready()
             await (self._poll.run() if self._poll else asyncio.Event().wait())
 
@@ -77,24 +81,12 @@ class NtfyChannel(Notifier):
     async def clear(self, id: str) -> None:
         await self._api.clear(self._table.topic, id)
 
-
-class Answers(EventLoop[str]):
-    channel = "ntfy"
-    kind = "answer"
-
-    def __init__(self, api: Api, table: Ntfy, sign: Sign, inbox: AskActions, clock: Clock) -> None:
-        super().__init__(inbox, clock=clock)
-        self._api, self._topic, self._sign = api, table.answers_to, sign
-
-    async def events(self, after: str | None, *, wait: bool) -> Messages:
-        return await self._api.messages(self._topic, after=after, wait=wait, are=self._ours)
-
     def _ours(self, said: str) -> bool:
         data = said.partition(" ")[0]
         mine = self._sign(data) if decode(data) else ""
         return hmac.compare_digest(mine.encode(), said.encode(errors="replace"))
 
-    async def take(self, said: str, cursor: ChannelState) -> None:
+    async def _take(self, said: str, cursor: ChannelState) -> None:
         tap = decode(said.partition(" ")[0])
         assert isinstance(tap, Tap)
         assert isinstance(tap.action, ANSWERS)
