@@ -60,6 +60,17 @@ async def test_a_tap_answers_and_the_notification_goes(tmp_path: Path, server: N
         assert len(ntfy.phone.rang) == 1
 
 
+async def test_a_notification_is_taken_away_once(tmp_path: Path, server: NtfyServer) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(SELECT)
+        await ntfy.tap(await ntfy.sees("Which database"), "SQLite")
+        ended = await ntfy.ended(ask)
+        await asyncio.to_thread(ntfy.phone.until_empty)
+        shown = await ntfy.channel.show(ended, place="0 digest")  # nobody heard that it worked
+        await ntfy.channel.show(ended, place=shown.place)  # its agent has the answer
+    assert sum("/clear" in request for request in server.requests) == 2
+
+
 async def test_without_the_owners_word_it_only_rings(tmp_path: Path, server: NtfyServer) -> None:
     async with running_ntfy(tmp_path, server, answers=False) as ntfy:
         await ntfy.desk.ask(SELECT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from functools import partial
 from secrets import token_urlsafe
 from typing import Any
 
@@ -17,6 +18,7 @@ from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.setup.state import Setup, Work, ask_on_the_phone, first_problem, read_secret
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.running import WrongUsage
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.settings import secrets
 
 ABOUT = """\
@@ -24,17 +26,25 @@ ntfy rings your phone. You answer in the inbox, or in a chat.
   1. Install the ntfy app, and subscribe there to  {topic}
      at {server}. For another server: chatbridge setup --help
   2. Keep the topic to yourself: who knows it can read your questions.
+
+It can take answers, too. Nobody knows whose they are, so approvals stay elsewhere.
 """
 FLAGS = ("topic", "server", "token_file", "answers")
-ANSWERS = "Take answers there, too? Nobody can be told apart. Approvals stay elsewhere."
 
 
 def ask(setup: Setup) -> None:
     now = setup.settings.table(NTFY)
     topic = now.topic or f"chatbridge-{token_urlsafe(9)}"
     prompts.explain(ABOUT.format(topic=topic, server=now.server))
-    answers = prompts.confirm(ANSWERS, default=now.answers)
-    _save(setup, {"topic": topic, "answers": answers})
+    answers = prompts.confirm("Take answers there, too?", default=now.answers)
+    while True:
+        try:
+            _save(setup, {"topic": topic, "answers": answers})
+            break
+        except ChatbridgeError as error:  # the phone may have this topic already
+            why = prompts.shown(f"{error}. Nothing was written.")
+            if not prompts.enter_or_escape(partial(prompts.bad, why, "Press Enter to try again.")):
+                raise KeyboardInterrupt from None
     prompts.good("a test message is on its way to your phone")
     restart_hub()
     if answers:

@@ -50,7 +50,7 @@ class Notebook:
 
     def append(self, line: Line) -> None:
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
         self._look()
 
     def deeds(self, after: int) -> list[tuple[str, Line]]:
