@@ -102,7 +102,8 @@ class ChannelSpec(NamedTuple, Generic[Table]):
     """Reference to `(Table, ChannelContext) -> Channel`. Its module is imported before the hub says
     that it is ready."""
     check: str
-    """Reference to `async (Table, CheckContext) -> Sequence[Finding]`, for `doctor`."""
+    """Reference to `async (Table, CheckContext) -> Sequence[Finding]`, for `doctor`. A
+    `ChatbridgeError` that it raises is a finding."""
     setup: SetupSpec | None = None
     extra: Extra | None = None
     """The optional dependencies that it needs."""

@@ -206,12 +206,15 @@ def _describe_run(run: str) -> str:
     return f"⟨{names}{', …' if len(kinds) > 3 else ''} ×{len(run)}⟩"
 
 
-OTHER_TITLES = {"web": "web inbox", "terminal": "terminal"}  # Others: the name with a capital
+PLACES = {"web": "web inbox", "terminal": "terminal"}
+"""Channels that are called by what they are."""
+SPELLED = {"ntfy": "ntfy"}
+"""Of the others, those whose name has no capital."""
 
 
 def title_of(channel: str) -> str:
-    """The channel as people call it: Telegram, web inbox."""
-    return OTHER_TITLES.get(channel) or channel.capitalize()
+    """The channel as people call it: Telegram, web inbox, ntfy."""
+    return PLACES.get(channel) or SPELLED.get(channel) or channel.capitalize()
 
 
 def nearest_name(given: object, known: Iterable[str]) -> str | None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from chatbridge_notebook.channel import NotebookChannel
+from chatbridge_notebook.spec import Settings
 
 from chatbridge.channels.chat.callback_data import Tap, encode, question_shown
 from chatbridge.channels.chat.card_messages import from_text
@@ -19,12 +20,14 @@ from chatbridge.core.forms.form import Event
 from chatbridge.core.model import Ask
 from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
+from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
 
 Line = dict[str, Any]
 
 PATIENCE = 20.0
+FILE = "notebook.jsonl"
 NOT_QUICK = 2.0
 
 
@@ -121,12 +124,17 @@ def _data(ask: Ask, action: Event | AskAction) -> str:
     return encode(Tap(ask_id=ask.id, question=question_shown(ask), action=action))
 
 
+def notebook_channel(folder: Path, clock: StillClock) -> NotebookChannel:
+    table = Settings(file=folder / FILE, allowed_users=("ada",))
+    return NotebookChannel(table, channel_context(clock))
+
+
 @asynccontextmanager
 async def drive_notebook(
     folder: Path, _: pytest.FixtureRequest, *, policy: Policy | None = None
 ) -> AsyncIterator[NotebookDriver]:
-    clock, up, file = StillClock(), asyncio.Event(), folder / "notebook.jsonl"
-    channel = NotebookChannel(file, ["ada"], clock=clock)
+    clock, up, file = StillClock(), asyncio.Event(), folder / FILE
+    channel = notebook_channel(folder, clock)
     policy = policy or Policy(approval_channels=ANYWHERE | {"notebook"})
     async with open_desk(folder, clock=clock, channel=channel, policy=policy, ready=up) as desk:
         running = asyncio.create_task(channel.run(desk.inbox, ready=up.set))

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from chatbridge_notebook.channel import NotebookChannel
 
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen
 from chatbridge.core.cards.phrases import clock_time
@@ -30,6 +29,7 @@ from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from tests.contract.drivers import CHATS, DRIVERS, Driver
+from tests.contract.notebook_driver import notebook_channel
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
 
@@ -466,9 +466,7 @@ async def test_what_a_hub_that_was_killed_may_have_sent_is_not_sent_again(
         killed = await surface.show(raised, place=noted.place)
         assert killed.messages == 1
         there = driver.heard()
-        file, clock = tmp_path / "notebook.jsonl", clock_of(driver)
-        next_hub = NotebookChannel(file, ["ada"], clock=clock)
-        next_hub._notebook.look()
+        next_hub = notebook_channel(tmp_path, clock_of(driver))
         (again,) = next_hub.surfaces
         again.attach(driver.desk.inbox)
         shown = await again.show(raised, place=noted.place)

@@ -42,6 +42,10 @@ class Ringing:
         async with asyncio.timeout(PATIENCE):
             return await self.desk.broker.ended(ask.id)
 
+    async def listens(self) -> None:
+        """Once the channel waits for answers."""
+        await asyncio.to_thread(self.server.wait, lambda: self.server.subscribed.total() == 1)
+
     async def until(self, trouble: str | None) -> None:
         async with asyncio.timeout(PATIENCE):
             while True:

@@ -6,17 +6,25 @@
         ring = phone.sees("Which database")
         phone.tap(ring, "SQLite")
 
-Limits, codes, and the order of the checks are those of ntfy's own source (2.13: server.go,
-actions.go, errors.go). Updating and clearing came with 2.16, and are as its documentation and
-clients have them. Not confirmed: whether a server before 2.16 leaves an unknown `sequence_id` out
-of its answer (its types say so), how soon phones show anything, and what iOS makes of an update.
+Limits, codes, the order of the checks, what is decoded and what a stream carries are those of
+ntfy's own source (2.13: server.go, server_middleware.go, util.go, actions.go, errors.go and
+message_cache.go); that a phone makes no sound for a notification that is still there, of its
+Android app. Updating and clearing came with 2.16, and are as its documentation and clients say.
+
+Not confirmed: the code for a wrong `sequence_id` (40049), whether a server before 2.16 leaves one
+out of its answer (its types say so), how soon phones show anything, and what iOS makes of an
+update. ntfy itself sends no Retry-After; a proxy before it may. No ntfy server could be had here
+to compare with.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import quopri
 import re
+import secrets
 import socket
 import threading
 import time
@@ -38,26 +46,32 @@ Json = dict[str, Any]
 PATIENCE = 20.0
 MESSAGE_LIMIT = 4096
 """Bytes. A longer message becomes a file; the JSON around it may have twice as many."""
-TOPIC = re.compile(r"[-_A-Za-z0-9]{1,64}", re.ASCII)
-DISALLOWED = ("docs", "static", "file", "app", "metrics", "account", "settings", "login", "v1")
+NAME = re.compile(r"[-_A-Za-z0-9]{1,64}", re.ASCII)
+DISALLOWED = frozenset(
+    ("docs", "static", "file", "app", "metrics", "account", "settings", "signup", "login", "v1")
+)
 MOST_ACTIONS = 3
-KEEPALIVE = 45.0
-"""Seconds between two signs of life of a stream."""
-BURST = 60
-"""Requests of one visitor; then one in 5 s. The answer has no Retry-After."""
+BURST, AUTH_FAILURES, SUBSCRIPTIONS = 60, 30, 30
+"""Of one visitor; then one request in 5 s, one failure in a minute."""
+HEADERS_LIMIT = 1024 * 1024
+ENCODED = re.compile(r"=\?(utf-8|iso-8859-1|us-ascii)\?([bq])\?([^?]*)\?=", re.IGNORECASE)
 ERRORS = {
     40007: "invalid priority parameter",
     40008: "invalid since parameter",
     40009: "invalid request: topic invalid",
     40010: "invalid request: topic name is not allowed",
-    40017: "invalid request: request body must be message JSON",
+    40014: "invalid request: attachments not allowed",
     40018: "invalid request: actions invalid",
+    40024: "invalid request: request body must be valid JSON",
+    40049: "invalid request: sequence ID invalid",
     40101: "unauthorized",
     40301: "forbidden",
     40401: "page not found",
     41303: "JSON body too large",
     42901: "limit reached: too many requests",
+    42903: "limit reached: too many active subscriptions",
     42908: "limit reached: daily message quota reached",
+    42909: "limit reached: too many auth failures",
     50001: "internal server error",
 }
 
@@ -71,10 +85,11 @@ class Refused(Exception):
 
 class NtfyServer:
     """`updates`: it is 2.16 or newer. `rights` are those of a token, or of "" for everybody, by
-    topic: any of "rw"; None: there is no access control."""
+    topic: any of "rw"; None: there is no access control. `files`: it keeps attachments."""
 
     def __init__(self, *, updates: bool = True) -> None:
         self.updates = updates
+        self.files = True
         self.rights: dict[str, dict[str, str]] | None = None
         self.messages: list[Json] = []
         self.arrived: dict[str, float] = {}
@@ -85,6 +100,8 @@ class NtfyServer:
         self.refusals: list[Refused] = []
         """Of the next requests."""
         self.allowed = BURST
+        self.failures = AUTH_FAILURES
+        self.keepalive = 45.0
         self.down = False
         """It ends streams at once, and lets nobody in."""
         self._ids = count(1)
@@ -106,7 +123,12 @@ class NtfyServer:
             Route("/{topic}/{sequence}/clear", ntfy._route(ntfy._clear), methods=["PUT"]),
         ]
         config = uvicorn.Config(
-            Starlette(routes=routes), log_config=None, ws="none", lifespan="off"
+            Starlette(routes=routes),
+            log_config=None,
+            ws="none",
+            lifespan="off",
+            http="h11",
+            h11_max_incomplete_event_size=HEADERS_LIMIT,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([ntfy._socket],), daemon=True)
@@ -117,6 +139,11 @@ class NtfyServer:
             ntfy.down = server.should_exit = server.force_exit = True
             thread.join(PATIENCE)
             ntfy._socket.close()
+
+    def lose_cache(self) -> None:
+        """It was restarted, and had its messages only in memory."""
+        with self._changed:
+            self.messages.clear()
 
     def phone(self, topic: str) -> Phone:
         return Phone(self, topic)
@@ -133,31 +160,44 @@ class NtfyServer:
         self, work: Callable[[Request], Awaitable[Response]]
     ) -> Callable[[Request], Awaitable[Response]]:
         async def respond(request: Request) -> Response:
-            self.requests.append(f"{request.method} {request.url.path}?{request.url.query}")
+            with self._changed:
+                self.requests.append(f"{request.method} {request.url.path}?{request.url.query}")
+                self._changed.notify_all()
             try:
                 if self.refusals:
                     raise self.refusals.pop(0)
                 if self.down:
                     raise Refused(50001)
-                # A wrong token is refused everywhere, also where none is needed.
-                token = request.headers.get("authorization", "").removeprefix("Bearer ")
-                if token and self.rights is not None and token not in self.rights:
-                    raise Refused(40101)
-                request.state.token = token
-                if self.allowed <= 0:
-                    raise Refused(42901)
-                self.allowed -= 1
+                self._authenticate(request)
                 return await work(request)
             except Refused as refused:
                 return refused.response
 
         return respond
 
+    def _authenticate(self, request: Request) -> None:
+        """A wrong token is refused everywhere, also where none is needed."""
+        token = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if token and self.rights is not None:
+            if self.failures <= 0:
+                raise Refused(42909)
+            if token not in self.rights:
+                self.failures -= 1
+                raise Refused(40101)
+        request.state.token = token
+
+    def _count(self) -> None:
+        if self.allowed <= 0:
+            raise Refused(42901)
+        self.allowed -= 1
+
     def _check(self, request: Request, topic: str, right: str) -> None:
-        if not TOPIC.fullmatch(topic):
+        """A name, room for a request, and rights, in this order."""
+        if not NAME.fullmatch(topic):
             raise Refused(40401 if "topic" in request.path_params else 40009)
         if topic in DISALLOWED:
             raise Refused(40010)
+        self._count()
         if self.rights is not None:
             everybody = self.rights.get("", {})
             mine = self.rights.get(request.state.token, everybody)
@@ -177,91 +217,165 @@ class NtfyServer:
             raise Refused(41303)
         try:
             given = json.loads(body)
-            assert isinstance(given, dict)
-        except (ValueError, AssertionError):
-            raise Refused(40017) from None
-        self._check(request, str(given.get("topic")), "w")
+            _expect_types(given)
+        except (ValueError, TypeError):
+            raise Refused(40024) from None
+        self._check(request, given.get("topic") or "", "w")
+        if actions := given.get("actions"):
+            given["actions"] = json.dumps(actions, ensure_ascii=False)
         return self._published(given)
 
     async def _publish_text(self, request: Request) -> Response:
         topic = request.path_params["topic"]
         self._check(request, topic, "w")
-        return self._published(
-            {"topic": topic, "message": (await request.body()).decode(errors="replace")}
-        )
+        given: Json = {"topic": topic, "message": await request.body()}
+        for name in ("title", "click", "actions", "sequence-id"):
+            raw = request.headers.get(name, request.headers.get(f"x-{name}"))
+            if raw is not None:
+                given[name.replace("-", "_")] = raw.encode("latin-1").decode(errors="replace")
+        if priority := request.headers.get("priority"):
+            given["priority"] = int(priority) if priority.isdecimal() else -1
+        return self._published(given)
 
     def _published(self, given: Json) -> Response:
-        actions = given.get("actions") or []
-        if given.get("priority", 3) not in (1, 2, 3, 4, 5):
+        """What stands in JSON becomes headers first, and those are decoded as headers are."""
+        if given.get("priority") not in (None, 0, 1, 2, 3, 4, 5):
             raise Refused(40007)
-        if len(actions) > MOST_ACTIONS or any(
-            not (a.get("label") and a.get("url")) for a in actions
-        ):
-            raise Refused(40018)
-        known = ("topic", "title", "message", "priority", "click", "actions")
-        message = {name: given[name] for name in known if given.get(name)}
-        message["message"] = message.get("message", "triggered").strip()
-        if len(message["message"].encode()) > MESSAGE_LIMIT:
-            message |= {"message": "You received a file: attachment.txt", "attachment": {}}
-        if self.updates and given.get("sequence_id"):
-            message["sequence_id"] = given["sequence_id"]
+        message = {name: given[name] for name in ("topic", "priority") if given.get(name)}
+        for name in ("title", "click", "sequence_id"):
+            if found := _decoded(given.get(name) or "").strip():
+                message[name] = found
+        if actions := _decoded(given.get("actions") or "").strip():
+            message["actions"] = _actions(actions)
+        if not self.updates:
+            message.pop("sequence_id", None)
+        elif not NAME.fullmatch(message.get("sequence_id", "none")):
+            raise Refused(40049)
+        said = given.get("message") or b""
+        raw = said if isinstance(said, bytes) else said.encode(errors="replace")
+        try:
+            if len(raw) > MESSAGE_LIMIT:
+                raise ValueError
+            message["message"] = raw.decode().strip() or "triggered"
+        except ValueError:
+            if not self.files:
+                raise Refused(40014) from None
+            message |= {"message": "You received a file: attachment.bin", "attachment": {}}
         return self._added("message", message)
 
     async def _clear(self, request: Request) -> Response:
-        if not self.updates:
+        topic, sequence = request.path_params["topic"], request.path_params["sequence"]
+        if not self.updates or not NAME.fullmatch(sequence):
             raise Refused(40401)
-        topic = request.path_params["topic"]
         self._check(request, topic, "w")
-        sequence = request.path_params["sequence"]
         return self._added("message_clear", {"topic": topic, "sequence_id": sequence})
 
     def _added(self, event: str, message: Json) -> Response:
         with self._changed:
-            name = f"m{next(self._ids):011}"
-            self.arrived[name] = time.time()
-            message = {"id": name, "time": int(time.time()), "event": event, **message}
+            message = self._event(event, **message)
+            self.arrived[message["id"]] = time.time()
             self.messages.append(message)
             self._changed.notify_all()
         self._news.set()
         self._news = asyncio.Event()
         return Response(json.dumps(message) + "\n", media_type="application/json")
 
+    def _event(self, event: str, **more: Any) -> Json:
+        return {"id": f"m{next(self._ids):011}", "time": int(time.time()), "event": event, **more}
+
     async def _subscribe(self, request: Request) -> Response:
         topic = request.path_params["topic"]
         self._check(request, topic, "r")
-        since, poll = request.query_params.get("since", "none"), "poll" in request.query_params
+        if self.subscribed.total() >= SUBSCRIPTIONS:
+            raise Refused(42903)
+        poll = request.query_params.get("poll") in ("1", "yes", "true")
+        since = request.query_params.get("since", "all" if poll else "none")
         if not re.fullmatch(r"all|none|latest|[A-Za-z0-9]{12}|[0-9]+[smh]?", since):
             raise Refused(40008)
         # One that the server does not have any more stands for all that it has.
         ids = [message["id"] for message in self.messages]
         start = ids.index(since) + 1 if since in ids else len(ids) if since == "none" else 0
+        sent = set(ids[:start])
 
         def said(event: str) -> str:
             return json.dumps({"id": "open00000000", "event": event, "topic": topic}) + "\n"
 
         async def lines() -> AsyncIterator[str]:
             if not poll:
-                yield said("open")
-            self.subscribed[topic] += 1
-            try:
-                sent, alive = start, time.monotonic()
-                while not self.down:
-                    news, new, sent = self._news, self.messages[sent:], len(self.messages)
-                    for message in new:
-                        if message["topic"] == topic:
-                            yield json.dumps(message) + "\n"
-                    if poll:
-                        return
-                    if time.monotonic() - alive >= KEEPALIVE:
-                        alive = time.monotonic()
-                        yield said("keepalive")
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(0.02):  # and see whether it is down
-                            await news.wait()
-            finally:
-                self.subscribed[topic] -= 1
+                yield json.dumps(self._event("open", topic=topic)) + "\n"
+            alive = time.monotonic()
+            while not self.down:
+                news = self._news
+                for message in [it for it in self.messages if it["id"] not in sent]:
+                    sent.add(message["id"])
+                    if message["topic"] == topic:
+                        yield json.dumps(message, ensure_ascii=False) + "\n"
+                if poll:
+                    return
+                if time.monotonic() - alive >= self.keepalive:
+                    alive = time.monotonic()
+                    yield json.dumps(self._event("keepalive", topic=topic)) + "\n"
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(0.02):  # and see whether it is down
+                        await news.wait()
 
-        return StreamingResponse(lines(), media_type="application/x-ndjson; charset=utf-8")
+        async def counted() -> AsyncIterator[str]:
+            self._stream(topic, +1)
+            try:
+                async for line in lines():
+                    yield line
+            finally:
+                self._stream(topic, -1)
+
+        return StreamingResponse(counted(), media_type="application/x-ndjson; charset=utf-8")
+
+    def _stream(self, topic: str, change: int) -> None:
+        with self._changed:
+            self.subscribed[topic] += change
+            self._changed.notify_all()
+
+
+def _expect_types(given: object) -> None:
+    """:raises TypeError: as Go does, which reads JSON into fields of a type. It skips nulls."""
+    texts = ("topic", "title", "message", "click", "sequence_id")
+    if not isinstance(given, dict):
+        raise TypeError
+    for name, kind in (*((name, str) for name in texts), ("priority", int), ("actions", list)):
+        if given.get(name) is not None and not isinstance(given[name], kind):
+            raise TypeError
+    for action in given.get("actions") or ():
+        if not isinstance(action, dict) or any(
+            type(it) not in (str, bool) for it in action.values()
+        ):
+            raise TypeError
+
+
+def _decoded(header: str) -> str:
+    """With the words of RFC 2047 in it decoded, wherever they stand."""
+
+    def word(found: re.Match[str]) -> str:
+        charset, kind, text = found.groups()
+        if kind in "bB":
+            return base64.b64decode(text).decode(charset, "replace")
+        return quopri.decodestring(text.encode(), header=True).decode(charset, "replace")
+
+    return ENCODED.sub(word, header)
+
+
+def _actions(header: str) -> list[Json]:
+    """The JSON of them; their short form is not used here."""
+    try:
+        found = json.loads(header)
+    except ValueError:
+        raise Refused(40018) from None
+    for each in found:
+        needs_url = each.get("action") in ("view", "http")
+        known = needs_url or each.get("action") == "broadcast"
+        if not known or not each.get("label") or (needs_url and not each.get("url")):
+            raise Refused(40018)
+    if len(found) > MOST_ACTIONS:
+        raise Refused(40018)
+    return [{"id": secrets.token_hex(5), "clear": False, **each} for each in found]
 
 
 class Phone:
@@ -284,9 +398,16 @@ class Phone:
 
     @property
     def rang(self) -> list[str]:
-        """What came with a sound."""
-        mine = (message for message in self._ntfy.messages if message["topic"] == self._topic)
-        return [it["title"] for it in mine if it["event"] == "message" and it["priority"] > 2]
+        """What came with a sound. One that takes the place of another that is there makes none."""
+        there: set[str] = set()
+        titles = []
+        for it in self._ntfy.messages:
+            if it["topic"] == self._topic:
+                name, new = str(it.get("sequence_id", it["id"])), it["event"] == "message"
+                if new and name not in there and it.get("priority", 3) > 2:
+                    titles.append(it["title"])
+                there = there | {name} if new else there - {name}
+        return titles
 
     def sees(self, words: str) -> Json:
         def found() -> Json | None:
@@ -305,8 +426,9 @@ class Phone:
         send(action["url"], action["body"])
 
 
-def send(url: str, body: str) -> None:
+def send(url: str, body: str | bytes, **headers: str) -> None:
     """What anybody can do who knows a topic."""
-    request = urllib.request.Request(url, data=body.encode("utf-8", "surrogatepass"), method="POST")
+    data = body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass")
+    request = urllib.request.Request(url, data=data, headers=headers, method="POST")
     with urllib.request.urlopen(request, timeout=PATIENCE):
         pass

@@ -10,11 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from starlette.responses import Response
 
 from chatbridge.channels.chat.callback_data import Tap, encode
-from chatbridge.channels.ntfy.answers import signed
-from chatbridge.core.forms.form import Choose
+from chatbridge.channels.ntfy.channel import signed
+from chatbridge.core.forms.form import Choose, Snooze
 from chatbridge.core.model import Level, Option, Person, Priority
+from chatbridge.core.nights.hours import Period, Switch
+from chatbridge.core.nights.policy import NightPolicy
+from chatbridge.core.nights.summaries import AFTER_SECONDS
 from chatbridge.core.policy import Policy
 from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.ntfy_desk import ANSWER_TOPIC, INBOX, TOPIC, Ringing, running_ntfy
@@ -29,10 +33,11 @@ def server() -> Iterator[NtfyServer]:
         yield found
 
 
-async def junk(ntfy: Ringing, *bodies: str) -> None:
+async def junk(ntfy: Ringing, *bodies: str | bytes, **headers: str) -> None:
     """Somebody writes to the answer topic; done once all of it was read."""
+    ntfy.server.allowed += len(bodies)  # of a visitor's own
     for body in bodies:
-        await asyncio.to_thread(send, f"{ntfy.server.address}/{ANSWER_TOPIC}", body)
+        await asyncio.to_thread(send, f"{ntfy.server.address}/{ANSWER_TOPIC}", body, **headers)
     async with asyncio.timeout(20):
         await ntfy.channel.drain()
 
@@ -61,7 +66,7 @@ async def test_a_notification_is_taken_away_once(tmp_path: Path, server: NtfySer
         await ntfy.tap(await ntfy.sees("Which database"), "SQLite")
         ended = await ntfy.ended(ask)
         await asyncio.to_thread(ntfy.phone.until_empty)
-        shown = await ntfy.channel.show(ended, place=None)  # as if nobody had heard that it worked
+        shown = await ntfy.channel.show(ended, place="0 digest")  # nobody heard that it worked
         await ntfy.channel.show(ended, place=shown.place)  # its agent has the answer
     assert sum("/clear" in request for request in server.requests) == 2
 
@@ -85,7 +90,7 @@ async def test_a_stranger_who_knows_both_topics_answers_nothing(
         await junk(
             ntfy,
             data,
-            signed(data, "a guess"),
+            signed(data, secret="a guess"),
             f"{data} ",
             f"{data} {'0' * 32}",
             f"{data} \udcff",
@@ -95,14 +100,18 @@ async def test_a_stranger_who_knows_both_topics_answers_nothing(
             "n",
             "{}",
             "9" * 4096,
+            "9" * 100_000,
+            b"\xff\xfe" * 50,
+            "a\x85b\u2028c\r\nd",
         )
+        await junk(ntfy, "", Title="9" * 300_000)  # of more than one read
         assert (await ntfy.desk.inbox.ask(ask.id)).open
         assert ntfy.channel.trouble is None
         assert not [it for it in caplog.records if it.name.startswith("chatbridge")]
 
 
 async def test_who_reads_an_answer_can_repeat_it_but_make_up_no_other(
-    tmp_path: Path, server: NtfyServer
+    tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running_ntfy(tmp_path, server) as ntfy:
         ask = await ntfy.desk.ask(CONFIRM, SELECT)
@@ -117,6 +126,39 @@ async def test_who_reads_an_answer_can_repeat_it_but_make_up_no_other(
         assert now.open
         assert now.draft.at == 1
         assert data != other
+        await ntfy.desk.inbox.cancel(ask.id, reason=None, person=OWNER)
+        await junk(ntfy, *[seen] * 5)
+        assert not [it for it in caplog.records if it.name.startswith("chatbridge")]
+
+
+async def test_a_signature_of_one_question_counts_for_no_other(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        first = await ntfy.desk.ask(CONFIRM, title="first")
+        second = await ntfy.desk.ask(CONFIRM, title="second")
+        ring, other = await ntfy.sees("first"), await ntfy.sees("second")
+        _, _, signature = ring["actions"][0]["body"].partition(" ")
+        data = other["actions"][0]["body"].partition(" ")[0]
+        await junk(ntfy, f"{data} {signature}")
+        for ask in (first, second):
+            assert (await ntfy.desk.inbox.ask(ask.id)).open
+
+
+async def test_a_flood_on_the_answer_topic_costs_the_hub_no_requests(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        ring = await ntfy.sees("Delete")
+        await ntfy.listens()
+        before = len(server.requests)
+        for number in range(30):
+            await asyncio.to_thread(send, f"{server.address}/{ANSWER_TOPIC}", f"junk {number}")
+        await ntfy.tap(ring, "Yes")
+        await ntfy.ended(ask)
+        mine = [it for it in server.requests[before:] if it.startswith("GET")]
+        assert len(mine) <= 2, "the stream, again after the answer"
 
 
 async def test_an_approval_rings_and_says_where_it_is_given(
@@ -126,7 +168,10 @@ async def test_an_approval_rings_and_says_where_it_is_given(
         await ntfy.desk.ask(COMMAND)
         ring = await ntfy.sees("Run this command?")
         assert "terraform apply" in ring["message"]
-        assert "\nAnswer it here: Discord, Matrix, Slack, Telegram, web inbox" in ring["message"]
+        assert (
+            "Allow or deny this in Discord or Matrix or Slack or Telegram or the web inbox."
+            in (ring["message"])
+        )
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
 
 
@@ -140,7 +185,7 @@ async def test_an_approval_is_never_given_here_whatever_the_settings_say(
         ring = await ntfy.sees("Run this command?")
         assert [action["label"] for action in ring["actions"]] == ["Open inbox"]
         data = encode(Tap(ask_id=ask.id, question=0, action=Choose(step=0, option=0)))
-        await junk(ntfy, signed(data, ntfy.channel._secret))
+        await junk(ntfy, ntfy.channel._sign(data))
         assert "was passed over" in caplog.text
         assert (await ntfy.desk.inbox.ask(ask.id)).open
 
@@ -173,6 +218,23 @@ async def test_an_older_server_gets_one_notification_and_no_updates(tmp_path: Pa
             assert ntfy.channel.trouble is None
 
 
+async def test_a_server_that_became_older_leaves_the_notification(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        ring = await ntfy.sees("Delete")
+        server.updates = False
+        await ntfy.tap(ring, "Yes")
+        await ntfy.ended(ask)
+        await asyncio.to_thread(
+            server.wait, lambda: any(it.startswith("PUT") for it in server.requests)
+        )
+        await ntfy.desk.notify("and on", level=Level.ERROR)
+        await ntfy.sees("and on")
+        assert ntfy.channel.trouble is None
+
+
 @pytest.mark.parametrize(
     "question", [TEXT, MULTI, replace(SELECT, options=(Option(label="a"),) * 4)]
 )
@@ -203,6 +265,40 @@ async def test_a_question_of_100000_characters_is_cut_and_no_field_can_be_forged
         assert "\n" not in ring["title"]
 
 
+async def test_a_label_cannot_write_buttons_and_a_title_hides_nothing(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    """The server makes headers of them, and decodes the words of RFC 2047 there."""
+    options = (Option(label="=?utf-8?q?=22,=22a=22:=22?="), Option(label="=?utf-8?b?Iix7?="))
+    title = "=?utf-8?q?all=0Awell?= =?utf-8?b?4oCu?="
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(replace(SELECT, options=options), title=title)
+        ring = await ntfy.sees("Which database")
+        labels = [action["label"] for action in ring["actions"]]
+        assert labels == ["= ?utf-8?q?=22,=22a=22:=22?=", "= ?utf-8?b?Iix7?=", "Open inbox"]
+        assert {action["url"] for action in ring["actions"][:2]} == {
+            f"{server.address}/{ANSWER_TOPIC}"
+        }
+        assert ring["title"] == f"❓ shop-api · {title.replace('=?', '= ?')}"
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x00b\x07c\x1b[31mred", "one\r\ntwo\rthree", "👩‍👩‍👧‍👦" * 500, " "]
+)
+async def test_whatever_a_text_holds_a_phone_gets_it_in_one_message(
+    tmp_path: Path, server: NtfyServer, text: str
+) -> None:
+    server.files = False
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(replace(SELECT, text=text), title=text)
+        await ntfy.desk.notify(text, title=text, level=Level.ERROR)
+        ring, told = await ntfy.sees("❓"), await ntfy.sees("❌")
+        for shown in (ring, told):
+            assert len(json.dumps(shown, ensure_ascii=False).encode()) < 4096
+            assert not set("\x00\x07\x1b\r") & set(shown["message"] + shown["title"])
+            assert "\n" not in shown["title"]
+
+
 async def test_priorities_follow_the_question(tmp_path: Path, server: NtfyServer) -> None:
     async with running_ntfy(tmp_path, server) as ntfy:
         await ntfy.desk.ask(SELECT, priority=Priority.LOW, title="low")
@@ -211,6 +307,65 @@ async def test_priorities_follow_the_question(tmp_path: Path, server: NtfyServer
         await ntfy.desk.notify("warned", level=Level.ERROR)
         found = [(await ntfy.sees(it))["priority"] for it in ("low", "urgent", "told", "warned")]
         assert found == [2, 5, 2, 3]
+
+
+async def test_a_reminder_rings_again_where_the_notification_is_still_there(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ntfy.desk.inbox.nights.policy = NightPolicy(reminders=(900.0,))
+        ask = await ntfy.desk.ask(SELECT, timeout=7200)
+        await ntfy.sees("Which database")
+        ntfy.clock.advance(901)
+        await asyncio.to_thread(server.wait, lambda: len(ntfy.phone.rang) == 2)
+        ring = await ntfy.sees("⏳")
+        assert len(ntfy.phone.shows) == 1
+        await ntfy.tap(ring, "SQLite")
+        await ntfy.ended(ask)
+
+
+async def test_what_is_snoozed_goes_and_rings_when_it_comes_back(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(SELECT, timeout=7200)
+        await ntfy.sees("Which database")
+        await ntfy.desk.inbox.put(ask.id, Snooze(step=0, minutes=30), person=OWNER)
+        await asyncio.to_thread(ntfy.phone.until_empty)
+        ntfy.clock.advance(1801)
+        await ntfy.sees("Which database")
+        assert len(ntfy.phone.rang) == 2
+
+
+async def test_in_quiet_hours_nothing_rings_but_what_may(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        now = ntfy.clock.time()
+        ntfy.desk.inbox.nights.switch = Switch(on=True, period=Period(now, now + 3600))
+        await ntfy.desk.ask(SELECT, title="night")
+        await ntfy.desk.ask(SELECT, priority=Priority.URGENT, title="fire")
+        await ntfy.desk.notify("warned", level=Level.ERROR)
+        found = [(await ntfy.sees(it))["priority"] for it in ("night", "fire", "warned")]
+        assert found == [2, 5, 2]
+
+
+async def test_the_morning_summary_comes_once_and_opens_the_inbox(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        now = ntfy.clock.time()
+        nights, summaries = ntfy.desk.inbox.nights, ntfy.desk.summaries
+        assert summaries is not None
+        nights.policy = NightPolicy(reminders=(), extend_deadlines=False)
+        nights.switch = Switch(on=True, period=Period(now, now + 3600))
+        summaries.look()
+        await ntfy.desk.ask(SELECT, timeout=7200)
+        await ntfy.sees("Which database")
+        ntfy.clock.advance(3600 + AFTER_SECONDS)
+        ring = await ntfy.sees("While you were away")
+        assert (ring["priority"], ring["message"]) == (3, "1 question is waiting")
+        assert len([it for it in server.messages if "away" in it.get("title", "")]) == 1
 
 
 # ── what a server does ────────────────────────────────────────────────────────────────────────────
@@ -274,6 +429,7 @@ async def test_answers_given_while_the_stream_was_cut_count_once(
     async with running_ntfy(tmp_path, server) as ntfy:
         ask = await ntfy.desk.ask(CONFIRM)
         ring = await ntfy.sees("Delete")
+        await ntfy.listens()
         server.down = True
         await ntfy.until("has ended the connection")
         server.down = False
@@ -286,3 +442,62 @@ async def test_answers_given_while_the_stream_was_cut_count_once(
         await junk(ntfy, "hello")
         assert "since=m" in next(it for it in server.requests if f"/{ANSWER_TOPIC}/json" in it)
         assert (await ntfy.desk.inbox.ask(ask.id)).outcome is not None
+
+
+async def test_a_server_that_lost_its_messages_brings_the_next_answer(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        first, second = await ntfy.desk.ask(CONFIRM, title="one"), await ntfy.desk.ask(SELECT)
+        await ntfy.tap(await ntfy.sees("one"), "Yes")
+        await ntfy.ended(first)
+        ring = await ntfy.sees("Which database")
+        await ntfy.listens()
+        server.down = True
+        await ntfy.until("has ended the connection")
+        server.lose_cache()
+        server.down = False
+        await ntfy.tap(ring, "SQLite")
+        ntfy.clock.advance(600)
+        await ntfy.ended(second)
+
+
+async def test_signs_of_life_are_no_answers_and_keep_the_stream(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    server.keepalive = 0.0
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        ring = await ntfy.sees("Delete")
+        await ntfy.listens()
+        before = len(server.requests)
+        await asyncio.sleep(0.05)
+        assert (ntfy.channel.trouble, len(server.requests)) == (None, before)
+        await ntfy.tap(ring, "Yes")
+        await ntfy.ended(ask)
+
+
+@pytest.mark.parametrize("code", [42901, 42903, 42909])
+async def test_a_reader_that_is_told_to_wait_does(
+    tmp_path: Path, server: NtfyServer, code: int
+) -> None:
+    server.refusals = [Refused(code)]
+    async with running_ntfy(tmp_path, server) as ntfy:
+        async with asyncio.timeout(20):
+            await ntfy.clock.until_asleep(12.0)
+        ntfy.clock.advance(12.0)
+        await ntfy.listens()
+        await ntfy.until(None)
+
+
+async def test_a_page_of_a_portal_instead_of_a_server_is_no_end(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    """A hotel's network answers everything with 200 and a page."""
+    page = Refused(50001)
+    page.response = Response("<html>\nLog in", 200, media_type="text/html")
+    server.refusals = [page]
+    async with running_ntfy(tmp_path, server) as ntfy:
+        ask = await ntfy.desk.ask(CONFIRM)
+        await ntfy.tap(await ntfy.sees("Delete"), "Yes")
+        await ntfy.ended(ask)

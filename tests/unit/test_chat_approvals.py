@@ -379,7 +379,7 @@ def test_where_it_cannot_be_settled_the_card_says_where_it_can(chat: Chat) -> No
         assert "without asking" not in "\n".join(chat.read(card, chat.soon))
     card = chat.card(COMMAND, only_on=("ntfy",))
     shown = chat.read(card, chat.soon)
-    assert "Allow or deny this in Ntfy." in shown
+    assert "Allow or deny this in ntfy." in shown
     assert APPLY in shown
     assert not card.buttons
     assert format_only_on(["matrix", "web"]) == "Allow or deny this in Matrix or the web inbox."

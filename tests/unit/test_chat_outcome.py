@@ -62,7 +62,7 @@ def test_an_answer_given_here(chat: Chat) -> None:
     [
         (None, False, "Ada answered"),
         (Person(name="Ada", channel="", place="8"), True, "Ada answered"),
-        (Person(name="Ada", channel="ntfy"), True, "Ada answered on Ntfy"),
+        (Person(name="Ada", channel="ntfy"), True, "Ada answered on ntfy"),
         (IN_A_BROWSER, True, "Answered in the web inbox"),
         (BY_TOKEN, False, "Answered in a browser logged in with the token"),
         (WINDOW, False, "Answered in the agent's own window"),

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from operator import eq
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, RetryLater, StoreError, TokenRejected
@@ -22,6 +22,15 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 
 B = TypeVar("B")
+E = TypeVar("E")
+E_co = TypeVar("E_co", covariant=True)
+Events = Sequence[tuple[str, E]]
+"""With the place of each."""
+
+
+class Reader(Protocol[E_co]):
+    async def __call__(self, after: str | None, *, wait: bool) -> Events[E_co]:
+        """Those after this place, or all; with `wait`, once there is one."""
 
 
 class PollLoop(ABC, Generic[B]):
@@ -182,3 +191,33 @@ class PollLoop(ABC, Generic[B]):
         known, count = self._tried
         self._tried = (name, count + 1 if known == name else 1)
         return self._tried[1] < self.tries
+
+
+class EventLoop(PollLoop[Events[E]], Generic[E]):
+    """Of a service whose events each have a place, after which reading goes on."""
+
+    def __init__(
+        self,
+        inbox: AskActions,
+        *,
+        channel: str,
+        clock: Clock,
+        events: Reader[E],
+        take: Callable[[E, ChannelState], Awaitable[None]],
+    ) -> None:
+        """`take` applies an event, and lets the cursor be stored with the effect."""
+        super().__init__(inbox, clock=clock, cursor_key="since")
+        self.channel = channel
+        self._events, self._take = events, take
+        self._after: str | None = None
+
+    async def read(self, *, wait: bool) -> Events[E]:
+        if self._after is None and (stored := await self.stored_cursor()):
+            self._after = stored.value
+        return await self._events(self._after, wait=wait)
+
+    async def deal_with(self, batch: Events[E]) -> bool:
+        for place, event in batch:
+            await self.process_at(place, partial(self._take, event))
+            self._after = place
+        return bool(batch)

@@ -69,6 +69,7 @@ class ChatSurface(ChatWriter[T]):
         self.requests: dict[str, CardRequest] = {}
         """The last request for each ask, until it is granted."""
         self.memory = CardMemory(clock, self.handle, self.digest)
+        self.visibility = Visibility(self.channel, clock=clock)
         self._announcer = Announcer(self, can, clock=clock)
 
     def attach(self, inbox: AskActions) -> None:

@@ -1,185 +1,107 @@
-"""The topic as a surface: what is published to it, and when it rings."""
+"""The topic that rings, and the one through which taps on its buttons come back.
+
+Anybody may write there, and nobody can be told apart: nothing counts without a signature of this
+hub, and an approval never does. Who has read an answer can only repeat it, for a step that is over.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any, TypeVar
+import hmac
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from secrets import token_hex
 
-from chatbridge.channels.chat import document as doc
-from chatbridge.channels.chat import keyboard
 from chatbridge.channels.chat.callback_data import Tap, decode
-from chatbridge.channels.chat.capabilities import Buttons, Seen
-from chatbridge.channels.chat.runs import write_plain
-from chatbridge.channels.ntfy.answers import ACTIONS, Answers, signed
-from chatbridge.channels.ntfy.api import Api, Json
+from chatbridge.channels.chat.poll_loop import EventLoop
+from chatbridge.channels.notifier import ANSWERS, Alert, Notification, Notifier
+from chatbridge.channels.ntfy.api import Api
 from chatbridge.channels.ntfy.settings import Ntfy
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.bounds import off_loop, weight_of
-from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
-from chatbridge.core.model import GLYPHS, Ask, ChannelState, Level, Notice, Priority
-from chatbridge.core.nights import summary as nights
-from chatbridge.core.nights.policy import Sound
-from chatbridge.core.ports import Remark, Shown, Surface
-from chatbridge.core.text import clipped, one_line, prose, title_of
-from chatbridge.digests import sha256_hex
+from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
+from chatbridge.core.model import ChannelState, Person
 from chatbridge.redaction import hide
 
-T = TypeVar("T")
-
-SILENT, RINGS, URGENT = 2, 3, 5
+PRIORITIES = {Alert.SILENT: 2, Alert.RINGS: 3, Alert.URGENT: 5}
 MOST_ACTIONS = 3
-TITLE, TEXT = 100, 600
-"""In characters. With its buttons a message has to fit into 4 KB, or it does not reach phones."""
-GONE = ""
-"""The place of a notification that was taken away."""
-BUTTONS = Buttons(most_options=MOST_ACTIONS, private=(30, 14), group=(30, 14))
+SOMEBODY = Person(name="somebody", channel="ntfy")
 
 
-class NtfyChannel:
+class NtfyChannel(Notifier):
     name = "ntfy"
-    persistent = True
     pace = RateLimit(message=5.0, edit=5.0, burst=200.0)
-    idempotent = True
-    remarks = ()
 
     def __init__(self, table: Ntfy, context: ChannelContext) -> None:
-        self._table, self._clock, self._page = table, context.clock, context.inbox
-        self._answers: Answers | None = None
-        self._trouble: str | None = None
-        self._updates = True  # as long as the server has not shown that it is too old
-
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return (self,)
-
-    @property
-    def trouble(self) -> str | None:
-        return (self._answers and self._answers.trouble) or self._trouble
+        super().__init__(context)
+        self.most_keys = MOST_ACTIONS if table.answers else 0
+        self._table = table
+        hide(table.topic)
+        hide(table.answers_to)
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
-        self._inbox, known = inbox, await inbox.note(self.name, "secret")
-        self._secret = known.value if known else secrets.token_hex(32)
-        await inbox.remember(
-            ChannelState(channel=self.name, key="secret", value=self._secret, at=0)
-        )
+        self.attach(inbox)
+        known = await inbox.note(self.name, "secret")
+        secret = known.value if known else token_hex(32)
+        hide(secret)
+        await inbox.remember(ChannelState(channel=self.name, key="secret", value=secret, at=0))
+        self._sign = partial(signed, secret=secret)
         async with Api(self._table) as self._api:
             if self._table.answers:
-                topic = self._table.answers_to
-                answers = Answers(self._api, topic, self._secret, inbox, self._clock)
-                await answers.begin()
-                self._answers = answers
+                self._poll = EventLoop(
+                    inbox,
+                    channel=self.name,
+                    clock=self._clock,
+                    events=partial(self._api.messages, self._table.answers_to, are=self._ours),
+                    take=self._take,
+                )
             ready()
-            await (self._answers.run() if self._answers else asyncio.Event().wait())
+            await (self._poll.run() if self._poll else asyncio.Event().wait())
 
-    async def drain(self) -> None:
-        if self._answers is not None:
-            await self._answers.drain()
-
-    def wants(self, ask: Ask) -> bool:
-        return False
-
-    async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        if not ask.open:
-            if place != GONE:
-                await self._noted(self._api.clear(self._table.topic, ask.id))
-            return Shown(place=GONE)
-        only_on = self._inbox.only_on(ask, self.name)
-        message = await off_loop(
-            lambda: self._drawn(build_card(ask, channel=self.name, only_on=only_on)),
-            weight=weight_of(ask),
-        )
-        shows = f"{ask.attention.raised} {sha256_hex(json.dumps(message).encode())[:16]}"
-        rings = place is None or place.split()[:1] != shows.split()[:1]
-        if not rings and (place == shows or not self._updates):
-            return Shown(place=shows)
-        loud = rings and self._inbox.nights.sound(ask, now=self._clock.time()) is Sound.LOUD
-        high = URGENT if ask.attention.priority is Priority.URGENT else RINGS
-        self._updates = await self._publish(ask.id, high if loud else SILENT, **message)
-        return Shown(place=shows, messages=int(place is None))
-
-    async def announce(self, notice: Notice) -> bool:
-        silent = notice.level is Level.INFO or self._inbox.nights.is_quiet(self._clock.time())
-        title = _line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
-        message = _plain(notice.message)
-        await self._publish(notice.id, SILENT if silent else RINGS, title=title, message=message)
-        return True
-
-    async def summarize(self, summary: nights.Summary, *, place: str | None, again: bool) -> Shown:
-        """Once: what is open has notifications of its own."""
-        if place is None:
-            name, text = f"summary-{summary.period.end:.0f}", "\n".join(summary.counts)
-            title = _line(f"{nights.GLYPH} {summary.heading}")
-            await self._publish(name, RINGS, title=title, message=text, click=summary.inbox)
-        return Shown(place="out")
-
-    async def tell(self, remark: Remark) -> None:
-        if self.name not in remark.told:
-            text = _plain(remark.text)
-            await self._publish(remark.id, SILENT, title="chatbridge", message=text)
-            remark.told.add(self.name)
-
-    async def _publish(self, sequence: str, priority: int, **message: Any) -> bool:
-        where: Json = {"topic": self._table.topic, "sequence_id": sequence, "priority": priority}
-        return await self._noted(self._api.publish(**where, **message))
-
-    async def _noted(self, work: Awaitable[T]) -> T:
-        """Note what is wrong. A pause that the server asks for is not."""
-        try:
-            found = await work
-        except (ChatRefused, TokenRejected, RetryLater) as error:
-            self._trouble = self._trouble if getattr(error, "after", None) else str(error)
-            raise
-        self._trouble = None
-        return found
-
-    # ── a card as a notification ──────────────────────────────────────────────────────────────────
-
-    def _drawn(self, card: Card) -> Json:
-        lines = [_plain(card.question or "Send these answers?")]
-        if card.subject is not None:
-            lines.append(_plain(card.subject.code)[:300])
-        if card.only_on:
-            lines.append(f"Answer it here: {', '.join(map(title_of, card.only_on))}")
-        step = f"{card.number} of {card.count}" if card.count > 1 else None
-        page = f"{self._page()}/asks/{card.ask_id}" if self._page() else None
-        opens = [{"action": "view", "label": "Open inbox", "url": page}] if page else []
-        return {
-            "title": _line(f"{card.glyph} {card.project}", card.title or card.agent, step),
-            "message": "\n".join(lines),
-            "click": page,
-            "actions": [*self._actions(card), *opens][:MOST_ACTIONS],
-        }
-
-    def _actions(self, card: Card) -> Iterator[Json]:
-        """The buttons that answer, if all options fit. Approvals have none."""
-        if not self._table.answers or card.approval or len(card.choices) > MOST_ACTIONS:
-            return
+    async def publish(self, new: Notification, alert: Alert) -> bool:
         url = f"{self._table.server}/{self._table.answers_to}"
-        for key in sum(keyboard.rows(card, Seen(now=0.0), BUTTONS, listed=False), ()):
-            if isinstance(tap := decode(key.data), Tap) and isinstance(tap.action, ACTIONS):
-                body = signed(key.data, self._secret)
-                yield {"action": "http", "label": key.text, "url": url, "body": body}
+        actions = [
+            {"action": "http", "label": _plain(key.text), "url": url, "body": self._sign(key.data)}
+            for key in new.keys
+        ]
+        if new.page:
+            actions.append({"action": "view", "label": "Open inbox", "url": new.page})
+        return await self._api.publish(
+            topic=self._table.topic,
+            sequence_id=new.id,
+            priority=PRIORITIES[alert],
+            title=_plain(new.title),
+            message=new.text,
+            click=new.page,
+            actions=actions[:MOST_ACTIONS],
+        )
+
+    async def clear(self, id: str) -> None:
+        await self._api.clear(self._table.topic, id)
+
+    def _ours(self, said: str) -> bool:
+        data = said.partition(" ")[0]
+        mine = self._sign(data) if decode(data) else ""
+        return hmac.compare_digest(mine.encode(), said.encode(errors="replace"))
+
+    async def _take(self, said: str, cursor: ChannelState) -> None:
+        tap = decode(said.partition(" ")[0])
+        assert isinstance(tap, Tap)
+        assert isinstance(tap.action, ANSWERS)
+        with suppress(AskEnded, UnknownAsk):  # no line in the log, which a stranger could fill
+            if (await self._inbox.ask(tap.ask_id)).approval:
+                raise NotHere(tap.ask_id, channels=())
+            await self._inbox.put(tap.ask_id, tap.action, person=SOMEBODY, cursor=cursor)
 
 
-def _line(*parts: str | None) -> str:
-    return clipped(one_line(" · ".join(filter(None, parts))), TITLE)
+def signed(data: str, *, secret: str) -> str:
+    """What a button sends."""
+    return f"{data} {hmac.digest(secret.encode(), data.encode(), 'sha256').hex()[:32]}"
 
 
-def _plain(source: str) -> str:
-    """An agent's markdown as text that fits."""
-    block = doc.Markdown(source=prose(source), limit=TEXT, asking=False)
-    return write_plain((block,), now=0.0)
-
-
-def build(table: Ntfy, context: ChannelContext) -> NtfyChannel:
-    key = table.token.get_secret_value() if table.token else ""
-    for secret in (table.topic, table.answers_to, key):
-        hide(secret)
-    return NtfyChannel(table, context)
+def _plain(text: str) -> str:
+    """For what the server makes a header of: there it would decode the words of RFC 2047, and an
+    agent could write buttons of its own into a label."""
+    return text.replace("=?", "= ?")

@@ -7,19 +7,14 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr
 
-from chatbridge.setting_rules import address, token
+from chatbridge.setting_rules import api_address, token
 
+_server = api_address("https://ntfy.example.org")
 _token = token(r"[\x21-\x7e]{8,}", problem="this is no access token, such as tk_ and 29 letters")
 
 
-def _server(value: str) -> str:
-    base = value.strip().rstrip("/")
-    address(base, accepted="an http:// or https:// address, such as https://ntfy.example.org")
-    return base
-
-
 def _topic(value: str) -> str:
-    if value and not re.fullmatch(r"[-_A-Za-z0-9]{1,64}", value, re.ASCII):
+    if not re.fullmatch(r"[-_A-Za-z0-9]{0,64}", value, re.ASCII):
         raise ValueError("a topic has 1 to 64 letters, digits, - or _, such as agents-x7Kq2mPz")
     return value
 

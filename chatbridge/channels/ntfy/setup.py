@@ -29,6 +29,7 @@ ntfy rings your phone. You answer in the inbox, or in a chat.
 
 It can take answers, too. Nobody knows whose they are, so approvals stay elsewhere.
 """
+FLAGS = ("topic", "server", "token_file", "answers")
 
 
 def ask(setup: Setup) -> None:
@@ -40,9 +41,9 @@ def ask(setup: Setup) -> None:
         try:
             _save(setup, {"topic": topic, "answers": answers})
             break
-        except ChatbridgeError as error:  # the phone may have the topic already
-            said = partial(prompts.bad, prompts.shown(str(error)), "Press Enter to try again.")
-            if not prompts.enter_or_escape(said):
+        except ChatbridgeError as error:  # the phone may have this topic already
+            why = prompts.shown(f"{error}. Nothing was written.")
+            if not prompts.enter_or_escape(partial(prompts.bad, why, "Press Enter to try again.")):
                 raise KeyboardInterrupt from None
     prompts.good("a test message is on its way to your phone")
     restart_hub()
@@ -51,35 +52,32 @@ def ask(setup: Setup) -> None:
 
 
 def plan(setup: Setup, given: argparse.Namespace) -> list[Work]:
-    found = {name: getattr(given, f"ntfy_{name}") for name in ("topic", "server", "answers")}
-    changes = {name: value for name, value in found.items() if value}
-    token = read_secret(given.ntfy_token_file) if given.ntfy_token_file else ""
-    if not changes and not token:
+    changes = {name: value for name in FLAGS if (value := getattr(given, f"ntfy_{name}"))}
+    if not changes:
         return []
-    if not _table(setup, changes, token).topic:
+    if file := changes.pop("token_file", None):
+        changes["token"] = read_secret(file)
+    if not _table(setup, changes).topic:
         raise WrongUsage("--ntfy-topic is needed, too")
-    return [lambda: _save(setup, changes, token)]
+    return [lambda: _save(setup, changes)]
 
 
-def _table(setup: Setup, changes: dict[str, Any], token: str) -> Ntfy:
-    now = setup.settings.table(NTFY).model_dump() | changes
+def _table(setup: Setup, changes: dict[str, Any]) -> Ntfy:
     try:
-        return Ntfy.model_validate(now | ({"token": token} if token else {}))
+        return Ntfy.model_validate(setup.settings.table(NTFY).model_dump() | changes)
     except ValidationError as error:
         raise WrongUsage(f"ntfy: {first_problem(error)}") from None
 
 
-def _save(setup: Setup, changes: dict[str, Any], token: str = "") -> None:
-    asyncio.run(_try(_table(setup, changes, token)))
-    if token:
+def _save(setup: Setup, changes: dict[str, Any]) -> None:
+    asyncio.run(_ring(_table(setup, changes)))
+    if token := changes.get("token"):
         secrets.keep(setup.path, "ntfy", "token", value=token)
+        changes = changes | {"token": None}  # it may be in the file by hand
     change(setup.path, {("ntfy", name): value for name, value in changes.items()})
     setup.keeps("the ntfy topic")
 
 
-async def _try(table: Ntfy) -> None:
+async def _ring(table: Ntfy) -> None:
     async with Api(table) as api:
-        try:
-            await api.publish(topic=table.topic, title="chatbridge", message="It rings here.")
-        except ChatbridgeError as error:
-            raise ChatbridgeError(f"{error}. Nothing was written.") from None
+        await api.publish(topic=table.topic, title="chatbridge", message="It rings here.")

@@ -30,7 +30,7 @@ from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.ui import running
 from chatbridge.core.cards.phrases import use_zone
-from chatbridge.core.errors import ChatbridgeError, ExtraMissing
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.nights.hours import find_zone
 
 log = logging.getLogger(__name__)
@@ -128,9 +128,9 @@ def channel_check(spec: ChannelSpec[Any]) -> Check:
             return channel_of(await context.hub(), spec.name)
         try:
             check = await asyncio.to_thread(spec.load, spec.check)
-        except ExtraMissing as error:
+            found: Sequence[Finding] = await check(table, context)
+        except ChatbridgeError as error:
             return [from_error(spec.name, str(error))]
-        found: Sequence[Finding] = await check(table, context)
         return found
 
     return Check(spec.title.lower(), look)

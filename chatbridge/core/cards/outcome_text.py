@@ -13,7 +13,7 @@ from chatbridge.core.cards.grants import allowed_words
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.cards.phrases import local_time
 from chatbridge.core.model import ALLOW_SESSION, DENY, VERDICTS, Person
-from chatbridge.core.text import one_line, title_of
+from chatbridge.core.text import PLACES, one_line, title_of
 
 WINDOW = Person(name="", channel="window")
 """In the window of the agent's own client: that program says that a person answered there."""
@@ -258,7 +258,7 @@ def where(person: Person) -> str:
 def in_place(channel: str) -> str:
     """On Telegram, in the web inbox."""
     name = title_of(channel)
-    return f"on {name}" if name[:1].isupper() else f"in the {name}"
+    return f"in the {name}" if channel in PLACES else f"on {name}"
 
 
 def _here(card: Card, viewer: str | None) -> bool:

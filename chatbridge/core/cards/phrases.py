@@ -9,7 +9,7 @@ from itertools import pairwise
 from chatbridge.core.cards.card import Card
 from chatbridge.core.forms.form import Extend, Postponed, Snooze, SnoozeUntil
 from chatbridge.core.model import Ask, Attention, Priority, Status
-from chatbridge.core.text import title_of
+from chatbridge.core.text import PLACES, title_of
 
 TIME_ONLY_SECONDS = 20 * 3600.0
 WEEKDAY_ONLY_SECONDS = 6 * 24 * 3600.0
@@ -124,8 +124,8 @@ UNSENT = (
 
 def format_only_on(channels: Sequence[str]) -> str:
     """Where an approval can be settled, said on a channel that is none of these."""
-    titles = [title_of(each) for each in channels if (each,) != NOWHERE]
-    places = [title if title[:1].isupper() else f"the {title}" for title in titles]
+    known = [each for each in channels if (each,) != NOWHERE]
+    places = [f"the {title_of(each)}" if each in PLACES else title_of(each) for each in known]
     if not places:
         return "This cannot be allowed here. It is denied when its time is up."
     return f"Allow or deny this in {' or '.join(places)}."

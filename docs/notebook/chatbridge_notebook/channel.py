@@ -1,29 +1,24 @@
-"""The channel: a file as the service, one chat in it, what arrives, and the loop that reads."""
+"""The channel: a file as the service, one chat in it, and what the lines that people write mean."""
 
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import nullcontext, suppress
-from functools import partial
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities
-from chatbridge.channels.chat.card_visibility import Visibility
-from chatbridge.channels.chat.channel import ChatChannel
 from chatbridge.channels.chat.document import File, Rows
-from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.poll_loop import PollLoop
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
+from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
+from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
@@ -43,8 +38,9 @@ class Notebook:
 
     def __init__(self, file: Path) -> None:
         self.messages: dict[str, Line] = {}
-        self.deeds: dict[int, Line] = {}  # by where their lines end
+        self._deeds: dict[int, Line] = {}  # by where their lines end
         self._file, self._end = file, 0
+        self._look()
 
     def post(self, text: str, rows: Rows = (), *, name: str = "", **more: Any) -> str:
         name = name or secrets.token_hex(4)
@@ -54,10 +50,15 @@ class Notebook:
 
     def append(self, line: Line) -> None:
         with self._file.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
-        self.look()
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        self._look()
 
-    def look(self) -> None:
+    def deeds(self, after: int) -> list[tuple[str, Line]]:
+        self._look()
+        self._deeds = {end: line for end, line in self._deeds.items() if end > after}
+        return [(str(end), line) for end, line in self._deeds.items()]
+
+    def _look(self) -> None:
         with self._file.open("ab+") as file:
             file.seek(self._end)
             while (raw := file.readline()).endswith(b"\n"):  # else somebody is writing it
@@ -67,7 +68,7 @@ class Notebook:
 
     def _keep(self, line: object) -> None:
         if isinstance(line, dict) and "by" in line:
-            self.deeds[self._end] = line
+            self._deeds[self._end] = line
         elif isinstance(line, dict) and "text" in line:
             self.messages[str(line["id"])] = line
         elif isinstance(line, dict):
@@ -75,12 +76,13 @@ class Notebook:
 
 
 class Chat(ChatSurface[str]):
+    """How a message is sent, changed and removed."""
+
     private = reactions = False
     viewer = None
 
     def __init__(self, notebook: Notebook, clock: Clock) -> None:
         super().__init__(f"{NAME}:{ROOM}", CAN, service="the notebook", clock=clock)
-        self.visibility = Visibility(NAME, clock=clock)
         self._notebook = notebook
 
     def current_room(self) -> str:
@@ -104,26 +106,27 @@ class Chat(ChatSurface[str]):
         self._notebook.append({"id": message})
 
 
-class Receiver(ButtonReceiver):
+class Receiver(EventReceiver[Line]):
+    """Who did what to which message."""
+
     def __init__(self, notebook: Notebook, reception: Reception) -> None:
         super().__init__(reception)
         self._notebook = notebook
 
-    async def take(self, line: Line, cursor: ChannelState) -> None:
-        by, text = Sender(id=str(line["by"]), name=str(line["by"])), str(line.get("text", ""))
-        to = self._incoming(str(line.get("to")))
-        if "tap" in line:
+    async def take(self, event: Line, cursor: ChannelState) -> None:
+        by, text = Sender(id=str(event["by"]), name=str(event["by"])), str(event.get("text", ""))
+        to = self._message(str(event.get("to")))
+        if "tap" in event:
             origin = self.allowed(by, ROOM, cursor)
-            if origin and to and (told := await self.tap(decode(str(line["tap"])), to, origin)):
+            if origin and to and (told := await self.tap(decode(str(event["tap"])), to, origin)):
                 self._notebook.post(told, to=by.name)
             return
-        now, command = self._clock.time(), None
-        if text.startswith("/"):
-            command = text[1:].partition(" ")[0]
+        command = text[1:].partition(" ")[0] if text.startswith("/") else None
+        now = self._clock.time()
         written = Incoming(room=ROOM, id=cursor.value, text=text, at=now, replied=to)
         await self.written(written, by, cursor, direct=False, command=command)
 
-    def _incoming(self, name: str) -> Incoming | None:
+    def _message(self, name: str) -> Incoming | None:
         if (line := self._notebook.messages.get(name)) is None:
             return None
         buttons = tuple(data for _, data in line["buttons"])
@@ -133,73 +136,24 @@ class Receiver(ButtonReceiver):
         self._notebook.post(message.text or "", name=message.id)
 
 
-class Poll(PollLoop[Sequence[int]]):
-    channel = NAME
-
-    def __init__(
-        self, notebook: Notebook, receiver: Receiver, inbox: AskActions, clock: Clock
-    ) -> None:
-        super().__init__(inbox, clock=clock, cursor_key="end")
-        self._notebook, self._receiver = notebook, receiver
-
-    async def begin(self) -> None:
-        self._notebook.look()
-        if known := await self.stored_cursor():
-            self._forget(int(known.value))
-
-    def _forget(self, end: int) -> None:
-        for done in [each for each in self._notebook.deeds if each <= end]:
-            del self._notebook.deeds[done]
-
-    async def read(self, *, wait: bool) -> Sequence[int]:
-        self._notebook.look()
-        while wait and not self._notebook.deeds:
-            await asyncio.sleep(LOOK_EVERY)
-            self._notebook.look()
-        return [*self._notebook.deeds]
-
-    async def deal_with(self, batch: Sequence[int]) -> bool:
-        for end in batch:
-            take = partial(self._receiver.take, self._notebook.deeds[end])
-            await self.process_at(str(end), take)
-            self._forget(end)
-        return bool(batch)
-
-
-class NotebookChannel(ChatChannel[Chat]):
+class NotebookChannel(SimpleChannel[Line]):
     name = NAME
 
-    def __init__(self, file: Path, people: Iterable[str], *, clock: Clock) -> None:
-        self._notebook = Notebook(file)
-        super().__init__([Chat(self._notebook, clock)], clock=clock, hold=nullcontext)
-        self._people = Allowlist(NAME, [*people], clock=clock)
+    def __init__(self, table: Settings, context: ChannelContext) -> None:
+        self._notebook = Notebook(table.file or Path())
+        chat = Chat(self._notebook, context.clock)
+        super().__init__([chat], table.allowed_users, clock=context.clock)
 
-    def troubles(self) -> Iterable[str | None]:
-        return ()
+    def receiver(self, reception: Reception) -> Receiver:
+        return Receiver(self._notebook, reception)
 
-    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
-        (chat,), clock, notebook = self._chats, self._clock, self._notebook
-        chat.attach(inbox)
-        reception = Reception(
-            inbox=inbox,
-            channel=NAME,
-            chats=self._chats,
-            people=self._people,
-            clock=clock,
-            spawn=self._beside.spawn,
-        )
-        self._poll = poll = Poll(notebook, Receiver(notebook, reception), inbox, clock)
-        await poll.begin()
-        ready()
-        try:
-            await poll.run()
-        finally:
-            await self._beside.end()
-
-
-def build(table: Settings, context: ChannelContext) -> NotebookChannel:
-    assert table.file is not None
-    return NotebookChannel(table.file, table.allowed_users, clock=context.clock)
+    async def events(self, after: str | None, *, wait: bool) -> Sequence[tuple[str, Line]]:
+        """A place is where a line ends."""
+        found = self._notebook.deeds(int(after or 0))
+        while wait and not found:
+            await asyncio.sleep(LOOK_EVERY)
+            found = self._notebook.deeds(int(after or 0))
+        return found
 
 
 async def check(table: Settings, context: CheckContext) -> Sequence[Finding]:

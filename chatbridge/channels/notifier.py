@@ -1,0 +1,214 @@
+"""Services that ring a phone and hold no conversation: what a notification says, and when it rings.
+
+A channel says how one is published and taken away. A person answers elsewhere, or by its buttons.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any, TypeVar
+
+from chatbridge.channels.chat import document as doc
+from chatbridge.channels.chat import keyboard
+from chatbridge.channels.chat.callback_data import Tap, decode
+from chatbridge.channels.chat.capabilities import Buttons, Seen
+from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.chat.runs import write_plain
+from chatbridge.channels.spec import ChannelContext
+from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.card import Card
+from chatbridge.core.cards.phrases import format_only_on
+from chatbridge.core.delivery.queue import RateLimit
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.forms import form
+from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Priority
+from chatbridge.core.nights import summary as nights
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
+from chatbridge.core.ports import Remark, Shown, Surface
+from chatbridge.core.text import clipped, one_line, prose
+from chatbridge.digests import sha256_hex
+
+T = TypeVar("T")
+
+TITLE, TEXT, CODE = 100, 600, 300
+"""In characters: what a phone shows, and what services pass on to it."""
+ANSWERS = (form.Choose, form.Submit, form.Undo)
+"""What a button can do."""
+WIDTHS = (30, 14)
+
+
+class Alert(IntEnum):
+    SILENT = 0
+    RINGS = 1
+    URGENT = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    id: str
+    """One of the same id takes its place."""
+    title: str
+    text: str
+    page: str | None = None
+    """What a tap opens."""
+    keys: tuple[doc.Key, ...] = ()
+
+
+class Notifier(ABC):
+    """A channel with one surface: itself. Where the service cannot change a notification, it stays
+    as it was published."""
+
+    name: str
+    persistent = idempotent = True
+    pace = RateLimit()
+    remarks = ()
+    most_keys = 0
+    """How many buttons that answer there can be."""
+
+    def __init__(self, context: ChannelContext) -> None:
+        self._clock, self._page = context.clock, context.inbox
+        self._poll: PollLoop[Any] | None = None
+        """Reads answers, if there can be any."""
+        self._trouble: str | None = None
+        self._rang_at = float("-inf")
+        """For one that came by the clock: those that come with it make no sound."""
+
+    def attach(self, inbox: AskActions) -> None:
+        """Call it before anything is shown."""
+        self._inbox = inbox
+
+    @abstractmethod
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None: ...
+
+    @abstractmethod
+    async def publish(self, new: Notification, alert: Alert) -> bool:
+        """Whether it can be changed. :raises ChatbridgeError: as every channel does."""
+
+    @abstractmethod
+    async def clear(self, id: str) -> None:
+        """Take a notification away that can be changed."""
+
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return (self,)
+
+    @property
+    def trouble(self) -> str | None:
+        return (self._poll and self._poll.trouble) or self._trouble
+
+    async def drain(self) -> None:
+        if self._poll is not None:
+            await self._poll.drain()
+
+    def wants(self, ask: Ask) -> bool:
+        return False
+
+    async def show(self, ask: Ask, *, place: str | None) -> Shown:
+        """A place is how often the ask was raised, and what is shown if that can be changed."""
+        raised, _, shown = (place or "").partition(" ")
+        attention, now = ask.attention, self._clock.time()
+        rings, snoozed = raised != str(attention.raised), attention.snoozed_until is not None
+        if shown and (rings or snoozed or not ask.open):
+            # Also before it rings again: phones make no sound for one that is still there.
+            await self._noted(self.clear(ask.id))
+        if snoozed or not ask.open:
+            return Shown(place=raised)
+        only_on = self._inbox.only_on(ask, self.name)
+        new = await off_loop(
+            lambda: self._drawn(build_card(ask, channel=self.name, only_on=only_on)),
+            weight=weight_of(ask),
+        )
+        shows = sha256_hex(json.dumps(asdict(new)).encode())[:16]
+        if not rings and shown in ("", shows):
+            return Shown(place=place or "")
+        sound = self._inbox.nights.sound(ask, now=now) if rings else Sound.SILENT
+        if sound is Sound.ONCE and abs(now - self._rang_at) < ONE_RING_SECONDS:
+            sound = Sound.SILENT
+        loud = Alert.URGENT if attention.priority is Priority.URGENT else Alert.RINGS
+        alert = loud if sound in (Sound.ONCE, Sound.LOUD) else Alert.SILENT
+        changes = await self._noted(self.publish(new, alert))
+        self._rang_at = now if sound is Sound.ONCE else self._rang_at
+        there = f"{attention.raised} {shows}" if changes else str(attention.raised)
+        return Shown(place=there, messages=int(place is None))
+
+    async def announce(self, notice: Notice) -> bool:
+        title = _line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
+        new = Notification(id=notice.id, title=title, text=_plain(notice.message))
+        await self._tell(new, silent=notice.level is Level.INFO)
+        return True
+
+    async def summarize(self, summary: nights.Summary, *, place: str | None, again: bool) -> Shown:
+        """Once: what is open has notifications of its own."""
+        if place is None:
+            new = Notification(
+                id=f"summary-{summary.period.end:.0f}",
+                title=_line(f"{nights.GLYPH} {summary.heading}"),
+                text="\n".join(summary.counts),
+                page=summary.inbox,
+            )
+            await self._tell(new)
+        return Shown(place="out")
+
+    async def tell(self, remark: Remark) -> None:
+        if self.name not in remark.told:
+            new = Notification(id=remark.id, title="chatbridge", text=_plain(remark.text))
+            await self._tell(new, silent=True)
+            remark.told.add(self.name)
+
+    async def _tell(self, new: Notification, *, silent: bool = False) -> None:
+        silent = silent or self._inbox.nights.is_quiet(self._clock.time())
+        await self._noted(self.publish(new, Alert.SILENT if silent else Alert.RINGS))
+
+    async def _noted(self, work: Awaitable[T]) -> T:
+        """Note what is wrong. A pause that the service asks for is not."""
+        try:
+            found = await work
+        except ChatbridgeError as error:
+            self._trouble = self._trouble if getattr(error, "after", None) else str(error)
+            raise
+        self._trouble = None
+        return found
+
+    # ── a card as a notification ──────────────────────────────────────────────────────────────────
+
+    def _drawn(self, card: Card) -> Notification:
+        lines = [_plain(card.question or "Send these answers?")]
+        if card.subject is not None:
+            lines.append(_plain(card.subject.code)[:CODE])
+        if card.only_on:
+            lines.append(format_only_on(card.only_on))
+        step = f"{card.number} of {card.count}" if card.count > 1 else None
+        page = self._page()
+        return Notification(
+            id=card.ask_id,
+            title=_line(f"{card.glyph} {card.project}", card.title or card.agent, step),
+            text="\n".join(lines),
+            page=f"{page}/asks/{card.ask_id}" if page else None,
+            keys=() if card.approval else tuple(self._keys(card)),
+        )
+
+    def _keys(self, card: Card) -> Iterator[doc.Key]:
+        """Those that answer, if all options fit."""
+        if len(card.choices) > self.most_keys:
+            return
+        buttons = Buttons(most_options=self.most_keys, private=WIDTHS, group=WIDTHS)
+        for row in keyboard.rows(card, Seen(now=0.0), buttons, listed=False):
+            for key in row:
+                if isinstance(tap := decode(key.data), Tap) and isinstance(tap.action, ANSWERS):
+                    yield key
+
+
+def _line(*parts: str | None) -> str:
+    return clipped(one_line(" · ".join(filter(None, parts))), TITLE)
+
+
+def _plain(source: str) -> str:
+    """An agent's markdown as text that fits."""
+    block = doc.Markdown(source=prose(source), limit=TEXT, asking=False)
+    return write_plain((block,), now=0.0)
