@@ -166,6 +166,7 @@ class Run:
             "texts that the bot asked back about": deeds.asked_which,
             "texts beside the cards that it took at once": deeds.taken_at_once,
             "taps on cards that had ended": deeds.stale_taps,
+            "taps that Discord told to have failed": person.discord.failed,
             "summaries": len(seen.summaries),
         }
         found = report.summary(
@@ -252,11 +253,15 @@ class Run:
         await self._looked(person)
         return Final(
             asks=asks,
-            cards=(*final.telegram_cards(person.phone), *final.matrix_cards(person.room)),
+            cards=(
+                *(card for phone in person.phones for card in final.button_cards(phone)),
+                *final.matrix_cards(person.room),
+            ),
+            second=tuple(final.said_to_be_second(person.phones)),
             inbox=tuple(ask["questions"][0]["question"][:6] for ask in person.desk.asks.values()),
             notices=notices,
-            seen=tuple(final.seen_notices(person.phone, person.room)),
-            summaries=tuple(final.summaries(person.phone, person.room)),
+            seen=tuple(final.seen_notices(person.phones, person.room)),
+            summaries=tuple(final.summaries(person.phones, person.room)),
             listed=await self._listed(person),
         )
 
@@ -281,7 +286,7 @@ class Run:
     async def _looked(self, person: Person) -> None:
         """What the channels show now, not a moment ago."""
         for name, look in (
-            ("telegram", person.phone.look),
+            *((phone.channel, phone.look) for phone in person.phones),
             ("matrix", person.room.look),
             ("the web inbox", person.desk.look),
         ):
@@ -300,11 +305,13 @@ class Run:
     # ── meanwhile ─────────────────────────────────────────────────────────────────────────────────
 
     async def _switch(self, person: Person) -> None:
-        """Quiet hours by hand, now and then, beside those of the settings."""
+        """Quiet hours by hand, now and then, beside those of the settings; and other commands."""
         chance = self._own_random()
         while True:
             await asyncio.sleep(chance.uniform(10.0, 25.0))
-            await person.phone.say(chance.choice(["/quiet 0.1m", "/quiet 0.25m", "/quiet off"]))
+            words = chance.choice(["0.1m", "0.25m", "off"])
+            await chance.choice(person.phones).command("quiet", words)
+            await person.discord.command(chance.choice(["pending", "help"]))
 
     async def _tell(self) -> None:
         while True:

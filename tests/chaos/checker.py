@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tests.chaos.log import Event, Gave
-from tests.chaos.night import Final, Night, StoredAsk, Violation
-from tests.chaos.notice_rules import NOTICE_RULES
+from tests.chaos.night import ANOTHER_FIRST, Final, Night, StoredAsk, Violation
+from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
 
 UNDER_WAY = 2.0
@@ -119,6 +119,25 @@ def no_call_fails(night: Night) -> Iterator[Violation]:
                 yield night.violation("no call fails", riddle, what, back.at)
 
 
+def no_false_refusal(night: Night) -> Iterator[Violation]:
+    """Nobody is told of a text that another was first, when it is the answer itself."""
+    said = {
+        (no.way, no.values[0])
+        for refused in night.refused.values()
+        for no in refused
+        if no.values and no.text.startswith(ANOTHER_FIRST)
+    }
+    texts = {
+        ask.values[0][0]: ask.riddle
+        for ask in night.final.asks
+        if ask.values and ask.riddle in night.riddles and _is_text(night.riddles[ask.riddle])
+    }
+    for where, text in sorted(said | {*night.final.second}):
+        if text in texts:
+            what = f"{where}: the person was told that another was first than {text!r}; it counts"
+            yield night.violation("a refusal is true", texts[text], what)
+
+
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
 
 
@@ -193,6 +212,16 @@ def all_cards_final(night: Night) -> Iterator[Violation]:
             yield night.violation("the first answer counts", card.riddle, what)
 
 
+def no_card_twice(night: Night) -> Iterator[Violation]:
+    """Where what is sent again is the same message, each ask has one card at the end."""
+    asks = Counter(ask.riddle for ask in night.final.asks)
+    cards = Counter((card.channel, card.riddle) for card in night.final.cards)
+    for (channel, riddle), count in cards.items():
+        if channel != WITHOUT_IDEMPOTENT_SEND and count > asks[riddle]:
+            what = f"{channel} has {count} cards for {asks[riddle]} asks"
+            yield night.violation("no card comes twice", riddle, what)
+
+
 def _shows(text: str, values: Values) -> bool:
     return all(value in text.casefold() for each in values for value in each)
 
@@ -223,11 +252,13 @@ RULES = (
     none_crossed,
     silence_is_no_answer,
     no_call_fails,
+    no_false_refusal,
     delivered_is_delivered,
     kept_is_handed_over,
     nobody_is_asked_twice,
     all_asks_ended,
     all_cards_final,
+    no_card_twice,
     no_summary_twice,
     nothing_is_left,
     *NOTICE_RULES,

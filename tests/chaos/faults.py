@@ -9,12 +9,16 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from tests.chaos.discord_faults import DISCORD_FAULTS
 from tests.chaos.log import Log, Struck
 from tests.chaos.schedule import Strike, draw
 from tests.chaos.world import FILL_DISK, MOVE_CLOCK, ChaosWorld
 
 __all__ = ["draw", "strike"]
 REFILL_EVERY = 0.1
+ACTS_WITHIN = 20.0
+COMMITTED_WITHIN = 0.04
+"""Seconds until an event of Discord's is usually stored."""
 Fault = Callable[[ChaosWorld, Strike], Awaitable[str]]
 """Returns what it met, for the log, when it has gone."""
 
@@ -57,6 +61,18 @@ async def _kill_starting_hub(world: ChaosWorld, each: Strike) -> str:
     second = await world.until_hub(other_than=first)
     await asyncio.sleep(each.seconds / 2)
     return f"{met}, {_end(second, signal.SIGKILL)}"
+
+
+async def _kill_hub_on_event(world: ChaosWorld, each: Strike) -> str:
+    """Somewhere between what the person did and its being stored."""
+    acted = world.discord.acted
+    acted.clear()
+    try:
+        await asyncio.wait_for(acted.wait(), ACTS_WITHIN)
+    except TimeoutError:
+        return "nobody did anything"
+    await asyncio.sleep(each.chance * COMMITTED_WITHIN)
+    return _end(world.hub(), signal.SIGKILL)
 
 
 async def _stop_hub(world: ChaosWorld, each: Strike) -> str:
@@ -122,12 +138,13 @@ def _switch(name: str, turn: Callable[[ChaosWorld, Strike], None]) -> Fault:
 
     async def fault(world: ChaosWorld, each: Strike) -> str:
         relay, before = world.relays[name], world.relays[name].hits
+        seconds = each.seconds * (2 if name == "discord" else 1)  # it is asked little at a time
         turn(world, each)
         try:
-            await asyncio.sleep(each.seconds)
+            await asyncio.sleep(seconds)
         finally:
             await relay.heal()
-        return f"{relay.hits - before} requests in {each.seconds} s"
+        return f"{relay.hits - before} requests in {seconds} s"
 
     return fault
 
@@ -207,6 +224,7 @@ FAULTS: dict[str, Fault] = {
     "kill the hub": _kill_hub,
     "kill the hub twice": _kill_hub_twice,
     "kill the hub as it starts": _kill_starting_hub,
+    "kill the hub as discord brings something": _kill_hub_on_event,
     "stop the hub": _stop_hub,
     "freeze the hub": _freeze_hub,
     "kill a link": _kill_link,
@@ -214,10 +232,12 @@ FAULTS: dict[str, Fault] = {
     "restart everything": _restart_everything,
     FILL_DISK: _fill_disk,
     MOVE_CLOCK: _move_clock,
+    **DISCORD_FAULTS,
 }
 for _name in ("telegram", "matrix"):
+    FAULTS[f"kill {_name}"] = _kill_service(_name)
+for _name in ("telegram", "matrix", "discord"):
     FAULTS |= {
-        f"kill {_name}": _kill_service(_name),
         f"cut {_name}": _cut(_name),
         f"refuse {_name}": _refuse(_name),
         f"delay {_name}": _delay(_name),

@@ -13,10 +13,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.night import LastCard, SeenNotice, StoredAsk, StoredNotice
+from tests.chaos.night import ANOTHER_FIRST, LastCard, SeenNotice, StoredAsk, StoredNotice
 from tests.chaos.notices import CHATS, NOTICE
+from tests.chaos.person_buttons import ANYWAY, BESIDE, DISCARD, ButtonChat, Message
 from tests.chaos.person_matrix import CARD, Room
-from tests.chaos.person_telegram import ANYWAY, BESIDE, DISCARD, Message, Phone
 from tests.chaos.riddles import KEY
 
 Json = dict[str, Any]
@@ -87,7 +87,7 @@ def agree(asks: Iterable[StoredAsk]) -> bool:
 # ── cards ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def strays_retired(phone: Phone, ended: set[str]) -> None:
+async def strays_retired(phone: ButtonChat, ended: set[str]) -> None:
     """A lost reply may have left a second card that nobody could know of: a tap on it says that
     it is over, and takes it away."""
     for stray in _live(phone, ended):
@@ -98,15 +98,15 @@ async def strays_retired(phone: Phone, ended: set[str]) -> None:
         await phone.look()
 
 
-def _live(phone: Phone, asks: set[str]) -> list[Message]:
+def _live(phone: ButtonChat, asks: set[str]) -> list[Message]:
     return [message for message in phone.messages.values() if message.ask in asks]
 
 
-def telegram_cards(phone: Phone) -> Iterator[LastCard]:
+def button_cards(phone: ButtonChat) -> Iterator[LastCard]:
     for message in phone.messages.values():
         if message.from_bot and message.key and _is_card(message):
             yield LastCard(
-                channel="telegram",
+                channel=phone.channel,
                 riddle=message.key,
                 where=f"message {message.id}",
                 text=message.text,
@@ -142,28 +142,38 @@ def matrix_cards(room: Room) -> Iterator[LastCard]:
                 )
 
 
+def said_to_be_second(phones: Iterable[ButtonChat]) -> Iterator[tuple[str, str]]:
+    """All night long: what is said to a text that has been taken, too."""
+    for phone in phones:
+        for word in phone.bots_own():
+            written = phone.messages.get(word.reply_to or 0)
+            if written is not None and word.text.startswith(ANOTHER_FIRST):
+                yield phone.channel, written.text
+
+
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def seen_notices(phone: Phone, room: Room) -> Iterator[SeenNotice]:
+def seen_notices(phones: Iterable[ButtonChat], room: Room) -> Iterator[SeenNotice]:
     """As the chats show them; a list shows several."""
-    shown = [("telegram", f"message {it.id}", it.text) for it in phone.bots_own()]
-    bot = room.place.bot
-    shown += [
-        ("matrix", it.event_id, it.body) for it in room.timeline.messages() if it.sender == bot
-    ]
-    for channel, where, text in shown:
+    for channel, where, text in _said(phones, room):
         for notice in NOTICE.findall(text):
             yield SeenNotice(channel=channel, notice=notice, where=where, text=text)
 
 
-def summaries(phone: Phone, room: Room) -> Iterator[tuple[str, str]]:
-    bot = room.place.bot
-    said = [("telegram", it.text) for it in phone.bots_own()]
-    said += [("matrix", it.body) for it in room.timeline.messages() if it.sender == bot]
-    for channel, text in said:
+def summaries(phones: Iterable[ButtonChat], room: Room) -> Iterator[tuple[str, str]]:
+    for channel, _, text in _said(phones, room):
         if text.startswith(SUMMARY):
             yield channel, text.splitlines()[0]
+
+
+def _said(phones: Iterable[ButtonChat], room: Room) -> Iterator[tuple[str, str, str]]:
+    """All that the bots say: the channel, the message, its text."""
+    for phone in phones:
+        yield from ((phone.channel, f"message {it.id}", it.text) for it in phone.bots_own())
+    for it in room.timeline.messages():
+        if it.sender == room.place.bot:
+            yield "matrix", it.event_id, it.body
 
 
 # ── what was written ──────────────────────────────────────────────────────────────────────────────

@@ -22,6 +22,10 @@ class Way(StrEnum):
     MATRIX_REACTION = "matrix reaction"
     MATRIX_REPLY = "matrix reply"
     MATRIX_TEXT = "matrix plain text"
+    DISCORD_TAP = "discord tap"
+    DISCORD_FORM = "discord form"
+    DISCORD_REPLY = "discord reply"
+    DISCORD_TEXT = "discord plain text"
     WEB = "web inbox"
     TERMINAL = "terminal"
 

@@ -19,6 +19,7 @@ from tests.chaos.log import (
 )
 from tests.chaos.riddles import Riddle, Status, Values
 
+ANOTHER_FIRST = "Already answered"
 AROUND = 15.0
 """How many seconds before and after are shown beside a violation."""
 FULL_DISK = "fill the disk"
@@ -78,6 +79,8 @@ class SeenNotice:
 class Final:
     asks: tuple[StoredAsk, ...] = ()
     cards: tuple[LastCard, ...] = ()
+    second: tuple[tuple[str, str], ...] = ()
+    """Texts of the person's beneath which a chat says that another was first: chat and text."""
     inbox: tuple[str, ...] = ()
     """Riddles that the web inbox still lists."""
     notices: tuple[StoredNotice, ...] = ()

@@ -22,6 +22,7 @@ HUB_DIES = (
     "kill the hub",
     "kill the hub twice",
     "kill the hub as it starts",
+    "kill the hub as discord brings something",
     "stop the hub",
     "restart everything",
 )

@@ -14,7 +14,7 @@ from typing import Any
 Json = dict[str, Any]
 
 NOTICE = re.compile(r"n\d{4}z")
-CHATS = ("telegram", "matrix")
+CHATS = ("telegram", "matrix", "discord")
 """What keeps every notice; the inbox lists the newest."""
 LISTED = 20
 

@@ -10,21 +10,27 @@ from contextlib import asynccontextmanager
 
 import httpx
 
+from tests.chaos.button_ways import ButtonWays
 from tests.chaos.desk_ways import DeskWays
+from tests.chaos.discord_ways import DiscordWays
 from tests.chaos.log import Log
 from tests.chaos.manner import Manner
 from tests.chaos.matrix_ways import MatrixWays
+from tests.chaos.person_buttons import CHOOSE, ButtonChat
+from tests.chaos.person_discord import DiscordPhone
 from tests.chaos.person_matrix import Room
 from tests.chaos.person_plan import Notebook, Plan
-from tests.chaos.person_telegram import CHOOSE, Phone
+from tests.chaos.person_telegram import Phone
 from tests.chaos.person_web import Desk
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Kind, Riddle
-from tests.chaos.telegram_ways import TelegramWays
 
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
 MORTAL_FOR = 30.0
+WAITS_FOR_DISCORD, PATIENCE = 0.5, 30.0
+"""How often the person waits for a card there, and for how many seconds at most: with a message a
+second it often comes last."""
 STRAYS = 0.1
 """How often one who stays with a chat answers elsewhere all the same."""
 AGAIN_AFTER = 12.0
@@ -44,30 +50,34 @@ class Person:
         manner: Manner,
     ) -> None:
         self.phone = Phone(world.telegram, http)
+        self.discord = DiscordPhone(world.discord)
+        self.phones: tuple[ButtonChat, ...] = (self.phone, self.discord)
         self.room = Room(world.matrix, http)
         self.desk = Desk(world, http)
         self._notes = Notebook(log, random, manner)
         self.deeds = self._notes.deeds
-        self._telegram = TelegramWays(self.phone, self._notes)
+        self._discord = DiscordWays(self.discord, self._notes)
+        self._by_buttons = (ButtonWays(self.phone, self._notes), self._discord)
         self._matrix = MatrixWays(self.room, self._notes)
         self._at_desk = DeskWays(self.desk, self._notes)
         self.hurry_since: float | None = None
         """Since then everything is answered at once: the night is over."""
         self.plans: dict[str, Plan] = {}
         self._manner = manner
-        self._stays_with: Do = self._telegram.answer
+        self._chats: list[Do] = [*(it.answer for it in self._by_buttons), self._matrix.answer]
+        self._stays_with = self._chats[0]
         self._stays_until = 0.0
         self._deck = deck
         self._random = random
         self._heard: set[str] = set()
-        self._old: dict[str, tuple[int, str]] = {}
-        """A button of each ask that the phone has shown."""
+        self._old: dict[str, tuple[ButtonChat, int, str]] = {}
+        """A button of each ask that a chat has shown."""
 
     @asynccontextmanager
     async def there(self) -> AsyncIterator[None]:
         """For as long as this is open, the person looks and answers."""
         watching = (
-            self.phone.watch(),
+            *(phone.watch() for phone in self.phones),
             self.room.watch(),
             self.desk.watch(),
             self._decide(),
@@ -97,6 +107,8 @@ class Person:
                 plan = self.plans.get(ask)
                 if plan is None:
                     plan = Plan(ask=ask, riddle=riddle, due=time.time() + self._delay())
+                    if not self._manner.stays and self._random.random() < WAITS_FOR_DISCORD:
+                        plan.waits_until = time.time() + PATIENCE
                     self.plans[ask] = plan
                 idle = not (plan.busy or plan.done or self._lets_it_die(riddle))
                 if idle and time.time() >= plan.due:
@@ -122,8 +134,8 @@ class Person:
         for ask, step in self.room.steps().items():
             if any(self.room.place.bot in who for who in step.reactions.values()):
                 keys[ask] = step.key
-        for ask, card in self.phone.cards().items():
-            keys[ask] = card.key
+        for phone in self.phones:
+            keys |= {ask: card.key for ask, card in phone.cards().items()}
         for ask, shown in self.desk.asks.items():
             keys[ask] = str(shown["questions"][0]["question"]).split()[0]
         for ask, key in keys.items():
@@ -133,6 +145,10 @@ class Person:
     async def _answer(self, plan: Plan) -> None:
         try:
             ways = self._possible(plan)
+            waits = self._discord.answer not in ways and time.time() < plan.waits_until
+            if waits and self.hurry_since is None:
+                plan.due = time.time() + 1.0
+                return
             if not ways or (self._only_at_desk(ways) and self._random.random() < 0.95):
                 plan.due = time.time() + 2.0
                 return
@@ -153,13 +169,13 @@ class Person:
 
     def _only_at_desk(self, ways: list[Do]) -> bool:
         """The card is on no phone yet: mostly the person waits for that."""
-        chats = {self._telegram.answer, self._matrix.answer}
-        return self.hurry_since is None and not chats & {*ways}
+        return self.hurry_since is None and not {*self._chats} & {*ways}
 
     def _possible(self, plan: Plan) -> list[Do]:
         ways: list[Do] = []
-        if plan.ask in self.phone.cards():
-            ways += [self._telegram.answer] * 8
+        for by_buttons in self._by_buttons:
+            if plan.ask in by_buttons.phone.cards():
+                ways += [by_buttons.answer] * by_buttons.liked
         if plan.ask in self.room.steps():
             ways += [self._matrix.answer] * 6
         if plan.ask in self.desk.asks:
@@ -173,7 +189,7 @@ class Person:
     def _favourite(self) -> Do:
         if time.time() > self._stays_until:
             self._stays_until = time.time() + self._random.uniform(0.5, 1.5) * self._manner.stays
-            self._stays_with = self._random.choice((self._telegram.answer, self._matrix.answer))
+            self._stays_with = self._random.choice(self._chats)
         return self._stays_with
 
     # ── beside answering ──────────────────────────────────────────────────────────────────────────
@@ -184,16 +200,20 @@ class Person:
             await asyncio.sleep(LISTEN_EVERY)
 
     def _note_buttons(self) -> None:
-        for ask, card in self.phone.cards().items():
-            if button := card.button(CHOOSE):
-                self._old[ask] = (card.id, button.data)
+        for phone in self.phones:
+            for ask, card in phone.cards().items():
+                if button := card.button(CHOOSE):
+                    self._old[ask] = (phone, card.id, button.data)
 
     async def _tap_stale(self) -> None:
         """A button of a card that has ended, as a phone that was offline still shows it. Nothing
         is noted: if what it stands for ever came back, it was given by nobody."""
-        live = self.phone.cards()
-        there = self.phone.messages
-        ended = [old for ask, old in self._old.items() if ask not in live and old[0] in there]
+        ended = [
+            (phone, message, data)
+            for ask, (phone, message, data) in self._old.items()
+            if ask not in phone.cards() and message in phone.messages
+        ]
         if ended:
             self.deeds.stale_taps += 1
-            await self.phone.tap(*self._random.choice(ended))
+            phone, message, data = self._random.choice(ended)
+            await phone.tap(message, data)

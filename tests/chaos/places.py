@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from tests.fakes.discord.server import Discord
+from tests.fakes.discord.world import Room, User
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +31,21 @@ class TelegramPlace:
     person: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiscordPlace:
+    """The service itself, in this process, with the person's chat with the bot."""
+
+    server: Discord
+    person: User
+    room: Room
+    acted: asyncio.Event = field(default_factory=asyncio.Event)
+    """The person has done something there."""
+
+
 class World(Protocol):
     telegram: TelegramPlace
     matrix: MatrixPlace
+    discord: DiscordPlace
     state: Path
     """The hub's state directory, on the small disk."""
 

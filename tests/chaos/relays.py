@@ -219,6 +219,16 @@ def matrix_limit(seconds: float) -> bytes:
     return _too_many(body, max(1, round(seconds)))
 
 
+def discord_limit(seconds: float) -> bytes:
+    """As Discord says it: a long pause is for all requests of the bot."""
+    body = {
+        "message": "You are being rate limited.",
+        "retry_after": seconds,
+        "global": seconds > 2,
+    }
+    return _too_many(body, max(1, round(seconds)))
+
+
 def _too_many(body: dict[str, object], after: int) -> bytes:
     text = json.dumps(body).encode()
     head = (

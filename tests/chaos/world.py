@@ -27,9 +27,12 @@ from chatbridge.hub.process.lock import account_lock_path
 from tests.chaos.log import Carried, Log
 from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.notices import NOTICE
-from tests.chaos.relays import Passed, Relay, matrix_limit, telegram_limit
+from tests.chaos.places import DiscordPlace
+from tests.chaos.relays import Passed, Relay, discord_limit, matrix_limit, telegram_limit
 from tests.chaos.services import ROOT, BotApiProcess, Room, Service
 from tests.chaos.small_disk import SmallDisk
+from tests.fakes.clock import StillClock
+from tests.fakes.discord.server import Discord
 from tests.fakes.program import shadowed
 from tests.fakes.synapse import Synapse
 
@@ -40,11 +43,24 @@ QUIET_FROM = 75.0
 """Seconds. Hours have no seconds: they begin up to a minute before."""
 MOVE_CLOCK, FILL_DISK = "move the clock", "fill the disk"
 
+HEARTBEAT = 2_000
+"""Milliseconds, so that a connection without them is noticed in a night."""
+
 MOVED = """
 import os, sys
 if "hub" in sys.orig_argv and not {variables}.items() <= os.environ.items():
     os.execve(sys.executable, sys.orig_argv, {{**os.environ, **{variables}}})
 """
+
+
+class RealClock(StillClock):
+    """The one that is not moved."""
+
+    def time(self) -> float:
+        return time.time()
+
+    def monotonic(self) -> float:
+        return time.monotonic()
 
 
 class ChaosWorld:
@@ -93,15 +109,22 @@ class ChaosWorld:
         await asyncio.gather(*(service.start() for service in self.services.values()))
         room = await asyncio.to_thread(Room.made, self.synapse)
         self.matrix = room.place(self.synapse)
+        server = await self._stack.enter_async_context(Discord.running(RealClock()))
+        server.gateway.interval = HEARTBEAT
+        server.rest.limited = True
+        person = server.world.user("Ada")
+        self.discord = DiscordPlace(server=server, person=person, room=server.world.direct(person))
         for name, port, limited in (
             ("telegram", self.bot_api.port, telegram_limit),
             ("matrix", self.synapse.port, matrix_limit),
+            ("discord", server.port, discord_limit),
         ):
             relay = Relay.running(port, limited, note=partial(self._carried, name))
             self.relays[name] = await self._stack.enter_async_context(relay)
         self._secrets = {
             "the bot's token": self.bot_api.identity.token,
             "the Matrix access token": room.bot.access_token,
+            "the Discord bot's token": server.token,
         }
         (self.folder / "config.toml").write_text(self._configuration(room))
         (self.folder / "config.toml").chmod(0o600)
@@ -135,6 +158,11 @@ class ChaosWorld:
                 "access_token": room.bot.access_token,
                 "allowed_users": [room.person.user_id],
                 "room_id": [room.id],
+            },
+            "discord": {
+                "token": self.discord.server.token,
+                "api_base": f"{self.relays['discord'].address}/api",
+                "allowed_users": [int(self.discord.person.id)],
             },
             "quiet": {"hours": _quiet_hours(), "zone": "UTC", "mode": "hold"},
             "reminders": {"after": ["20s"]},
@@ -265,6 +293,8 @@ class ChaosWorld:
         bots = [self.bot_api.identity.token.partition(":")[0]]
         if hasattr(self, "matrix"):
             bots.append(account_lock(self.matrix.bot).id)
+        if hasattr(self, "discord"):
+            bots.append(self.discord.server.world.bot.id)
         for bot in bots:
             Path(account_lock_path(bot)).unlink(missing_ok=True)
 

@@ -65,6 +65,14 @@ class DiscordDesk:
         async with asyncio.timeout(PATIENCE):
             await self.channel.drain()
 
+    async def dealt_with_later(self) -> None:
+        """The same, while the clock goes on: pauses after a failure pass."""
+        work = asyncio.ensure_future(self.dealt_with())
+        while not work.done():
+            self.clock.advance(1.0)
+            await asyncio.wait({work}, timeout=0.02)
+        await work
+
     async def tap(self, card: Message, label: str) -> str:
         """What pops up."""
         key = card.key(label)["custom_id"]

@@ -12,16 +12,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx
 import pytest
 
+from tests.chaos.discord_faults import DISCORD_FAULTS
 from tests.chaos.faults import FAULTS
 from tests.chaos.manner import BUSY, TYPED
 from tests.chaos.moved_clock import MovedClock, NoClock
-from tests.chaos.relays import Passed, Relay, matrix_limit, telegram_limit
+from tests.chaos.places import DiscordPlace
+from tests.chaos.relays import Passed, Relay, discord_limit, matrix_limit, telegram_limit
 from tests.chaos.riddles import Deck, Kind
-from tests.chaos.schedule import WEIGHTS, draw
+from tests.chaos.schedule import WEIGHTS, Strike, draw
+from tests.chaos.world import ChaosWorld
+from tests.fakes.discord_desk import running_discord
+from tests.fakes.inbox import TEXT
 
 HOUR = 3600.0
 EACH_ANEW = httpx.Limits(max_keepalive_connections=0)
@@ -128,6 +135,26 @@ async def test_a_relay_tells_to_try_again_later_in_the_services_words() -> None:
         assert server.requests == []
         assert not server.heard
     assert b'"retry_after_ms": 1500' in matrix_limit(1.5)
+    assert b'"retry_after": 1, "global": false' in discord_limit(1)
+    assert b'"retry_after": 3, "global": true' in discord_limit(3)
+
+
+@pytest.mark.parametrize("fault", DISCORD_FAULTS)
+async def test_nothing_is_left_of_a_fault_of_discord(tmp_path: Path, fault: str) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(TEXT)
+        card, gateway = await desk.card(ask), desk.discord.gateway
+        await desk.dealt_with()
+        gateway.interval = 1
+        place = DiscordPlace(server=desk.discord, person=desk.ada, room=desk.room)
+        strike = Strike(at=0.0, fault=fault, seconds=0.05, chance=0.9)
+        await DISCORD_FAULTS[fault](cast(ChaosWorld, SimpleNamespace(discord=place)), strike)
+        assert [gateway.deaf, gateway.silent, gateway.down] == [False] * 3
+        assert not desk.discord.rest.faults
+        desk.clock.advance(10)  # a new session may not be begun at once
+        desk.discord.say(desk.ada, desk.room, "feat: more", reply_to=card)
+        await desk.dealt_with_later()
+        assert len(await desk.answers(ask)) == 1
 
 
 def test_only_the_wall_clock_of_those_who_go_by_it_is_moved(tmp_path: Path) -> None:

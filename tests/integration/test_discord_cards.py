@@ -92,7 +92,8 @@ async def test_a_text_is_typed_into_a_modal(tmp_path: Path) -> None:
         )
         assert opened.modal
         field = opened.modal["components"][0]
-        assert (field["label"], field["component"]["placeholder"]) == ("shop-api", "feat: …")
+        assert (field["label"], field["component"]["placeholder"]) == ("Your answer", "feat: …")
+        assert (opened.modal["title"], field["description"]) == ("shop-api", TEXT.text)
         await answered(desk.discord.submit(desk.ada, opened, "fix: größer\nund mehr"))
         assert await desk.answers(ask) == (Answer(values=("fix: größer\nund mehr",)),)
 
@@ -129,6 +130,7 @@ async def test_what_does_not_count_is_given_back_with_the_reason(tmp_path: Path)
 async def test_a_card_whose_answer_was_lost_is_not_there_twice(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         lost = desk.discord.fault("POST /api/v10/channels", after_effect=True)
+        desk.discord.gateway.silent = True  # else the card comes back over it, and is noted
         ask = await desk.desk.ask(CONFIRM)
         await asyncio.wait_for(lost.arrived.wait(), 20)
         async with asyncio.timeout(20):
@@ -139,6 +141,31 @@ async def test_a_card_whose_answer_was_lost_is_not_there_twice(tmp_path: Path) -
         nonces = [body["nonce"] for _, path, body in desk.discord.rest.requests if "nonce" in body]
         assert len(nonces) == 2
         assert len({*nonces}) == 1
+
+
+@pytest.mark.parametrize("dies", [False, True])
+async def test_a_card_that_nobody_noted_before_its_ask_was_answered_elsewhere_says_so(
+    tmp_path: Path, dies: bool
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            discord.fault("POST /api/v10/channels", after_effect=True)
+            ask = await desk.desk.ask(SELECT)
+            card = await discord.sees(desk.room, "Which database")
+            if dies:
+                desk.running.cancel()
+                await asyncio.wait({desk.running})
+            else:
+                await desk.dealt_with()
+            await desk.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=ELSEWHERE)
+            if not dies:
+                discord.clock.advance(60)  # so long delivery may rest
+                await until(lambda: not card.keys)
+        if dies:
+            async with running_discord(tmp_path, discord=discord, ada=ada):
+                await until(lambda: not card.keys)
+        assert "SQLite" in card.text
 
 
 async def test_a_full_bucket_is_waited_for_and_never_overdrawn(tmp_path: Path) -> None:

@@ -14,17 +14,8 @@ from chatbridge.core.model import Answer
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.gateway import PRIVILEGED
 from tests.fakes.discord.server import Discord, answered
-from tests.fakes.discord_desk import DiscordDesk, data_of, running_discord
+from tests.fakes.discord_desk import data_of, running_discord
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
-
-
-async def in_time(desk: DiscordDesk, work: asyncio.Task[object]) -> None:
-    """What this waits for, while the clock goes on: pauses after a failure pass."""
-    async with asyncio.timeout(20):
-        while not work.done():
-            desk.clock.advance(1.0)
-            await asyncio.wait({work}, timeout=0.02)
-    await work
 
 
 async def test_a_tap_is_answered_only_after_its_effect_is_committed(
@@ -96,7 +87,7 @@ async def test_an_event_that_could_not_be_stored_is_taken_again(
 
         monkeypatch.setattr(type(desk.desk.inbox), "put", lambda self, *a, **k: full(*a, **k))
         desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
-        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        await desk.dealt_with_later()
         assert failed
         assert len(await desk.answers(ask)) == 1
 
@@ -144,7 +135,7 @@ async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: P
         card = await desk.card(ask)
         await desk.discord.gateway.cut()
         desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
-        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        await desk.dealt_with_later()
         assert len(await desk.answers(ask)) == 1
         assert desk.discord.gateway.starts == 1
         assert desk.discord.gateway.resumes
@@ -155,7 +146,7 @@ async def test_discord_may_ask_to_connect_again(tmp_path: Path) -> None:
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
         desk.discord.gateway.ask_to_reconnect()
-        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        await desk.dealt_with_later()
         assert desk.discord.gateway.resumes
         assert await desk.tap(card, "Yes") == ""  # the card says it
         assert not desk.channel.trouble
@@ -169,7 +160,7 @@ async def test_a_connection_that_acknowledges_no_beat_is_given_up(tmp_path: Path
             desk.clock.advance(41.25)
             await asyncio.sleep(0.02)
         desk.discord.gateway.deaf = False
-        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        await desk.dealt_with_later()
         assert desk.discord.gateway.codes[0] == 4000
         assert desk.discord.gateway.resumes
 
@@ -180,9 +171,50 @@ async def test_a_session_that_discord_ends_is_begun_anew(tmp_path: Path) -> None
         card = await desk.card(ask)
         await desk.discord.gateway.cut(4009)
         desk.discord.gateway.forget_sessions()
-        await in_time(desk, asyncio.ensure_future(desk.dealt_with()))
+        await desk.dealt_with_later()
         assert desk.discord.gateway.starts == 2
         assert await desk.tap(card, "Yes") == ""  # the card says it
+
+
+@pytest.mark.parametrize(("resumable", "starts"), [(True, 1), (False, 2)])
+async def test_a_session_that_discord_calls_invalid_loses_no_message(
+    tmp_path: Path, resumable: bool, starts: int
+) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(TEXT)
+        card = await desk.card(ask)
+        await desk.dealt_with()
+        desk.discord.gateway.invalidate(resumable=resumable)
+        desk.discord.say(desk.ada, desk.room, "feat: more", reply_to=card)
+        desk.clock.advance(10)  # a new session may not be begun at once
+        await desk.dealt_with_later()
+        assert await desk.answers(ask) == (Answer(values=("feat: more",)),)
+        assert desk.discord.gateway.starts == starts
+
+
+async def test_an_event_that_comes_twice_counts_once(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(TEXT)
+        card = await desk.card(ask)
+        written = desk.discord.say(desk.ada, desk.room, "feat: more", reply_to=card)
+        desk.discord.gateway.repeat(1)
+        await desk.dealt_with()
+        assert await desk.answers(ask) == (Answer(values=("feat: more",)),)
+        assert not [it for it in desk.room.messages.values() if it.reply_to is written]
+
+
+async def test_a_connection_over_which_nothing_comes_is_given_up(tmp_path: Path) -> None:
+    async with running_discord(tmp_path) as desk:
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
+        desk.discord.gateway.silent = True
+        desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
+        for _ in range(3):
+            desk.clock.advance(41.25)
+            await asyncio.sleep(0.02)
+        desk.discord.gateway.speak_again()
+        await desk.dealt_with_later()
+        assert len(await desk.answers(ask)) == 1
 
 
 @pytest.mark.parametrize("code", [4004, 4013, 4014])

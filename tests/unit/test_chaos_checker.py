@@ -16,6 +16,7 @@ from tests.chaos.night import Final, LastCard, StoredAsk, Violation
 from tests.chaos.riddles import Kind, Part, Riddle, Status, Values
 
 K, OTHER = "k0001z", "k0002z"
+TRUE = "a refusal is true"
 BLUE: Values = (("k0001z1b",),)
 
 
@@ -78,8 +79,10 @@ def stored(values: Values = BLUE, *, key: str = K, status: str = "answered") -> 
     )
 
 
-def card(text: str = "Answered: k0001z1b", *, live: tuple[str, ...] = ()) -> LastCard:
-    return LastCard(channel="telegram", riddle=K, where="message 7", text=text, live=live)
+def card(
+    text: str = "Answered: k0001z1b", *, live: tuple[str, ...] = (), channel: str = "telegram"
+) -> LastCard:
+    return LastCard(channel=channel, riddle=K, where="message 7", text=text, live=live)
 
 
 CLEAN: tuple[Event, ...] = (asked(1), gave(2), back(3))
@@ -118,7 +121,10 @@ def test_a_night_with_every_harmless_thing_passes() -> None:
         asked(7, key=OTHER),
         back(20, Status.TIMED_OUT, key=OTHER),
     ]
-    lost_none = Final(asks=(stored(), stored((), key=OTHER, status="timed_out")), cards=(card(),))
+    lost_none = Final(
+        asks=(stored(), stored((), key=OTHER, status="timed_out")),
+        cards=(card(), card(), card(channel="matrix"), card(channel="discord")),
+    )
     assert found(events, lost_none, riddle(), other) == []
 
 
@@ -249,6 +255,11 @@ VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
         CLEAN,
         replace(FINAL, cards=(card("Answered: k0001z1a"),)),
     ),
+    "a second card where what is sent again is the same message": (
+        "no card comes twice",
+        CLEAN,
+        replace(FINAL, cards=(card(channel="discord"), card(channel="discord"))),
+    ),
     "a process that runs on": (
         "nothing is left running",
         CLEAN,
@@ -291,6 +302,16 @@ def test_what_was_refused_in_words_is_not_lost() -> None:
     no = Refused(at=2.5, riddle=K, way=Way.TELEGRAM_TAP, values=BLUE[0], text="an older step")
     events = (asked(1), gave(2), no, back(3, Status.LINK_GONE))
     assert rules(events, Final()) == {"every riddle ends"}
+
+
+@pytest.mark.parametrize(("said", "rule"), [("k0001z says 1", {TRUE}), ("k0001z says 2", set())])
+def test_a_text_that_counts_is_not_said_to_have_come_second(said: str, rule: set[str]) -> None:
+    one, way = ("k0001z says 1",), Way.DISCORD_REPLY
+    events: list[Event] = [asked(1), gave(2, one, way=way), back(3, values=(one,))]
+    no = Refused(at=4, riddle=K, way=way, values=(said,), text="Already answered by you")
+    final, text = Final(asks=(stored((one,)),)), riddle(twins=True)
+    assert rules([*events, no], final, text) == rule
+    assert rules(events, replace(final, second=(("discord", said),)), text) == rule
 
 
 def test_a_violation_names_its_riddle_and_what_happened_around_it() -> None:

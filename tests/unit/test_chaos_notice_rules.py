@@ -71,7 +71,9 @@ TWO_COPIES = replace(FINAL, seen=(*BOTH, seen("telegram", "2")))
 
 
 def found(events: Iterable[Event] = CLEAN, final: Final = FINAL) -> list[Violation]:
-    return check(events, {}, final)
+    """With all that is kept in Discord, too."""
+    discord = (seen("discord", key=it.notice) for it in final.notices)
+    return check(events, {}, replace(final, seen=(*final.seen, *discord)))
 
 
 def test_a_notice_that_comes_everywhere_once_passes() -> None:
@@ -154,6 +156,16 @@ VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
         ),
         replace(FINAL, seen=(*BOTH, seen("matrix", "$2"))),
     ),
+    "a second message in Discord, whatever happened": (
+        "no notice comes twice",
+        (
+            *CLEAN,
+            Struck(at=1.2, fault="kill the hub"),
+            carried(1.25, "discord", heard=False),
+            carried(3, "discord"),
+        ),
+        replace(FINAL, seen=(*BOTH, seen("discord", "2"))),
+    ),
     "a message that stays beside the list that has it": (
         "no notice comes twice",
         (*CLEAN, carried(5, method=EDIT)),
@@ -176,6 +188,12 @@ VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
 def test_a_planted_violation_is_found(planted: str) -> None:
     rule, events, final = VIOLATIONS[planted]
     assert {rule} == {it.rule for it in found(events, final)}
+
+
+def test_a_notice_that_discord_does_not_show_is_lost() -> None:
+    (lost,) = check(CLEAN, {}, FINAL)
+    assert lost.rule == "no notice is lost"
+    assert lost.what.startswith("discord does not show it")
 
 
 # ── what cannot be helped ─────────────────────────────────────────────────────────────────────────

@@ -76,21 +76,27 @@ class CardLookup:
         an answer, to note where its card is, this one is noted, so that it says how: an ended ask
         is not posted again, and its buttons would stay for ever."""
         ask = await self.inbox.ask(ask_id)
-        if ask.open or chat.has_posted(ask, message):
+        if not ask.open:
+            since = ask.settled_at or ask.created_at
+            await self.note(ask, message, chat, step=ask.draft.step, since=since)
+
+    async def note(self, ask: Ask, message: str, chat: Chat, *, step: int, since: float) -> None:
+        """This message is the ask's card, and shows this step, unless another is known."""
+        if chat.has_posted(ask, message):
             return
-        over, room = await self.inbox.post(ask_id, surface=chat.name), chat.current_room()
+        over, room = await self.inbox.post(ask.id, surface=chat.name), chat.current_room()
         noted = chat.from_text(over.place) if over is not None else None
         if over is not None and (noted is None or noted.root.event):
             return
         place = CardMessages(
             room=room,
-            parts=(Part(event=message, step=ask.draft.step),),
-            since=ask.settled_at or ask.created_at,
+            parts=(Part(event=message, step=step),),
+            since=since,
             raised=ask.attention.raised,
         )
-        post = Post(ask_id=ask_id, surface=chat.name, place=chat.to_text(place), revision=0)
+        post = Post(ask_id=ask.id, surface=chat.name, place=chat.to_text(place), revision=0)
         await self.inbox.adopt(post, over=over, handles=(chat.handle(room, message),))
-        await self.inbox.show_again(ask_id)
+        await self.inbox.show_again(ask.id)
 
     async def _place(self, ask: Ask, chat: Chat) -> CardMessages | None:
         post = await self.inbox.post(ask.id, surface=chat.name)

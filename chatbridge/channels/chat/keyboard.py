@@ -239,6 +239,12 @@ def option_keys(rows: Rows) -> tuple[tuple[Key, ...], Rows]:
     return options, tuple(filter(None, others))
 
 
+def takes_several(options: Sequence[Key]) -> bool:
+    """Whether more than one of these can be picked."""
+    tap = decode(options[0].data) if options else None
+    return isinstance(tap, Tap) and isinstance(tap.action, form.Toggle)
+
+
 def is_picked(key: Key) -> bool:
     """Whether this option of a multi-select is on: its button would take it off."""
     tap = decode(key.data)

@@ -31,7 +31,7 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
-from chatbridge.channels.chat.notices import ONLY_TEXT, not_here, yes_or_no
+from chatbridge.channels.chat.notices import ONLY_TEXT, current_question, not_here, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.surface import ChatSurface
@@ -99,9 +99,10 @@ class Modal:
 
     data: str
     """What it has to bring back."""
-    title: str
+    project: str
+    question: str
+    """As one line."""
     label: str
-    """Of its field."""
     placeholder: str
 
 
@@ -276,8 +277,9 @@ class ButtonReceiver(ABC):
             return None
         return Modal(
             data=encode(Tap(ask_id=ask.id, question=0, action=Write(step=card.step))),
-            title=prompt_subject(card).capitalize(),
-            label=card.project or "Answer",
+            project=card.project,
+            question=current_question(ask),
+            label=prompt_subject(card).removesuffix(",").capitalize(),
             placeholder=placeholder(card),
         )
 
@@ -366,6 +368,15 @@ class ButtonReceiver(ABC):
         else:
             said = await self._input.ask_back(message.text, chat.name)
             await self.answer(said, to=message)
+
+    async def returned(self, message: Incoming, chat: ChatSurface[Any]) -> None:
+        """A message of the bot's own has come back. A card is noted by whoever sent it; it is noted
+        here as well, since they may not live, or get an answer, to do so."""
+        tap = next((tap for tap in _taps(message.buttons) if tap.is_on_card), None)
+        ask = await self._input.find(tap.ask_id) if tap is not None else None
+        if ask is not None and tap is not None:
+            step = getattr(tap.action, "step", ask.draft.step)
+            await self._cards.note(ask, message.id, chat, step=step, since=message.at)
 
     async def _clearly_meant(self, message: Incoming, by: Origin) -> Ask | None:
         chat, written = by.chat, message.at

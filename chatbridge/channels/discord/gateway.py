@@ -201,6 +201,8 @@ class Gateway(SocketLoop[Event]):
     def _received(self, received: Body) -> None:
         name, data, seq = str(received.get("t")), received.get("d"), received.get("s")
         if isinstance(seq, int):
+            if seq <= self._at.seq:
+                return  # it has come before
             self._at = replace(self._at, seq=seq)
         data = data if isinstance(data, dict) else {}
         if name == READY:

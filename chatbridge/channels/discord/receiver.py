@@ -150,6 +150,8 @@ class Receiver(ButtonReceiver):
         chat = self.chat_at(incoming.room)
         if isinstance(chat, Chat):
             chat.passed(incoming.id)
+            if incoming.ours and not message.get("message_reference"):
+                await self.returned(incoming, chat)
         if author.get("bot") or message.get("webhook_id"):
             return
         if message.get("type", PLAIN) not in (PLAIN, REPLY):

@@ -15,13 +15,18 @@ from typing import Any
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import runs
-from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
 from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.channels.chat.keyboard import DANGER, PRIMARY, SUCCESS, is_picked, option_keys
+from chatbridge.channels.chat.keyboard import (
+    DANGER,
+    PRIMARY,
+    SUCCESS,
+    is_picked,
+    option_keys,
+    takes_several,
+)
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import Run, Text, units
-from chatbridge.core.forms import form
 from chatbridge.core.text import clipped
 
 Body = dict[str, Any]
@@ -29,7 +34,7 @@ Body = dict[str, Any]
 CONTENT, LIMIT = 2_000, 4_000
 """Of a message's content, and of the text components of one."""
 A_ROW, ROWS, OPTIONS = 5, 5, 25
-LABEL, OPTION_LABEL, MODAL_LABEL, PLACEHOLDER = 80, 100, 45, 100
+LABEL, OPTION_LABEL, TITLE, DESCRIPTION, PLACEHOLDER = 80, 100, 45, 100, 100
 MOST_BUTTONS_FOR_OPTIONS = 5
 SUPPRESS_EMBEDS, EPHEMERAL, SILENT, COMPONENTS_V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
 ROW, BUTTON, SELECT, INPUT, TEXT_DISPLAY, LABELLED = 1, 2, 3, 4, 10, 18
@@ -209,7 +214,7 @@ def components(rows: Rows) -> list[Body]:
     """Options as a select if there are many, or several can be picked; the rest as buttons."""
     options, others = option_keys(rows)
     found: list[list[Body]] = []
-    if len(options) > MOST_BUTTONS_FOR_OPTIONS or any(map(_is_toggle, options)):
+    if len(options) > MOST_BUTTONS_FOR_OPTIONS or takes_several(options):
         found.append([_select(options[:OPTIONS])])
     else:
         others = rows
@@ -221,11 +226,6 @@ def components(rows: Rows) -> list[Body]:
     return [{"type": ROW, "components": row} for row in (*found, *shown[:left])]
 
 
-def _is_toggle(key: Key) -> bool:
-    tap = decode(key.data)
-    return isinstance(tap, Tap) and isinstance(tap.action, form.Toggle)
-
-
 def _button(key: Key) -> Body:
     label = clipped(key.text, LABEL)
     if key.url:
@@ -234,7 +234,7 @@ def _button(key: Key) -> Body:
 
 
 def _select(options: Sequence[Key]) -> Body:
-    several = any(map(_is_toggle, options))
+    several = takes_several(options)
     return {
         "type": SELECT,
         "custom_id": options[0].data,
@@ -254,15 +254,16 @@ def _select(options: Sequence[Key]) -> Body:
 
 def modal(asked: Modal) -> Body:
     field = {
-        "type": INPUT,
-        "custom_id": "text",
-        "style": 2,
-        "max_length": LIMIT,
-        "placeholder": clipped(asked.placeholder, PLACEHOLDER),
+        "type": LABELLED,
+        "label": asked.label,
+        "description": clipped(asked.question, DESCRIPTION),
+        "component": {
+            "type": INPUT,
+            "custom_id": "text",
+            "style": 2,
+            "max_length": LIMIT,
+            "placeholder": clipped(asked.placeholder, PLACEHOLDER),
+        },
     }
-    label = clipped(asked.label, MODAL_LABEL)
-    return {
-        "custom_id": asked.data,
-        "title": clipped(asked.title, MODAL_LABEL),
-        "components": [{"type": LABELLED, "label": label, "component": field}],
-    }
+    title = clipped(asked.project or "chatbridge", TITLE)
+    return {"custom_id": asked.data, "title": title, "components": [field]}

@@ -13,13 +13,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
 from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.channels.chat.keyboard import DANGER, PRIMARY, SUCCESS, is_picked, option_keys
+from chatbridge.channels.chat.keyboard import (
+    DANGER,
+    PRIMARY,
+    SUCCESS,
+    is_picked,
+    option_keys,
+    takes_several,
+)
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import QUOTE, Run, Tags, Text, split, width, write
-from chatbridge.core.forms.form import Toggle
 from chatbridge.core.text import clipped, shortened
 
 Json = dict[str, Any]
@@ -56,7 +61,7 @@ SLACK: Capabilities[Text] = Capabilities(
     code=2_800,
     ended_code=600,
     output=3_000,
-    buttons=Buttons(most_options=30, private=(60, 30), group=(60, 30), boxes=False),
+    buttons=Buttons(most_options=30, private=(30, 30), group=(30, 30), boxes=False),
     continuations=Continuations(split=split, size=LIMIT - 500, most=4, options=2_000),
 )
 
@@ -170,30 +175,28 @@ def without_buttons(message: Mapping[str, Any]) -> Json:
 
 
 def _controls(rows: Rows, name: str) -> Iterator[Json]:
+    """The options apart from the others, which would run on in the same line."""
     options, others = option_keys(rows)
-    several = bool(options) and _takes_several(options)
+    several = takes_several(options)
+    groups = [[key for row in others for key in row]]
     if len(options) > (MOST_BOXES if several else MOST_BUTTONS):
         yield _listed(options, several=several)
     elif several:
         yield {"type": "actions", "elements": [_boxes(options)]}
     else:
-        others = (options, *others)
-    keys = [key for row in others for key in row]
-    for i in range(0, len(keys), A_ROW):
-        buttons = [_button(key, i + j) for j, key in enumerate(keys[i : i + A_ROW])]
-        named = {"block_id": f"{name} {i}"} if name else {}
-        yield {"type": "actions", "elements": buttons, **named}
+        groups.insert(0, [*options])
+    for group, keys in enumerate(groups):
+        for i in range(0, len(keys), A_ROW):
+            part = enumerate(keys[i : i + A_ROW], i)
+            buttons = [_button(key, f"{group}.{number}") for number, key in part]
+            named = {"block_id": f"{name} {group}.{i}"} if name else {}
+            yield {"type": "actions", "elements": buttons, **named}
 
 
-def _takes_several(options: Sequence[Key]) -> bool:
-    tap = decode(options[0].data)
-    return isinstance(tap, Tap) and isinstance(tap.action, Toggle)
-
-
-def _button(key: Key, number: int) -> Json:
+def _button(key: Key, name: str) -> Json:
     found: Json = {
         "type": "button",
-        "action_id": f"{number}",
+        "action_id": name,
         "text": _plain(key.text, LABEL),
     }
     found |= {"url": key.url} if key.url else {"value": key.data}
@@ -235,14 +238,14 @@ def modal(form: Modal, *, room: str) -> Json:
         "type": "modal",
         "callback_id": SUBMITTED,
         "private_metadata": f"{room} {form.data}",
-        "title": _plain(form.title, 24),
+        "title": _plain(form.project or "chatbridge", 24),
         "submit": _plain("Send", 24),
         "close": _plain("Back", 24),
         "blocks": [
             {
                 "type": "input",
                 "block_id": FIELD,
-                "label": _plain(form.label, 150),
+                "label": _plain(form.question, 150),
                 "element": {
                     "type": "plain_text_input",
                     "action_id": INPUT,

@@ -42,8 +42,11 @@ class GatewayServer:
         self.identified: list[Json] = []
         self.codes: list[int | None] = []
         """With which the bot has closed its connections."""
+        self.interval = INTERVAL
         self.deaf = False
         """No beat is acknowledged."""
+        self.silent = False
+        """Nothing is sent at all. See `speak_again`."""
         self.down = False
         self.url = ""
         self._names = count(1)
@@ -69,7 +72,9 @@ class GatewayServer:
         self._send(session.socket, event)
 
     def _send(self, socket: web.WebSocketResponse | None, payload: Json) -> None:
-        if socket is not None and not socket.closed and socket._writer is not None:
+        if self.silent or socket is None or socket.closed:
+            return
+        if socket._writer is not None:
             # At once, in the order of what happens.
             socket._writer.transport.write(_frame(json.dumps(payload).encode()))
 
@@ -80,9 +85,33 @@ class GatewayServer:
                 session.socket, session.lost_at = None, self.world.clock.time()
                 await socket.close(code=code)
 
+    def drop(self) -> None:
+        """Break all connections without a word."""
+        for session in self.sessions.values():
+            if session.socket is not None and session.socket._writer is not None:
+                session.socket._writer.transport.abort()
+
+    def speak_again(self) -> None:
+        """Over new connections: none goes on with a gap."""
+        self.drop()
+        self.silent = False
+
     def ask_to_reconnect(self) -> None:
         for session in self.sessions.values():
             self._send(session.socket, {"op": 7, "d": None})
+
+    def invalidate(self, *, resumable: bool) -> None:
+        """Tell that the sessions are over, and whether they can be resumed all the same."""
+        for session in self.sessions.values():
+            self._send(session.socket, {"op": 9, "d": resumable})
+        if not resumable:
+            self.forget_sessions()
+
+    def repeat(self, count: int) -> None:
+        """Send the last events once more."""
+        for session in self.sessions.values():
+            for event in session.events[-count:]:
+                self._send(session.socket, event)
 
     def forget_sessions(self) -> None:
         self.sessions.clear()
@@ -97,7 +126,7 @@ class GatewayServer:
         if request.query.get("v") != "10" or request.query.get("encoding") != "json":
             await socket.close(code=4012)
             return socket
-        await socket.send_json({"op": 10, "d": {"heartbeat_interval": INTERVAL}, "s": None})
+        await socket.send_json({"op": 10, "d": {"heartbeat_interval": self.interval}, "s": None})
         session: Session | None = None
         sent: deque[float] = deque(maxlen=PAYLOADS_A_MINUTE)
         try:

@@ -152,7 +152,8 @@ class Rest:
 
     def _bucket(self, request: web.Request) -> tuple[str, int, float] | None:
         kind = f"{request.method} messages"
-        if not self.limited or kind not in BUCKETS or "/reactions/" in request.path:
+        is_one = "/messages" in request.path and "/reactions/" not in request.path
+        if not self.limited or kind not in BUCKETS or not is_one:
             return None
         return f"{kind} {request.match_info['room']}", *BUCKETS[kind]
 

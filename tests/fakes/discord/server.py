@@ -30,6 +30,7 @@ class Discord:
         self.token = f"{first}.AbCdEf.{secrets.token_hex(19)}"
         self.gateway = GatewayServer(self.world, self.token)
         self.rest = Rest(self.world, self.gateway, self.token)
+        self.port = 0
         self.address = ""
 
     @classmethod
@@ -48,9 +49,9 @@ class Discord:
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         await web.SockSite(runner, at).start()
-        host, port = at.getsockname()
-        self.address = f"http://{host}:{port}/api"
-        self.gateway.url = f"ws://{host}:{port}/gateway"
+        host, self.port = at.getsockname()
+        self.address = f"http://{host}:{self.port}/api"
+        self.gateway.url = f"ws://{host}:{self.port}/gateway"
         try:
             yield
         finally:

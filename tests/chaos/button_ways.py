@@ -1,4 +1,4 @@
-"""How the person answers on Telegram: taps, quick check marks, replies, and plain text."""
+"""How the person answers in a chat with buttons: taps, check marks, replies, and plain text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,34 @@ import time
 from functools import partial
 
 from tests.chaos.log import Way
+from tests.chaos.person_buttons import (
+    CHOOSE,
+    DONE,
+    OFF,
+    ON,
+    SEND,
+    TAKEN,
+    USE,
+    Button,
+    ButtonChat,
+    Message,
+)
 from tests.chaos.person_plan import A_WORD, Notebook, Plan
-from tests.chaos.person_telegram import CHOOSE, DONE, SEND, TAKEN, USE, Message, Phone
 from tests.chaos.riddles import Kind, choices
 
 GOOD_TOASTS = ("Sent", "Kept")
 
 
-class TelegramWays:
-    def __init__(self, phone: Phone, notes: Notebook) -> None:
+class ButtonWays:
+    liked = 8
+    """How often the person answers there, beside other ways."""
+
+    def __init__(self, phone: ButtonChat, notes: Notebook) -> None:
         self.phone = phone
         self._notes = notes
+        self._tapped = Way(f"{phone.channel} tap")
+        self._replied = Way(f"{phone.channel} reply")
+        self._wrote = Way(f"{phone.channel} plain text")
 
     async def answer(self, plan: Plan) -> bool | None:
         for _ in range(2 * len(plan.riddle.parts) + 2):
@@ -27,41 +44,41 @@ class TelegramWays:
                 last = len(plan.riddle.parts) - 1
                 return await self._tap(plan, card, send.data, last, (), whole=True)
             question = next(b.question for b in card.buttons if b.ask == plan.ask)
-            given = await self._telegram_step(plan, card, question)
+            given = await self._step(plan, card, question)
             if len(plan.riddle.parts) == 1 or not given:
                 return given
-            if not await self._notes.until(partial(self._telegram_moved, plan.ask, card)):
+            if not await self._notes.until(partial(self._moved, plan.ask, card)):
                 return False
         return False
 
-    def _telegram_moved(self, ask: str, card: Message) -> bool:
+    def _moved(self, ask: str, card: Message) -> bool:
         return self.phone.cards().get(ask) != card
 
-    async def _telegram_step(self, plan: Plan, card: Message, question: int) -> bool | None:
+    async def _step(self, plan: Plan, card: Message, question: int) -> bool | None:
         part, value = plan.riddle.parts[question], self._notes.value(plan.riddle, question)
         whole = len(plan.riddle.parts) == 1
         if part.kind is Kind.TEXT:
             if whole and self._notes.writes_beside():
-                return await self._telegram_plain(plan, value)
-            return await self._telegram_reply(plan, card, question, value, whole=whole)
+                return await self._plain(plan, value)
+            return await self._reply(plan, card, question, value, whole=whole)
         if part.kind is Kind.MULTI:
-            return await self._telegram_checks(plan, card, question, value, whole=whole)
+            return await self._checks(plan, card, question, value, whole=whole)
         options = {b.text.casefold(): b for b in card.buttons if b.code == CHOOSE}
         if value[0] not in options:
             return False
         if self._notes.random.random() < 0.15:
-            return await self._telegram_reply(plan, card, question, value, whole=whole)
+            return await self._reply(plan, card, question, value, whole=whole)
         return await self._tap(plan, card, options[value[0]].data, question, value, whole=whole)
 
-    async def _telegram_checks(
+    async def _checks(
         self, plan: Plan, card: Message, question: int, value: tuple[str, ...], *, whole: bool
     ) -> bool | None:
         """All check marks in quick succession, some of them more than once; then Done."""
         done = card.button(DONE)
-        marks = {b.text.split(" ", 1)[-1]: b for b in card.buttons if b.code in "tf"}
-        taps = [marks[it].toggled(it in value) for it in choices(plan.riddle.parts[question])]
+        options = marks(card)
+        taps = [options[it].toggled(it in value) for it in choices(plan.riddle.parts[question])]
         if self._notes.random.random() < 0.5:
-            unsure = self._notes.random.choice(list(marks.values()))
+            unsure = self._notes.random.choice(list(options.values()))
             taps = [unsure.toggled(True), unsure.toggled(False), *taps]
         for data in taps:
             self._notes.deeds.fast_toggles += 1
@@ -85,26 +102,26 @@ class TelegramWays:
         at = time.time()
         sent = await self.phone.tap(card.id, data)
         self._notes.gave(
-            plan, question, Way.TELEGRAM_TAP, value, sent.accepted, whole, sent.text, at=at
+            plan, question, self._tapped, value, sent.accepted, whole, sent.text, at=at
         )
         if sent.accepted and self._notes.random.random() < 0.2:
             self._notes.deeds.double_taps += 1
             await self.phone.tap(card.id, data)
         if sent.accepted:
-            self._notes.spawn(self._heed_toast(plan, sent.id, value))
+            self._notes.spawn(self._heed_toast(plan, self._tapped, sent.id, value))
         return sent.accepted
 
-    async def _heed_toast(self, plan: Plan, query: str, value: tuple[str, ...]) -> None:
+    async def _heed_toast(self, plan: Plan, way: Way, query: str, value: tuple[str, ...]) -> None:
         told = await self.phone.toast(query, within=A_WORD)
         if told and not told.startswith(GOOD_TOASTS):
-            self._notes.refused(plan, Way.TELEGRAM_TAP, value, told)
+            self._notes.refused(plan, way, value, told)
 
-    async def _telegram_reply(
+    async def _reply(
         self, plan: Plan, card: Message, question: int, value: tuple[str, ...], *, whole: bool
     ) -> bool | None:
         at = time.time()
         sent = await self.phone.say(value[0], reply_to=card.id)
-        way = Way.TELEGRAM_REPLY
+        way = self._replied
         self._notes.gave(plan, question, way, value, sent.accepted, whole, sent.text, at=at)
         if sent.accepted:
             self._notes.spawn(self._heed_reply(plan, sent.id, value))
@@ -113,11 +130,11 @@ class TelegramWays:
     async def _heed_reply(self, plan: Plan, written: int, value: tuple[str, ...]) -> None:
         word = await self._word_about(written)
         if word is not None:
-            self._notes.refused(plan, Way.TELEGRAM_REPLY, value, word.text)
+            self._notes.refused(plan, self._replied, value, word.text)
 
-    async def _telegram_plain(self, plan: Plan, value: tuple[str, ...]) -> bool | None:
+    async def _plain(self, plan: Plan, value: tuple[str, ...]) -> bool | None:
         """Not a reply: either it is clear which question is meant, or the bot asks."""
-        way, at = Way.TELEGRAM_TEXT, time.time()
+        way, at = self._wrote, time.time()
         sent = await self.phone.say(value[0])
         self._notes.gave(plan, 0, way, value, sent.accepted, False, sent.text, at=at)
         if not sent.accepted:
@@ -138,7 +155,7 @@ class TelegramWays:
         tapped = await self.phone.tap(word.id, use.data)
         self._notes.gave(plan, 0, way, value, tapped.accepted, True, "which one: this", at=at)
         if tapped.accepted:
-            self._notes.spawn(self._heed_toast(plan, tapped.id, value))
+            self._notes.spawn(self._heed_toast(plan, way, tapped.id, value))
         return tapped.accepted
 
     async def _word_about(self, written: int) -> Message | None:
@@ -153,3 +170,8 @@ class TelegramWays:
         if written in self.phone.messages:
             await self._notes.until(told, within=A_WORD)
         return found[0] if found else None
+
+
+def marks(card: Message) -> dict[str, Button]:
+    """The options that can be checked, by their labels."""
+    return {b.text.split(" ", 1)[-1]: b for b in card.buttons if b.code in (ON, OFF)}
