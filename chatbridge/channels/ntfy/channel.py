@@ -6,6 +6,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from math import inf
 from typing import Any, TypeVar
 
 from chatbridge.channels.chat import document as doc
@@ -25,7 +26,7 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import GLYPHS, Ask, ChannelState, Level, Notice, Priority
 from chatbridge.core.nights import summary as nights
-from chatbridge.core.nights.policy import Sound
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Remark, Shown, Surface
 from chatbridge.core.text import clipped, one_line, prose, title_of
 from chatbridge.digests import sha256_hex
@@ -51,6 +52,7 @@ class NtfyChannel:
         self._table, self._clock, self._page = table, context.clock, context.inbox
         self._answers: Answers | None = None
         self._trouble: str | None = None
+        self._rang_at = -inf  # for all that came by the clock then
         self._updates = True  # as long as the server has not shown that it is too old
 
     @property
@@ -96,10 +98,17 @@ class NtfyChannel:
         rings = place is None or place.split()[:1] != shows.split()[:1]
         if not rings and (place == shows or not self._updates):
             return Shown(place=shows)
-        loud = rings and self._inbox.nights.sound(ask, now=self._clock.time()) is Sound.LOUD
+        loud = rings and self._is_loud(ask)
         high = URGENT if ask.attention.priority is Priority.URGENT else RINGS
         self._updates = await self._publish(ask.id, high if loud else SILENT, **message)
         return Shown(place=shows, messages=int(place is None))
+
+    def _is_loud(self, ask: Ask) -> bool:
+        now = self._clock.time()
+        sound = self._inbox.nights.sound(ask, now=now)
+        if sound is Sound.ONCE and now - self._rang_at >= ONE_RING_SECONDS:
+            self._rang_at, sound = now, Sound.LOUD
+        return sound is Sound.LOUD
 
     async def announce(self, notice: Notice) -> bool:
         silent = notice.level is Level.INFO or self._inbox.nights.is_quiet(self._clock.time())
