@@ -25,8 +25,8 @@ ANSWER_SECONDS = 6.0
 class BotCheck(Generic[Table]):
     called = "{}"
     """How the bot's name is shown."""
-    let_in = ""
-    """What to do about a chat where the bot cannot write."""
+    let_in = "let the bot write there"
+    """What to do about a chat where it cannot."""
 
     def __init__(self, spec: ChannelSpec[Table]) -> None:
         self.spec = spec

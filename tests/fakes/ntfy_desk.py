@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from chatbridge.channels.ntfy.channel import NtfyChannel
 from chatbridge.channels.ntfy.settings import Ntfy
-from chatbridge.core.model import Ask
+from chatbridge.core.model import Ask, Attention
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
@@ -45,6 +45,14 @@ class Ringing:
     async def listens(self) -> None:
         """Once the channel waits for answers."""
         await asyncio.to_thread(self.server.wait, lambda: self.server.subscribed.total() == 1)
+
+    async def attention(self, ask: Ask, fits: Callable[[Attention], bool]) -> None:
+        """Until the hub has drawn attention to it so far."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if fits((await self.desk.inbox.ask(ask.id)).attention):
+                    return
+                await asyncio.sleep(0.002)
 
     async def until(self, trouble: str | None) -> None:
         async with asyncio.timeout(PATIENCE):

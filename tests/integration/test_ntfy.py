@@ -79,6 +79,23 @@ async def test_without_the_owners_word_it_only_rings(tmp_path: Path, server: Ntf
     assert not any(ANSWER_TOPIC in request for request in server.requests)
 
 
+async def test_as_the_last_resort_it_rings_with_the_last_reminder_alone(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server, answers=False) as ntfy:
+        ntfy.desk.inbox.nights.policy = NightPolicy(reminders=(900.0, 3600.0), escalate="ntfy")
+        ask = await ntfy.desk.ask(SELECT, timeout=3900.0)
+        await ntfy.desk.ask(CONFIRM, timeout=3900.0)
+        assert await ntfy.desk.shown_on(await ntfy.desk.notify("Just so you know")) == frozenset()
+        ntfy.clock.advance(960.0)
+        await ntfy.attention(ask, lambda it: it.raised > 0)
+        assert not ntfy.phone.shows
+        ntfy.clock.advance(2700.0)
+        await ntfy.sees(SELECT.text)
+        await ntfy.sees(CONFIRM.text)
+        assert len(ntfy.phone.rang) == 1, "and once for both"
+
+
 async def test_a_stranger_who_knows_both_topics_answers_nothing(
     tmp_path: Path, server: NtfyServer, caplog: pytest.LogCaptureFixture
 ) -> None:

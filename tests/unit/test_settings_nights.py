@@ -233,6 +233,7 @@ def test_a_last_reminder_that_a_variable_sends_nowhere_names_the_variable(
         (TELEGRAM, "telegram:8"),
         (f"{TELEGRAM}{MATRIX}", "matrix:@ada:x.org"),
         (f"{TELEGRAM}[approvals]\nchannels = ['web']\n", "telegram"),
+        (f"{TELEGRAM}[ntfy]\ntopic = 'agents'\n", "ntfy"),
     ],
 )
 def test_the_last_reminder_can_go_to_another_channel_or_chat(
