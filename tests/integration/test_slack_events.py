@@ -11,7 +11,7 @@ import pytest
 
 from chatbridge.channels.slack.channel import SHARED
 from chatbridge.channels.slack.socket_mode import SWITCHED_OFF
-from chatbridge.core.errors import TokenRejected
+from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Answer, Status
 from tests.fakes.clock import StillClock
@@ -159,6 +159,16 @@ async def test_on_the_first_start_older_messages_are_nobodys_answer(
 
 
 # ── connections ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_no_card_is_out_before_its_taps_are_heard(slack: Slack, tmp_path: Path) -> None:
+    slack.faults["apps.connections.open"] = Fault(error="internal_error")
+    assert isinstance(slack.clock, StillClock)
+    async with running_channel(tmp_path, slack, slack.clock) as desk:
+        with pytest.raises(RetryLater, match="slack cannot be reached"):
+            await asyncio.wait_for(desk.running, 20)
+        await desk.desk.ask(SELECT)
+    assert not slack.calls["chat.postMessage"]
 
 
 @pytest.mark.parametrize("reason", ["warning", "refresh_requested"])

@@ -78,4 +78,5 @@ class SlackChannel(BotChannel[Chat]):
         stack.push_async_callback(loop.end)
         await receiver.learn_names(self._people)
         await loop.begin()
+        await loop.connect()  # before a card is out: a tap that nobody hears does not come again
         return loop
