@@ -134,7 +134,7 @@ def no_false_refusal(night: Night) -> Iterator[Violation]:
     }
     for where, text in sorted(said | {*night.final.second}):
         if text in texts:
-            what = f"{where}: the person was told that another was first than {text!r}; it counts"
+            what = f"{where}: of {text!r} the person was told that another was first; it counts"
             yield night.violation("a refusal is true", texts[text], what)
 
 

@@ -34,8 +34,7 @@ async def _drop(world: ChaosWorld, each: Strike) -> str:
 
 async def _forget(world: ChaosWorld, each: Strike) -> str:
     """There is nothing to resume: messages have to be read."""
-    await _gateway(world).cut(4009 if each.chance < 0.5 else 4000)
-    _gateway(world).forget_sessions()
+    await _gateway(world).cut(4009 if each.chance < 0.5 else 4000, forget=True)
     return "the session is gone"
 
 

@@ -172,8 +172,7 @@ async def test_a_session_that_discord_ends_is_begun_anew(tmp_path: Path) -> None
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
-        await desk.discord.gateway.cut(4009)
-        desk.discord.gateway.forget_sessions()
+        await desk.discord.gateway.cut(4009, forget=True)
         await desk.dealt_with_later()
         assert desk.discord.gateway.starts == 2
         assert await desk.tap(card, "Yes") == ""  # the card says it
@@ -273,8 +272,7 @@ async def test_no_privileged_intent_is_asked_for(tmp_path: Path) -> None:
 async def test_no_session_is_begun_when_few_are_left_of_the_day(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         desk.discord.gateway.starts = 995
-        await desk.discord.gateway.cut(4009)
-        desk.discord.gateway.forget_sessions()
+        await desk.discord.gateway.cut(4009, forget=True)
         async with asyncio.timeout(20):
             await desk.clock.until_asleep(1.0)
             desk.clock.advance(1.0)

@@ -79,9 +79,12 @@ class GatewayServer:
             # At once, in the order of what happens.
             socket._writer.transport.write(_frame(json.dumps(payload).encode()))
 
-    async def cut(self, code: int = 4000) -> None:
+    async def cut(self, code: int = 4000, *, forget: bool = False) -> None:
         """Close all connections."""
-        for session in [*self.sessions.values()]:
+        sessions = [*self.sessions.values()]
+        if forget:
+            self.forget_sessions()
+        for session in sessions:
             if socket := session.socket:
                 session.socket, session.lost_at = None, self.world.clock.time()
                 await socket.close(code=code)
