@@ -136,11 +136,13 @@ class Api:
         return "" if channel.get("is_member") else f"the bot is not in the channel {room}"
 
     async def history(self, room: str, *, oldest: str, most: int = PAGE * MOST_PAGES) -> list[Json]:
-        """The messages after `oldest`, the oldest first; the newest `most`."""
+        """The messages after `oldest`, the oldest first; of all of them, the newest `most`."""
+        # With a time to begin at, Slack gives the page that is the nearest to it.
+        since: Json = {"oldest": oldest} if seconds(oldest) else {}
         return await self._pages(
             most,
             lambda **page: self._web.conversations_history(
-                channel=room, oldest=oldest, include_all_metadata=True, **page
+                channel=room, include_all_metadata=True, **since, **page
             ),
             room,
         )
@@ -158,7 +160,8 @@ class Api:
         )
 
     async def message(self, room: str, ts: str, *, root: str | None) -> Json | None:
-        span: Json = {"channel": room, "oldest": ts, "latest": ts, "inclusive": True, "limit": 1}
+        # A thread begins with its root, which may be the one that is counted.
+        span: Json = {"channel": room, "oldest": ts, "latest": ts, "inclusive": True, "limit": 2}
         if root is not None and root != ts:
             asked = self._web.conversations_replies(ts=root, **span)
         else:
