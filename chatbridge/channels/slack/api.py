@@ -247,9 +247,12 @@ class Api:
                 f"slack rejected a token ({code}). Check {self._hint}, then run: chatbridge restart"
             )
         if code == "missing_scope":
+            scope, where = _word(said.get("needed")), "OAuth & Permissions, reinstall the app"
+            if scope == "connections:write":
+                where = "Basic Information, App-Level Tokens"
             return ChatRefused(
-                f"slack: the app lacks the scope {_word(said.get('needed'))}. Add it under OAuth & "
-                "Permissions, reinstall the app, then run: chatbridge restart"
+                f"slack: the app lacks the scope {scope}. Add it under {where}, then run: "
+                "chatbridge restart"
             )
         if _REFUSES.fullmatch(code):
             return ChatRefused(
