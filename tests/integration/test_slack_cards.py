@@ -183,6 +183,22 @@ async def test_a_message_for_one_of_two_is_asked_about_and_not_typed_again(
     assert (await direct.desk.inbox.ask(first.id)).open
 
 
+async def test_a_message_in_another_thread_for_one_of_two_is_found_again(
+    direct: SlackDesk,
+) -> None:
+    await direct.desk.notify("just so", level=Level.ERROR)
+    notice = await direct.sees("just so")
+    first, second = await direct.desk.ask(TEXT), await direct.desk.ask(replace(TEXT, text="And?"))
+    for ask in (first, second):
+        await direct.card(ask)
+    direct.clock.advance(5)
+    await direct.say("for the second", to=notice)
+    which = await direct.sees("for the second")
+    labels = [each["text"]["text"] for each in elements(which, "button")]
+    await direct.press(which, next(each for each in labels if "And?" in each))
+    assert await answers(direct, second) == (Answer(values=("for the second",)),)
+
+
 async def test_in_a_channel_only_replies_count(desk: SlackDesk) -> None:
     ask = await desk.desk.ask(TEXT)
     await desk.card(ask)

@@ -150,7 +150,8 @@ async def test_on_the_first_start_older_messages_are_nobodys_answer(
 ) -> None:
     ada = slack.person("Ada")
     room = slack.direct(ada)
-    await slack.say(ada, room, "hello?")
+    for text in ("hello?", "is anybody there?"):
+        await slack.say(ada, room, text)
     assert isinstance(slack.clock, StillClock)
     async with running_channel(tmp_path, slack, slack.clock, room=room, ada=ada) as desk:
         await desk.channel.drain()

@@ -209,7 +209,8 @@ async def test_an_app_token_without_its_scope_is_said(
     await slack.cut_connections()
     async with asyncio.timeout(20):
         await clock.until_asleep(1.0)
-    assert "connections:write" in (desk.channel.trouble or "")
+    said = "lacks the scope connections:write. Add it under Basic Information, App-Level Tokens"
+    assert said in (desk.channel.trouble or "")
 
 
 # ── refusals ──────────────────────────────────────────────────────────────────────────────────────

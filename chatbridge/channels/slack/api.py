@@ -133,7 +133,9 @@ class Api:
         ask = self._web.conversations_history
         if root is not None:
             ask = partial(self._web.conversations_replies, ts=root)
-        span |= {"channel": room, "oldest": oldest, "limit": min(PAGE, most)}
+        span |= {"channel": room, "limit": min(PAGE, most)}
+        if seconds(oldest):  # with a time to begin at, Slack gives the page nearest to it first
+            span["oldest"] = oldest
         found: dict[str, Json] = {}
         cursor: str | None = None
         while len(found) < most:
@@ -146,7 +148,7 @@ class Api:
 
     async def message(self, room: str, ts: str, *, root: str) -> Json | None:
         thread = root if root != ts else None
-        found = await self.messages(room, root=thread, oldest=ts, latest=ts, inclusive=True, most=1)
+        found = await self.messages(room, root=thread, oldest=ts, latest=ts, inclusive=True, most=2)
         return next((each for each in found if each.get("ts") == ts), None)
 
     # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
@@ -211,9 +213,12 @@ class Api:
                 f"slack rejected a token ({code}). Check {self._hint}, then run: chatbridge restart"
             )
         if code == "missing_scope":
+            scope, where = words(said.get("needed")), "OAuth & Permissions, reinstall the app"
+            if scope == "connections:write":
+                where = "Basic Information, App-Level Tokens"
             return ChatRefused(
-                f"slack: the app lacks the scope {words(said.get('needed'))}. Add it under OAuth & "
-                "Permissions, reinstall the app, then run: chatbridge restart"
+                f"slack: the app lacks the scope {scope}. Add it under {where}, then run: "
+                "chatbridge restart"
             )
         if _REFUSES.fullmatch(code):
             return ChatRefused(

@@ -201,17 +201,21 @@ class WebApi(SocketMode):
     async def _conversations_history(self, given: Json) -> Json:
         room = self._room(given)
         found = [each for each in room.messages.values() if _root(each) is None]
-        return self._page(given, [self._with_thread(room, each) for each in found])
+        page = self._page(
+            given,
+            [self._with_thread(room, each) for each in found],
+            # The page that is the nearest to the only time that is given.
+            forward="oldest" in given and "latest" not in given,
+        )
+        return page | {"messages": sorted(page["messages"], key=_time, reverse=True)}
 
     async def _conversations_replies(self, given: Json) -> Json:
         room, root = self._room(given), str(given.get("ts"))
         if root not in room.messages:
             raise Refused("thread_not_found")
         found = [each for each in room.messages.values() if _root(each) == root]
-        page = self._page(given, found)
-        return page | {
-            "messages": [self._with_thread(room, room.messages[root]), *page["messages"]]
-        }
+        first = self._with_thread(room, room.messages[root])
+        return self._page(given, found, forward=True, first=first)
 
     def _with_thread(self, room: Room, message: Json) -> Json:
         thread = [each["ts"] for each in room.messages.values() if _root(each) == message["ts"]]
@@ -224,7 +228,10 @@ class WebApi(SocketMode):
             "latest_reply": newest,
         }
 
-    def _page(self, given: Json, messages: list[Json]) -> Json:
+    def _page(
+        self, given: Json, messages: list[Json], *, forward: bool, first: Json | None = None
+    ) -> Json:
+        """`first` is on the first page whatever its time, and one of those that it takes."""
         oldest, latest = float(given.get("oldest") or 0), float(given.get("latest") or "inf")
         inclusive = str(given.get("inclusive", "")).lower() in ("1", "true")
         limit = int(given.get("limit") or 100)
@@ -234,10 +241,9 @@ class WebApi(SocketMode):
         def fits(ts: float) -> bool:
             return oldest <= ts <= latest if inclusive else oldest < ts < latest
 
-        found = sorted(
-            (each for each in messages if fits(float(each["ts"]))),
-            key=lambda each: -float(each["ts"]),
-        )
+        wanted = (each for each in messages if fits(_time(each)))
+        found = sorted(wanted, key=_time, reverse=not forward)
+        found = [first, *found] if first is not None else found
         start = int(given.get("cursor") or 0)
         more = start + limit < len(found)
         shown = found[start : start + limit]
@@ -371,6 +377,10 @@ class WebApi(SocketMode):
                 room, message | more | {"ts": self.time(), "subtype": "file_share"}
             )
         return {"files": listed}
+
+
+def _time(message: Json) -> float:
+    return float(message["ts"])
 
 
 def _root(message: Json) -> str | None:
