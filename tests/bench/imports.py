@@ -46,18 +46,19 @@ print(json.dumps([[after - before for before, after in zip(found[0], each)] for 
 async def imports(rounds: int) -> Json:
     async with machine() as here:
         return {
-            spec.name: await asyncio.to_thread(
-                _channel, spec.name, spec.module, here.environment, rounds
-            )
+            spec.name: await _channel(spec.name, spec.module, here.environment, rounds)
             for spec in BUILT_IN
             if spec.name in LIBRARIES
         }
 
 
-def _channel(name: str, module: str, environment: dict[str, str], rounds: int) -> Json:
+async def _channel(name: str, module: str, environment: dict[str, str], rounds: int) -> Json:
     """The first does not count: it may have to compile."""
     words = [sys.executable, "-c", LOAD, WEB.module, module, *LIBRARIES[name]]
-    said = [subprocess.check_output(words, env=environment, text=True) for _ in range(rounds + 1)]
+    said = [
+        await asyncio.to_thread(subprocess.check_output, words, env=environment)
+        for _ in range(rounds + 1)
+    ]
     libraries, alls = zip(*map(json.loads, said[1:]), strict=True)
     return {
         "ms": milliseconds([seconds for seconds, _ in alls]),

@@ -104,7 +104,8 @@ PARTS = (
     Part(
         name="imports",
         what="what a hub imports for each channel",
-        run=lambda n: imports(n(10)),
+        run=lambda n: imports(n(5)),
+        at_most=300.0,
     ),
     Part(
         name="memory",
