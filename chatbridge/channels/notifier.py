@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any, TypeVar
@@ -27,17 +27,19 @@ from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
-from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Priority
+from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Priority, QuestionType
 from chatbridge.core.nights import summary as nights
 from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Remark, Shown, Surface
-from chatbridge.core.text import clipped, one_line, prose
+from chatbridge.core.text import clipped, one_line, prose, shortened
 from chatbridge.digests import sha256_hex
 
 T = TypeVar("T")
 
-TITLE, TEXT, CODE = 100, 600, 300
-"""In characters: what a phone shows, and what services pass on to it."""
+TITLE, TEXT, CODE = 100, 500, 300
+"""In characters: what a phone shows, and what services pass on to it in 4 KB."""
+LISTED, OPTION = 4, 40
+"""How many options the text names, and how much of each."""
 ANSWERS = (form.Choose, form.Submit, form.Undo)
 """What a button can do."""
 WIDTHS = (30, 14)
@@ -179,6 +181,15 @@ class Notifier(ABC):
 
     def _drawn(self, card: Card) -> Notification:
         lines = [_plain(card.question or "Send these answers?")]
+        names = [keyboard.label_of(choice) for choice in card.choices]
+        keys = self._keys(card)
+        # A button shows little of a long name, and a phone without buttons none of it.
+        whole = keys and all(keyboard.fits(name, WIDTHS[1]) for name in names)
+        if names and not (whole or card.approval or card.type is QuestionType.CONFIRM):
+            keys = self._keys(card, listed=True)
+            some = [keyboard.beside_ours(shortened(name, OPTION)) for name in names[:LISTED]]
+            lines += [f"{number}. {name}" for number, name in enumerate(some, 1)]
+            lines += ["…"] if len(names) > LISTED else []
         if card.subject is not None:
             lines.append(_plain(card.subject.code)[:CODE])
         if card.only_on:
@@ -190,18 +201,21 @@ class Notifier(ABC):
             title=_line(f"{card.glyph} {card.project}", card.title or card.agent, step),
             text="\n".join(lines),
             page=f"{page}/asks/{card.ask_id}" if page else None,
-            keys=() if card.approval else tuple(self._keys(card)),
+            keys=keys,
         )
 
-    def _keys(self, card: Card) -> Iterator[doc.Key]:
-        """Those that answer, if all options fit."""
-        if len(card.choices) > self.most_keys:
-            return
+    def _keys(self, card: Card, *, listed: bool = False) -> tuple[doc.Key, ...]:
+        """Those that answer, if all options fit. Approvals have none."""
+        if not self.most_keys or card.approval or len(card.choices) > self.most_keys:
+            return ()
         buttons = Buttons(most_options=self.most_keys, private=WIDTHS, group=WIDTHS)
-        for row in keyboard.rows(card, Seen(now=0.0), buttons, listed=False):
-            for key in row:
-                if isinstance(tap := decode(key.data), Tap) and isinstance(tap.action, ANSWERS):
-                    yield key
+        rows = keyboard.rows(card, Seen(now=0.0), buttons, listed=listed)
+        return tuple(key for row in rows for key in row if _answers(key))
+
+
+def _answers(key: doc.Key) -> bool:
+    tap = decode(key.data)
+    return isinstance(tap, Tap) and isinstance(tap.action, ANSWERS)
 
 
 def _line(*parts: str | None) -> str:

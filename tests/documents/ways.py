@@ -289,6 +289,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"make [a-z]+( PYTEST_ARGS=.*)?", parsed(LONG)),
     (r"(CHAOS_\w+=\S+ )*make chaos( CHAOS_\w+=\S+)*", parsed(LONG)),
     (r"\.venv/bin/pytest --hypothesis-profile=explore", parsed("takes an hour")),
+    (
+        r"\.venv/bin/python -m pytest tests/contract -k notebook",
+        elsewhere(
+            "tests/contract/test_channel_nights.py::"
+            "test_what_a_hub_that_was_killed_may_have_sent_is_not_sent_again",
+            "is a part of these tests",
+        ),
+    ),
     (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
     (
         r"\.venv/bin/python -m tests\.documents\.help_texts",

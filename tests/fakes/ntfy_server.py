@@ -420,8 +420,10 @@ class Phone:
         self._ntfy.wait(lambda: not self.shows)
 
     def tap(self, notification: Json, label: str) -> None:
-        """As the app does it: the request of the action, with nothing added."""
-        (action,) = [it for it in notification["actions"] if it["label"] == label]
+        """As the app does it: the request of the action, with nothing added. A label may have a
+        number before it."""
+        labels = (label, f"1 · {label}", f"2 · {label}", f"3 · {label}")
+        (action,) = [it for it in notification["actions"] if it["label"] in labels]
         assert action["action"] == "http"
         send(action["url"], action["body"])
 

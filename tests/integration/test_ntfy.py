@@ -49,7 +49,8 @@ async def test_a_tap_answers_and_the_notification_goes(tmp_path: Path, server: N
         assert ring["title"].startswith("❓ shop-api")
         assert ring["click"] == f"{INBOX}/asks/{ask.id}"
         labels = [action["label"] for action in ring["actions"]]
-        assert labels == ["PostgreSQL in Docker…", "SQLite", "Open inbox"]
+        assert labels == ["1 · PostgreSQL in Docker", "2 · SQLite", "Open inbox"]
+        assert ring["message"].endswith("use?\n1. PostgreSQL in Docker\n2. SQLite")
         await ntfy.tap(ring, "SQLite")
         ended = await ntfy.ended(ask)
         assert ended.outcome is not None
@@ -73,8 +74,13 @@ async def test_a_notification_is_taken_away_once(tmp_path: Path, server: NtfySer
 
 async def test_without_the_owners_word_it_only_rings(tmp_path: Path, server: NtfyServer) -> None:
     async with running_ntfy(tmp_path, server, answers=False) as ntfy:
-        await ntfy.desk.ask(SELECT)
+        ask = await ntfy.desk.ask(SELECT, CONFIRM)
         ring = await ntfy.sees("Which database")
+        assert [action["action"] for action in ring["actions"]] == ["view"]
+        await ntfy.desk.inbox.put(
+            ask.id, Choose(step=0, option=1), Choose(step=1, option=0), person=OWNER
+        )
+        ring = await ntfy.sees("Send these answers?")
         assert [action["action"] for action in ring["actions"]] == ["view"]
     assert not any(ANSWER_TOPIC in request for request in server.requests)
 
@@ -252,6 +258,26 @@ async def test_a_server_that_became_older_leaves_the_notification(
         assert ntfy.channel.trouble is None
 
 
+async def test_short_options_are_buttons_and_without_answers_they_are_named(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    short = replace(SELECT, options=tuple(Option(label=it) for it in ("red", "blue", "green")))
+    many = replace(SELECT, options=tuple(Option(label=f"colour {i}") for i in range(1, 8)))
+    async with running_ntfy(tmp_path, server) as ntfy:
+        await ntfy.desk.ask(short, title="short")
+        ring = await ntfy.sees("short")
+        assert [action["label"] for action in ring["actions"]] == ["red", "blue", "green"]
+        assert ring["message"].endswith("use?")
+        await ntfy.desk.ask(MULTI, title="several")
+        assert "\n3. Load test" in (await ntfy.sees("several"))["message"]
+        await ntfy.desk.ask(many, title="many")
+        said = (await ntfy.sees("many"))["message"]
+        assert said.endswith("\n3. colour 3\n4. colour 4\n…")
+    async with running_ntfy(tmp_path, server, answers=False) as ntfy:
+        await ntfy.desk.ask(short, title="named")
+        assert (await ntfy.sees("named"))["message"].endswith("use?\n1. red\n2. blue\n3. green")
+
+
 @pytest.mark.parametrize(
     "question", [TEXT, MULTI, replace(SELECT, options=(Option(label="a"),) * 4)]
 )
@@ -286,13 +312,13 @@ async def test_a_label_cannot_write_buttons_and_a_title_hides_nothing(
     tmp_path: Path, server: NtfyServer
 ) -> None:
     """The server makes headers of them, and decodes the words of RFC 2047 there."""
-    options = (Option(label="=?utf-8?q?=22,=22a=22:=22?="), Option(label="=?utf-8?b?Iix7?="))
+    options = (Option(label="=?utf-8?q?=22,=22a?="), Option(label="=?utf-8?b?Iix7?="))
     title = "=?utf-8?q?all=0Awell?= =?utf-8?b?4oCu?="
     async with running_ntfy(tmp_path, server) as ntfy:
         await ntfy.desk.ask(replace(SELECT, options=options), title=title)
         ring = await ntfy.sees("Which database")
         labels = [action["label"] for action in ring["actions"]]
-        assert labels == ["= ?utf-8?q?=22,=22a=22:=22?=", "= ?utf-8?b?Iix7?=", "Open inbox"]
+        assert labels == ["1 · = ?utf-8?q?=22,=22a?=", "2 · = ?utf-8?b?Iix7?=", "Open inbox"]
         assert {action["url"] for action in ring["actions"][:2]} == {
             f"{server.address}/{ANSWER_TOPIC}"
         }
