@@ -16,6 +16,7 @@ hints: what can be done with a card, and until when
 inbound: what a tap, a text, a reaction or a command means for an ask
 keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
+markdown_writer: a document as markdown in which nothing of others is marked up
 notices: what a bot says outside of cards
 outcome: how an ended ask reads
 outputs: the whole output of an operation, as a file

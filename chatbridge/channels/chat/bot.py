@@ -137,8 +137,8 @@ class BotChannel(ChatChannel[C]):
         self._nobody = NOBODY.format(name=self.name)
 
     @abstractmethod
-    async def connect(self, me: Any, inbox: AskActions, stack: AsyncExitStack) -> PollLoop[Any]:
-        """Open the chats, and return the loop that reads, ready to be run."""
+    async def loop(self, me: Any, reception: Reception) -> PollLoop[Any]:
+        """The one that reads."""
 
     @abstractmethod
     def link(self, me: Any, payload: str) -> str:
@@ -147,6 +147,11 @@ class BotChannel(ChatChannel[C]):
     def troubles(self) -> Iterable[str | None]:
         if not self._allowed:
             yield self._nobody  # after what keeps anybody from being paired
+
+    async def open(self, chat: C) -> None:
+        """:raises RetryLater: :raises TokenRejected:"""
+        if isinstance(chat, BotChat):
+            await chat.open()
 
     def reception(self, inbox: AskActions) -> Reception:
         return Reception(
@@ -169,7 +174,12 @@ class BotChannel(ChatChannel[C]):
             if not self._allowed:
                 log.warning("%s", self._nobody)
             log.info("%s: %s, chats: %d", self.name, one_line(me.name), len(self._chats))
-            self._poll = loop = await self.connect(me, inbox, stack)
+            for chat in self._chats:
+                chat.attach(inbox)
+                await self.open(chat)
+            self._poll = loop = await self.loop(me, self.reception(inbox))
+            stack.push_async_callback(loop.end)
+            await loop.begin()
             for chat in self._chats:
                 if chat.is_there:
                     self._beside.spawn(chat.redraw_elsewhere())

@@ -50,6 +50,13 @@ class Lengths:
     """Answers are cut to 1/`scale` of their usual length."""
 
 
+CONTINUED = (
+    Lengths(question=300, label=200, description=120),
+    *(Lengths(question=300, label=label, description=0) for label in (100, 40, 12)),
+)
+"""Of a card whose whole question is in continuations."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Buttons:
     """How many and how wide: a label alone in its row, and one of two in a row, in columns."""

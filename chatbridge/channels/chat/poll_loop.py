@@ -76,6 +76,9 @@ class PollLoop(ABC, Generic[B]):
             self._over = True
             self._drained(self._draining)
 
+    async def end(self) -> None:
+        """Let go of connections."""
+
     async def drain(self) -> None:
         """Return once everything that the service had until now has been dealt with, or once
         nothing is read any more."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.receiver import COMMANDS
+from chatbridge.channels.chat.receiver import COMMANDS, Reception
 from chatbridge.channels.discord.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.discord.chat import Chat
 from chatbridge.channels.discord.gateway import Gateway
 from chatbridge.channels.discord.receiver import Receiver
 from chatbridge.channels.discord.settings import Discord
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 
 
@@ -48,20 +46,9 @@ class DiscordChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://discord.com/users/{me.id}"
 
-    async def connect(self, me: Me, inbox: AskActions, stack: AsyncExitStack) -> Gateway:
-        for chat in self._chats:
-            chat.attach(inbox)
-            await chat.open()
-        receiver = Receiver(self.reception(inbox), api=self._api, me=me)
-        gateway = Gateway(
-            self._api,
-            inbox,
-            bot=me.id,
-            clock=self._clock,
-            take=receiver.take,
-            rooms=lambda: [chat.current_room() for chat in self._chats if chat.is_there],
-        )
-        stack.push_async_callback(gateway.end)
+    async def connect(self, me: Me, reception: Reception) -> Gateway:
+        receiver = Receiver(reception, api=self._api, me=me)
+        gateway = Gateway(self._api, reception, bot=me.id, take=receiver.take)
         await gateway.begin()
         set_commands = partial(self._api.set_commands, me.application, COMMANDS)
         self._beside.spawn(self.patiently(set_commands))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -18,13 +18,12 @@ from typing import Any
 
 import aiohttp
 
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.discord.api import PAGE, VERSION, Api, Body
 from chatbridge.channels.sockets.errors import pause
 from chatbridge.channels.sockets.loop import Connection, Over, SocketLoop
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import Clock
 from chatbridge.core.stored_json import reader
 from chatbridge.safe_json import value_at
 
@@ -73,18 +72,15 @@ class Gateway(SocketLoop[Event]):
     def __init__(
         self,
         api: Api,
-        inbox: AskActions,
+        reception: Reception,
         *,
         bot: str,
-        clock: Clock,
         take: Callable[[Event, ChannelState], Awaitable[None]],
-        rooms: Callable[[], Collection[str]],
     ) -> None:
-        """`take` deals with one event; `rooms` are the chats to read after a gap."""
-        super().__init__(inbox, clock=clock, cursor_key=f"session:{bot}", patience=api.patience)
+        """`take` deals with one event."""
+        super().__init__(reception, cursor_key=f"session:{bot}", patience=api.patience)
         self._api = api
         self._take_one = take
-        self._rooms = rooms
         self._at = Cursor()
         """The session, and what has come of it."""
         self._seen = "0"
@@ -130,7 +126,7 @@ class Gateway(SocketLoop[Event]):
         if self._seen == "0":
             return
         found: list[Body] = []
-        for room in self._rooms():
+        for room in self.rooms:
             after: str | None = self._seen
             with suppress(ChatRefused):  # which is said where something is sent
                 while after and (page := await self._api.messages_after(room, after)):
@@ -211,7 +207,7 @@ class Gateway(SocketLoop[Event]):
             self._read_again = set()
         if name in (READY, RESUMED):
             self._up.set()
-        elsewhere = data.get("guild_id") and data.get("channel_id") not in self._rooms()
+        elsewhere = data.get("guild_id") and data.get("channel_id") not in self.rooms
         if name in (READY, TAPPED) or (name == WRITTEN and not elsewhere):
             self.arrived(Event(name=name, data=data, cursor=self._at))
 

@@ -14,6 +14,7 @@ from functools import partial
 from chatbridge.channels.chat.callback_data import Tap, Use, decode, selected
 from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.inbound import Origin
+from chatbridge.channels.chat.markdown_writer import escape
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
 from chatbridge.channels.discord.api import Api, Body, Me, Rejected, written_at
@@ -26,7 +27,6 @@ from chatbridge.channels.discord.render import (
     SILENT,
     body,
     ephemeral,
-    escape,
     modal,
 )
 from chatbridge.core.errors import PostGone

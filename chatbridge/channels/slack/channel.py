@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import AsyncExitStack
 
 from chatbridge.channels.chat.bot import BotChannel
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.slack.receiver import Receiver
 from chatbridge.channels.slack.settings import Slack
 from chatbridge.channels.slack.socket_mode import PING_SECONDS, SocketMode
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 
 REINSTALL = "Add them at api.slack.com/apps, reinstall the app, then run: chatbridge restart"
@@ -59,24 +58,12 @@ class SlackChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://slack.com/app_redirect?app={self._app}&team={me.team}"
 
-    async def connect(self, me: Me, inbox: AskActions, stack: AsyncExitStack) -> SocketMode:
+    async def connect(self, me: Me, reception: Reception) -> SocketMode:
         if me.missing:
             self._lacking = f"slack: the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
-        for chat in self._chats:
-            chat.attach(inbox)
-            await chat.open()
-        receiver = Receiver(self.reception(inbox), api=self._api, me=me.id)
-        loop = SocketMode(
-            self._api,
-            inbox,
-            clock=self._clock,
-            account=f"{me.team}:{me.id}",
-            chats=self._chats,
-            take=receiver.take,
-            ping=self._ping,
-        )
-        stack.push_async_callback(loop.end)
+        receiver = Receiver(reception, api=self._api, me=me.id)
+        account, take = f"{me.team}:{me.id}", receiver.take
+        loop = SocketMode(self._api, reception, account=account, take=take, ping=self._ping)
         await receiver.learn_names(self._people)
         await loop.begin()
-        await loop.connect()  # before a card is out: a tap that nobody hears does not come again
         return loop

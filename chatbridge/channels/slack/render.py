@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
+from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.channels.chat.keyboard import (
     DANGER,
@@ -52,14 +52,8 @@ SLACK: Capabilities[Text] = Capabilities(
     write=write,
     size=width,
     card=3_000,
-    lengths=(
-        Lengths(question=300, label=200, description=120),
-        *(Lengths(question=300, label=label, description=0) for label in (100, 40, 12)),
-    ),
-    approval_question=200,
-    path=160,
+    lengths=CONTINUED,
     code=2_800,
-    ended_code=600,
     output=3_000,
     buttons=Buttons(most_options=30, private=(30, 30), group=(30, 30), boxes=False),
     continuations=Continuations(split=split, size=LIMIT - 500, most=4, options=2_000),

@@ -11,7 +11,7 @@ for ever, and sleeps by a clock that tests cannot set.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import eq
@@ -19,13 +19,11 @@ from operator import eq
 import aiohttp
 
 from chatbridge.channels.chat.card_visibility import shown_on
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json, seconds
-from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.sockets.loop import Connection, SocketLoop
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import ChannelState
-from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
@@ -62,20 +60,17 @@ class SocketMode(SocketLoop[Happened]):
     def __init__(
         self,
         api: Api,
-        inbox: AskActions,
+        reception: Reception,
         *,
-        clock: Clock,
         account: str,
-        chats: Sequence[Chat],
         take: Callable[[Happened, ChannelState], Awaitable[Json | None]],
         ping: float,
     ) -> None:
         """`take` deals with one, and returns what its acknowledgement says."""
-        super().__init__(inbox, clock=clock, cursor_key=f"seen:{account}", patience=HELLO_WITHIN)
+        super().__init__(reception, cursor_key=f"seen:{account}", patience=HELLO_WITHIN)
         self.others = 0
         """Connections of this app that are not ours."""
         self._api = api
-        self._chats = chats
         self._take_one = take
         self._ping = ping
         self._floor = 0.0
@@ -90,8 +85,8 @@ class SocketMode(SocketLoop[Happened]):
             self._floor = seconds(floor)
             self._done = {name: seconds(name.rpartition(":")[2]) for name in names}
             return
-        for chat in self._chats:
-            newest = await self._api.messages(chat.current_room(), most=1) if chat.is_there else ()
+        for room in self.rooms:
+            newest = await self._api.messages(room, most=1)
             self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
         await self._inbox.remember(self._cursor())
 
@@ -137,16 +132,14 @@ class SocketMode(SocketLoop[Happened]):
     async def catch_up(self) -> None:
         """Find messages that nobody has told, also those in the threads of cards."""
         found: list[Happened] = []
-        for chat in self._chats:
-            if not chat.is_there:
-                continue
+        for room, chat in self.rooms.items():
             posts = [post for _, post in await shown_on(self._inbox, chat.name)]
             cards = filter(None, (chat.from_text(post.place) for post in posts))
             roots = [seconds(card.root.event) for card in cards if card.root.event]
             # A thread is found by its root, with the time of its newest message.
             oldest = min([self._floor, *(root - 1.0 for root in roots)])
             try:
-                found += await self._read_from(chat.current_room(), oldest)
+                found += await self._read_from(room, oldest)
             except ChatRefused as error:
                 chat.trouble = str(error)
         for it in sorted(found, key=lambda it: it.at):

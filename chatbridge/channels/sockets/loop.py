@@ -18,9 +18,9 @@ import aiohttp
 
 from chatbridge import safe_json
 from chatbridge.channels.chat.poll_loop import PollLoop
+from chatbridge.channels.chat.receiver import Reception
+from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.sockets.errors import unreachable
-from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import end_tasks
 
 log = logging.getLogger(__name__)
@@ -42,11 +42,10 @@ class Over(Exception):
 
 
 class SocketLoop(PollLoop[int], Generic[E]):
-    def __init__(
-        self, inbox: AskActions, *, clock: Clock, cursor_key: str, patience: float
-    ) -> None:
+    def __init__(self, reception: Reception, *, cursor_key: str, patience: float) -> None:
         """`patience` is how long a service may take to open a connection."""
-        super().__init__(inbox, clock=clock, cursor_key=cursor_key)
+        super().__init__(reception.inbox, clock=reception.clock, cursor_key=cursor_key)
+        self._chats = reception.chats
         self._patience = patience
         self._events: deque[E] = deque()
         self._live: Connection | None = None
@@ -92,6 +91,11 @@ class SocketLoop(PollLoop[int], Generic[E]):
             self._arrived.clear()
             await self._arrived.wait()
         return len(self._events)
+
+    @property
+    def rooms(self) -> dict[str, ChatSurface[Any]]:
+        """Of the chats that are there."""
+        return {chat.current_room(): chat for chat in self._chats if chat.is_there}
 
     def arrived(self, event: E) -> None:
         self._events.append(event)

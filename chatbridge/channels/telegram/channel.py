@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AsyncExitStack
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.receiver import COMMANDS
+from chatbridge.channels.chat.receiver import COMMANDS, Reception
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api, Me
@@ -47,7 +46,9 @@ class TelegramChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://t.me/{me.name}?start={payload}"
 
-    async def connect(self, me: Me, inbox: AskActions, stack: AsyncExitStack) -> Poll:
+    async def connect(self, me: Me, reception: Reception) -> Poll:
+        inbox = reception.inbox
+
         def migrated(chat: Chat, number: int) -> None:
             if chat.id != number:
                 chat.id = number
@@ -55,9 +56,9 @@ class TelegramChannel(BotChannel[Chat]):
 
         for chat in self._chats:
             await self._recall(chat, inbox)
-            chat.start(inbox, private_topics=me.topics, migrated=migrated)
+            chat.start(private_topics=me.topics, migrated=migrated)
         receiver = Receiver(
-            self.reception(inbox),
+            reception,
             api=self._api,
             username=me.name,
             migrated=migrated,

@@ -27,7 +27,6 @@ from chatbridge.channels.telegram.outbound import card_messages
 from chatbridge.channels.telegram.outbound.card_messages import message_id
 from chatbridge.channels.telegram.render.card import TELEGRAM, draw_prompt
 from chatbridge.channels.telegram.render.html import to_html
-from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
@@ -70,11 +69,8 @@ class Chat(ChatSurface[Text]):
         self._without_topics: str | None = None
         """The room that refuses them."""
 
-    def start(
-        self, inbox: AskActions, *, private_topics: bool, migrated: Callable[[Chat, int], None]
-    ) -> None:
+    def start(self, *, private_topics: bool, migrated: Callable[[Chat, int], None]) -> None:
         """Call it before anything is shown. `migrated` is told of this chat's new id."""
-        self.attach(inbox)
         self._migrated = migrated
         self._topics |= self._with_topics and (private_topics or not self.private)
 

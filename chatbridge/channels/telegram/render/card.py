@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chatbridge.channels.chat import card as cards
-from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Continuations, Lengths
+from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.chat.runs import Run, Text, split, width, write
 from chatbridge.channels.telegram.render.html import LIMIT
@@ -16,14 +16,8 @@ TELEGRAM: Capabilities[Text] = Capabilities(
     write=write,
     size=width,
     card=3_200,  # the rest of Telegram's 4,096 is for the longest frame there can be
-    lengths=(
-        Lengths(question=300, label=200, description=120),
-        *(Lengths(question=300, label=label, description=0) for label in (100, 40, 12)),
-    ),
-    approval_question=200,
-    path=160,
+    lengths=CONTINUED,
     code=3_000,
-    ended_code=600,
     output=3_500,
     buttons=Buttons(
         most_options=90,  # Telegram takes 100 buttons; the rest is for the form's own
