@@ -297,9 +297,6 @@ class NtfyServer:
         start = ids.index(since) + 1 if since in ids else len(ids) if since == "none" else 0
         sent = set(ids[:start])
 
-        def said(event: str) -> str:
-            return json.dumps({"id": "open00000000", "event": event, "topic": topic}) + "\n"
-
         async def lines() -> AsyncIterator[str]:
             if not poll:
                 yield json.dumps(self._event("open", topic=topic)) + "\n"
