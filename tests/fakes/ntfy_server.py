@@ -102,6 +102,7 @@ class NtfyServer:
         self.allowed = BURST
         self.failures = AUTH_FAILURES
         self.keepalive = 45.0
+        self.signs_of_life = 0
         self.down = False
         """It ends streams at once, and lets nobody in."""
         self._ids = count(1)
@@ -297,9 +298,6 @@ class NtfyServer:
         start = ids.index(since) + 1 if since in ids else len(ids) if since == "none" else 0
         sent = set(ids[:start])
 
-        def said(event: str) -> str:
-            return json.dumps({"id": "open00000000", "event": event, "topic": topic}) + "\n"
-
         async def lines() -> AsyncIterator[str]:
             if not poll:
                 yield json.dumps(self._event("open", topic=topic)) + "\n"
@@ -315,6 +313,9 @@ class NtfyServer:
                 if time.monotonic() - alive >= self.keepalive:
                     alive = time.monotonic()
                     yield json.dumps(self._event("keepalive", topic=topic)) + "\n"
+                    with self._changed:
+                        self.signs_of_life += 1
+                        self._changed.notify_all()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(0.02):  # and see whether it is down
                         await news.wait()

@@ -513,8 +513,8 @@ async def test_signs_of_life_are_no_answers_and_keep_the_stream(
         ask = await ntfy.desk.ask(CONFIRM)
         ring = await ntfy.sees("Delete")
         await ntfy.listens()
-        before = len(server.requests)
-        await asyncio.sleep(0.05)
+        before, signs = len(server.requests), server.signs_of_life
+        await asyncio.to_thread(server.wait, lambda: server.signs_of_life > signs + 2)
         assert (ntfy.channel.trouble, len(server.requests)) == (None, before)
         await ntfy.tap(ring, "Yes")
         await ntfy.ended(ask)
