@@ -13,7 +13,7 @@ def test_from_nothing_to_an_answered_question_though_the_server_is_away_at_first
     with NtfyServer.running() as server, desk(CHATBRIDGE_NTFY__SERVER=server.address) as here:
         server.down = True
         with here.runs("setup") as me:
-            choose(me, "Ntfy")
+            choose(me, "ntfy")
             shown = me.expect("subscribe there to", "Take answers there, too? (y/N)")
             topic = shown.partition("subscribe there to  ")[2].split()[0]
             me.enter("y")
@@ -25,7 +25,7 @@ def test_from_nothing_to_an_answered_question_though_the_server_is_away_at_first
             phone.tap(phone.sees("Can you see this?"), "Yes")
             me.expect('You answered "Yes"', "How long may an agent wait for you?")
             me.press(ENTER)
-            me.expect("somebody answered on Ntfy", "done. Now try:")
+            me.expect("somebody answered on ntfy", "done. Now try:")
             me.ends(0)
         written = tomllib.loads(here.config.read_text())["ntfy"]
         assert written == {"topic": topic, "answers": True, "server": server.address}
