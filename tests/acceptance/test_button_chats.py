@@ -35,9 +35,12 @@ class Place(Protocol):
     """A person's chat with the bot in one of the two."""
 
     name: str
-    secrets: list[str]
     repeats_taps: bool
     """Whether the next hub hears of a tap that none has dealt with."""
+
+    @property
+    def secrets(self) -> list[str]:
+        """Whoever has one of them can speak as the bot, or hear what it hears."""
 
     def settings(self, at: str) -> dict[str, str]: ...
     def serving(self, at: socket.socket) -> AbstractAsyncContextManager[None]: ...
@@ -65,7 +68,10 @@ class InSlack:
         self.slack = Slack(SystemClock(), app=f"A{secrets.token_hex(5).upper()}")
         self.ada = self.slack.person("Ada")
         self.room = self.slack.direct(self.ada)
-        self.secrets = [self.slack.bot_token, self.slack.app_token, "test-token"]
+
+    @property
+    def secrets(self) -> list[str]:
+        return [self.slack.bot_token, self.slack.app_token, "test-token", "ticket="]
 
     def settings(self, at: str) -> dict[str, str]:
         return slack_settings(self.slack, self.ada, at=at)
@@ -108,7 +114,11 @@ class InDiscord:
         self.discord = Discord(SystemClock())
         self.ada = self.discord.world.user("Ada")
         self.room = self.discord.world.direct(self.ada)
-        self.secrets = [self.discord.token, self.discord.token.rpartition(".")[2]]
+
+    @property
+    def secrets(self) -> list[str]:
+        taps = [it.token for it in self.discord.rest.interactions.values()]
+        return [self.discord.token, self.discord.token.rpartition(".")[2], *taps]
 
     def settings(self, at: str) -> dict[str, str]:
         return discord_settings(self.discord, self.ada.id, at=at)
@@ -226,7 +236,8 @@ async def test_an_answer_arrives_once_though_the_hub_is_killed_before_or_after_i
         late = await place.tap(card, "red")
         assert "Already answered" in await late()
         ended = await asyncio.to_thread(home.until_it, ask, lambda it: it["delivered"])
-        assert ended["outcome"]["answers"] == BLUE
+        outcome = ended["outcome"]
+        assert (outcome["answers"], outcome["by"], outcome["channel"]) == (BLUE, "Ada", place.name)
         assert (place.number("First?"), place.number("Second?")) == (1, 1)
         await scene.nothing_more()
 
