@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -88,8 +89,10 @@ class Fault:
 
 
 class Slack:
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, app: str = APP) -> None:
         self.clock = clock
+        self.app = app
+        self.bot_token, self.app_token = BOT_TOKEN, APP_TOKEN.replace(APP, app)
         self.scopes = set(SCOPES)
         self.people: dict[str, str] = {BOT: "chatbridge"}
         self.rooms: dict[str, Room] = {}
@@ -102,7 +105,6 @@ class Slack:
         """Connections of other programs with this app."""
         self.swallowing = 0
         """How many of the next things go to those."""
-        self.app_token = APP_TOKEN
         self.token_error = ""
         self.pongs = True
         self.unacknowledged: list[Sending] = []
@@ -162,6 +164,26 @@ class Slack:
             "actions": [action | {"action_ts": self.time()}],
         }
         return await self.send("interactive", payload)
+
+    async def press(self, user: str, room: Room, message: Json, label: str) -> Sending:
+        """Tap the button that is called so."""
+        found = (
+            {"type": "button", "value": each["value"], "block_id": block["block_id"]}
+            for block in message["blocks"]
+            for each in block.get("elements", ())
+            if each["type"] == "button" and each["text"]["text"] == label
+        )
+        return await self.tap(user, room, message, next(found) | {"action_id": "0"})
+
+    def bot_said(self, room: Room, text: str = "") -> list[Json]:
+        """The bot's messages that have this in them, the oldest first."""
+        mine = (each for each in room.messages.values() if each["user"] == BOT)
+        return [each for each in mine if text in blocks.words(each.get("blocks"))]
+
+    async def sees(self, room: Room, text: str) -> Json:
+        """The bot's newest message that has this in it, once there is one."""
+        found: list[Json] = await self.until(lambda: self.bot_said(room, text))
+        return found[-1]
 
     async def command(self, user: str, room: Room, text: str) -> Sending:
         payload = {
@@ -233,7 +255,7 @@ class Slack:
         hello = {
             "type": "hello",
             "num_connections": self.connected + self.others,
-            "connection_info": {"app_id": APP},
+            "connection_info": {"app_id": self.app},
             "debug_info": {"host": "test", "approximate_connection_time": 18060},
         }
         await socket.send_json(hello)
@@ -311,12 +333,12 @@ class Slack:
         if self.token_error:
             raise Refused(self.token_error)
         if method == "apps.connections.open":
-            if token == BOT_TOKEN:
+            if token == self.bot_token:
                 raise Refused("not_allowed_token_type")
             if token != self.app_token:
                 raise Refused("invalid_auth")
             return
-        if token != BOT_TOKEN:
+        if token != self.bot_token:
             raise Refused("not_allowed_token_type" if token == self.app_token else "invalid_auth")
         needed = SCOPE_OF.get(method)
         room = str(given.get("channel") or "")
@@ -440,7 +462,7 @@ class Slack:
             "type": "message",
             "user": BOT,
             "bot_id": "B1",
-            "app_id": APP,
+            "app_id": self.app,
             "ts": self.time(),
         }
         if metadata := given.get("metadata"):
@@ -565,19 +587,25 @@ def _named(found: Any, number: str) -> Any:
 
 
 @asynccontextmanager
-async def running_slack(clock: Clock) -> AsyncIterator[Slack]:
-    slack = Slack(clock)
-    app = web.Application()
-    app.router.add_route("*", "/api/{method}", slack._call)
-    app.router.add_get("/link", slack._link)
-    app.router.add_post("/upload/{name}", slack._upload)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    slack.base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+async def running_slack(clock: Clock, *, app: str = APP) -> AsyncIterator[Slack]:
+    slack = Slack(clock, app=app)
+    async with serving(slack, socket.create_server(("127.0.0.1", 0))):
         yield slack
+
+
+@asynccontextmanager
+async def serving(slack: Slack, at: socket.socket) -> AsyncIterator[None]:
+    """It can be reached there meanwhile. A socket that is bound has its address before."""
+    served = web.Application()
+    served.router.add_route("*", "/api/{method}", slack._call)
+    served.router.add_get("/link", slack._link)
+    served.router.add_post("/upload/{name}", slack._upload)
+    runner = web.AppRunner(served, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.SockSite(runner, at).start()
+    slack.base = f"http://127.0.0.1:{at.getsockname()[1]}"
+    try:
+        yield
     finally:
         await slack.cut_connections()
         await runner.cleanup()
