@@ -13,7 +13,7 @@ from tests.bench.machine import Json
 from tests.bench.words import Aim, at_least, at_most, count, ms, seconds, share, times
 
 Row = tuple[str, ...]
-USUAL = ("what", "measured", "beside it, in the same run", "aim")
+USUAL = ("what", "measured", "beside it", "aim")
 CHANNELS = {
     "web": "web inbox",
     "telegram": "Telegram",
@@ -117,7 +117,7 @@ def _chat(
             yield _row(f"{title}: {what}, p50 / p99", _both(ours))
             for other, said in (
                 ("server", f"{library} behind a minimal SDK server"),
-                ("script", f"{library} alone, without a tool call"),
+                ("script", f"{library} alone"),
             ):
                 bare = part[other][name]
                 ratio = ours["p50"] / bare["p50"]
@@ -342,18 +342,16 @@ def _idle(part: Json, _: Json) -> Iterator[Row]:
     yield _row("… with a heartbeat for each call", cpu("heartbeat"))
     yield _row(f"those {links} links together", cpu("links"))
     yield _row("hub with a page of the inbox open", cpu("hub_page"))
-    for chat, library in LIBRARIES.items():
-        beside = f"{cpu(f'bare_{chat}')}: a bare {library}"
-        yield _row(f"hub with {CHANNELS[chat]}", cpu(f"hub_{chat}"), beside)
-        if chat == "matrix":
-            yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
     woken = part["wake_ups"]
     for chat, library in LIBRARIES.items():
+        added = max(0, woken[f"hub_{chat}"] - woken["hub_none"])
         yield _row(
-            f"wake-ups a minute that {CHANNELS[chat]} adds to a hub",
-            count(max(0, woken[f"hub_{chat}"] - woken["hub_none"])),
-            f"{count(woken[f'bare_{chat}'])}: a bare {library}",
+            f"hub with {CHANNELS[chat]}",
+            f"{cpu(f'hub_{chat}')}, {count(added)} wake-ups a minute",
+            f"{cpu(f'bare_{chat}')}, {count(woken[f'bare_{chat}'])}: a bare {library}",
         )
+        if chat == "matrix":
+            yield _row("hub with Matrix, encrypted", cpu("hub_matrix_encrypted"))
 
 
 def _imports(part: Json, _: Json) -> Iterator[Row]:
@@ -362,7 +360,7 @@ def _imports(part: Json, _: Json) -> Iterator[Row]:
         yield _row(
             CHANNELS[chat],
             f"{ms(found['ms'])}, {found['mb']} MB",
-            f"{ms(found['library_ms'])}, {found['library_mb']} MB of it: {library}",
+            f"{ms(found['library_ms'])}, {found['library_mb']} MB: {library}",
         )
 
 
