@@ -83,7 +83,10 @@ class Poll(PollLoop[int]):
             self._done = {name: seconds(name.rpartition(":")[2]) for name in names}
             return
         for chat in self._chats:
-            newest = await self._api.history(chat.id, oldest="0", most=1) if chat.id else []
+            try:
+                newest = await self._api.history(chat.id, oldest="0", most=1) if chat.id else []
+            except ChatRefused as error:
+                chat.trouble, newest = str(error), []
             self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
         await self._inbox.remember(self.cursor(self._state()))
 
