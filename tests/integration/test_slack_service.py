@@ -231,6 +231,18 @@ async def test_a_channel_in_which_the_app_may_not_write_is_said_and_the_rest_goe
     assert not desk.running.done()
 
 
+async def test_a_channel_without_the_bot_keeps_no_other_from_its_cards(
+    slack: Slack, clock: StillClock, tmp_path: Path
+) -> None:
+    without = slack.channel()
+    without.members.clear()
+    async with running_channel(tmp_path, slack, clock, beside=[without]) as desk:
+        await desk.desk.ask(CONFIRM)
+        await slack.until(lambda: desk.bots)
+        assert not desk.running.done()
+        assert "not_in_channel" in (desk.channel.trouble or "")
+
+
 async def test_a_card_in_an_archived_channel_is_a_trouble(desk: SlackDesk) -> None:
     ask = await desk.desk.ask(CONFIRM)
     await desk.card(ask)
