@@ -27,7 +27,7 @@ async def meanwhile(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 def to_the_invitation(me: PtyPerson, discord: Discord) -> None:
     me.expect("Where do you want to answer?")
-    me.press(DOWN, DOWN, ENTER)
+    me.press(DOWN, DOWN, DOWN, ENTER)
     me.expect("Discord needs a bot of your own:", "Paste the token (not shown):")
     me.enter("123456:ABC")
     me.expect("this is no bot's token")
