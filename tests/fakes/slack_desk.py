@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,17 +175,18 @@ async def running_channel(
     policy: Policy | None = None,
     pairing: Pairing | None = None,
     pace: RateLimit | None = _NO_PACE,
+    beside: Sequence[Room] = (),
     **options: Any,
 ) -> AsyncIterator[SlackDesk]:
-    """In a channel with Ada and Eve, of whom only Ada may answer; or in this conversation. Without
-    a `pace` it is the channel's own."""
+    """In a channel with Ada and Eve, of whom only Ada may answer; or in this conversation, and in
+    channels beside it. Without a `pace` it is the channel's own."""
     ada, eve = ada or slack.person("Ada"), eve or slack.person("Eve")
     room = room or slack.channel(ada, eve)
     table = Table(
         bot_token=SecretStr(BOT_TOKEN),
         app_token=SecretStr(APP_TOKEN),
         allowed_users=(ada,),
-        channel_id=() if room.is_direct else (room.id,),
+        channel_id=() if room.is_direct else (room.id, *(each.id for each in beside)),
         api_base=f"{slack.base}/api/",
     )
     context = channel_context(clock, hint="slack.bot_token", pairing=pairing)

@@ -587,6 +587,7 @@ async def test_events_that_make_no_sense_stop_nothing(side: Side) -> None:
     await side.garbage()
     assert [await side.desk.inbox.ask(each.id) for each in (ask, other)] == before
     await side.tap(ask, form.Choose(step=0, option=0))
+    assert "too long" in await side.type(other, "x" * 1_000_000)
     await side.type(other, "still there")
     assert await side.status(ask) is Status.ANSWERED
     assert await side.status(other) is Status.ANSWERED

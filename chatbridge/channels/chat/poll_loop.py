@@ -76,6 +76,9 @@ class PollLoop(ABC, Generic[B]):
             self._over = True
             self._drained(self._draining)
 
+    async def begin(self) -> None:
+        """Find out where to read on, before any card is out. :raises TokenRejected:"""
+
     async def end(self) -> None:
         """Let go of connections."""
 

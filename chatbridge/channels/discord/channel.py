@@ -46,10 +46,8 @@ class DiscordChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://discord.com/users/{me.id}"
 
-    async def connect(self, me: Me, reception: Reception) -> Gateway:
+    async def loop(self, me: Me, reception: Reception) -> Gateway:
         receiver = Receiver(reception, api=self._api, me=me)
-        gateway = Gateway(self._api, reception, bot=me.id, take=receiver.take)
-        await gateway.begin()
         set_commands = partial(self._api.set_commands, me.application, COMMANDS)
         self._beside.spawn(self.patiently(set_commands))
-        return gateway
+        return Gateway(self._api, reception, bot=me.id, take=receiver.take)

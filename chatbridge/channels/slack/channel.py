@@ -58,12 +58,10 @@ class SlackChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://slack.com/app_redirect?app={self._app}&team={me.team}"
 
-    async def connect(self, me: Me, reception: Reception) -> SocketMode:
+    async def loop(self, me: Me, reception: Reception) -> SocketMode:
         if me.missing:
             self._lacking = f"slack: the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
         receiver = Receiver(reception, api=self._api, me=me.id)
         account, take = f"{me.team}:{me.id}", receiver.take
-        loop = SocketMode(self._api, reception, account=account, take=take, ping=self._ping)
         await receiver.learn_names(self._people)
-        await loop.begin()
-        return loop
+        return SocketMode(self._api, reception, account=account, take=take, ping=self._ping)

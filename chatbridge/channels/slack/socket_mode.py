@@ -79,16 +79,19 @@ class SocketMode(SocketLoop[Happened]):
 
     async def begin(self) -> None:
         """Find out what is done. On the first start that is everything so far."""
-        known = await self.stored_cursor()
-        if known is not None:
+        if known := await self.stored_cursor():
             floor, *names = known.value.split(" ")
             self._floor = seconds(floor)
             self._done = {name: seconds(name.rpartition(":")[2]) for name in names}
-            return
-        for room in self.rooms:
-            newest = await self._api.messages(room, most=1)
-            self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
-        await self._inbox.remember(self._cursor())
+        else:
+            for room, chat in self.rooms.items():
+                try:
+                    newest = await self._api.messages(room, most=1)
+                except ChatRefused as error:
+                    chat.trouble, newest = str(error), []
+                self._floor = max([self._floor, *(seconds(each.get("ts")) for each in newest)])
+            await self._inbox.remember(self._cursor())
+        await self.connect()  # a tap that nobody hears does not come again
 
     def _cursor(self) -> ChannelState:
         return self.cursor(" ".join((f"{self._floor:.6f}", *self._done)))

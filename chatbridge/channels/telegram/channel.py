@@ -46,7 +46,7 @@ class TelegramChannel(BotChannel[Chat]):
     def link(self, me: Me, payload: str) -> str:
         return f"https://t.me/{me.name}?start={payload}"
 
-    async def connect(self, me: Me, reception: Reception) -> Poll:
+    async def loop(self, me: Me, reception: Reception) -> Poll:
         inbox = reception.inbox
 
         def migrated(chat: Chat, number: int) -> None:
@@ -71,7 +71,6 @@ class TelegramChannel(BotChannel[Chat]):
             take=receiver.take,
             gap=lambda: self._post_again(inbox),
         )
-        await poll.begin()
         self._beside.spawn(self.patiently(partial(self._api.set_commands, COMMANDS)))
         return poll
 
