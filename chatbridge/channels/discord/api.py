@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,6 @@ from chatbridge.channels.sockets.errors import Pauses, unreachable, words
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatRefused, PostGone, RetryLater, TokenRejected
 from chatbridge.safe_json import loads, value_at
-
-log = logging.getLogger(__name__)
 
 Body = dict[str, Any]
 
@@ -50,16 +47,14 @@ _REFUSALS = {
     50278: "Be on a server with the bot: chatbridge setup shows the link that invites it",
     160002: "Let the bot read the message history there",
 }
-_ALLOW = "Look at its permissions there"
 
 
 class Rejected(MessageRejected):
     """Discord does not take this request, however often it is made."""
 
-    def __init__(self, said: str, *, code: int) -> None:
-        super().__init__(said)
-        self.code = code
-        self.needs_text_components = "COMPONENTS_V2" in said
+    @property
+    def needs_text_components(self) -> bool:
+        return "COMPONENTS_V2" in str(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +67,6 @@ class Me:
 def written_at(id: str) -> float:
     """When something was made, by Discord's clock."""
     return EPOCH + (int(id) >> 22) / 1000
-
-
-def nonce_of(key: Key) -> str:
-    """The same for the same deed. Discord takes 25 characters."""
-    return sha256("\0".join(key).encode()).hexdigest()[:24]
 
 
 class Api:
@@ -112,11 +102,6 @@ class Api:
         name = display_name(_text(user, "username"))
         return Me(id=_text(user, "id"), application=_text(application, "id"), name=name)
 
-    async def owner(self) -> Body | None:
-        """The person whose bot it is; None: a team's."""
-        found = value_at(await self._call("GET", "/applications/@me"), "owner")
-        return found if isinstance(found, dict) and not found.get("bot") else None
-
     async def servers(self) -> int:
         """How many the bot is on."""
         return len(await self._call("GET", "/users/@me/guilds"))
@@ -126,9 +111,11 @@ class Api:
         return _object(await self._call("GET", "/gateway/bot"))
 
     async def set_commands(self, application: str, commands: Sequence[tuple[str, str]]) -> None:
-        known: list[Body] = [{"name": name, "description": text} for name, text in commands]
         time = {"type": 3, "name": "time", "description": "2h, until 08:00 or off"}
-        known = [{**each, "options": [time] * (each["name"] == "quiet")} for each in known]
+        known = [
+            {"name": name, "description": text, "options": [time] if name == "quiet" else []}
+            for name, text in commands
+        ]
         await self._call("PUT", f"/applications/{application}/commands", known)
 
     async def direct(self, person: int) -> str:
@@ -158,13 +145,12 @@ class Api:
         file: File | None = None,
     ) -> str:
         """Return its id. What is sent again with the same key within minutes is the same one."""
-        if key:
-            body = {**body, "nonce": nonce_of(key), "enforce_nonce": True}
+        if key:  # of which Discord takes 25 characters
+            nonce = sha256("\0".join(key).encode()).hexdigest()[:24]
+            body = body | {"nonce": nonce, "enforce_nonce": True}
         if reply_to:
-            body = {
-                **body,
-                "message_reference": {"message_id": reply_to, "fail_if_not_exists": False},
-            }
+            reference = {"message_id": reply_to, "fail_if_not_exists": False}
+            body = body | {"message_reference": reference}
         path = f"/channels/{room}/messages"
         return _text(await self._call("POST", path, body, place=room, file=file), "id")
 
@@ -249,14 +235,12 @@ class Api:
             return RetryLater(f"discord cannot be reached (status {status})")
         if code in GONE:
             return PostGone()
-        if code in _REFUSALS:
-            return ChatRefused(
-                f"discord: the bot may not use {place} ({code}: {said}). {_REFUSALS[code]}"
-            )
-        if status == 403:
-            return ChatRefused(f"discord: the bot may not use {place} (403: {said}). {_ALLOW}")
+        if code in _REFUSALS or status == 403:
+            advice = _REFUSALS.get(code, "Look at its permissions there")
+            why = f"discord: the bot may not use {place} ({code or status}: {said})"
+            return ChatRefused(f"{why}. {advice}")
         details = words(json.dumps(value_at(found, "errors") or ""))
-        return Rejected(f"discord does not take this ({code}: {said} {details})", code=code)
+        return Rejected(f"discord does not take this ({code}: {said} {details})")
 
 
 def _route(method: str, path: str) -> str:
