@@ -32,6 +32,7 @@ class Allowlist(Generic[Id]):
         self._bot: Id | None = bot
         self._clock = clock
         self._logged: dict[Id, float] = {}
+        self._told: dict[Id, float] = {}
 
     def allows(self, person: Id) -> bool:
         """Whether this person may do anything here. A stranger is logged, so that the owner finds
@@ -40,6 +41,17 @@ class Allowlist(Generic[Id]):
             return True
         self._log(person)
         return False
+
+    def may_be_told(self, stranger: Id) -> bool:
+        """Whether to tell somebody that they are one. Each now and then: nobody shall keep the bot
+        busy."""
+        now = self._clock.monotonic()
+        if now - self._told.get(stranger, float("-inf")) < LOG_EVERY_SECONDS:
+            return False
+        if len(self._told) >= MAX_REMEMBERED:
+            self._told.clear()
+        self._told[stranger] = now
+        return True
 
     def among(self, members: Collection[Id]) -> list[Id]:
         """Those who may answer."""

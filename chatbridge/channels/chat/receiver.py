@@ -49,6 +49,7 @@ from chatbridge.core.ports import Clock
 T = TypeVar("T")
 
 START = "/start"
+NOT_FOR_YOU = "You are not among those who may answer here."
 
 COMMANDS = (
     ("pending", "Open questions"),
@@ -167,6 +168,12 @@ class ButtonReceiver(ABC):
         """None: a stranger, or another chat."""
         chat = self.chat_at(room)
         return self.origin(by, chat, cursor) if chat and self._people.allows(by.id) else None
+
+    def told_stranger(self, by: Sender, room: str) -> str:
+        """What somebody is told who may not answer, and has tapped where others see questions."""
+        if self.chat_at(room) is None or self._people.allows(by.id):
+            return ""
+        return NOT_FOR_YOU if self._people.may_be_told(by.id) else ""
 
     def _claims(self, message: Incoming, by: Sender) -> bool:
         """Whether this brings an open code."""

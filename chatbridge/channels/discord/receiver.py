@@ -16,7 +16,13 @@ from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.inbound import Origin
 from chatbridge.channels.chat.markdown_writer import escape
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
+from chatbridge.channels.chat.receiver import (
+    NOT_FOR_YOU,
+    ButtonReceiver,
+    Incoming,
+    Reception,
+    Sender,
+)
 from chatbridge.channels.discord.api import Api, Body, Me, Rejected, written_at
 from chatbridge.channels.discord.chat import Chat
 from chatbridge.channels.discord.gateway import WRITTEN, Event
@@ -40,7 +46,6 @@ PLAIN, REPLY = 0, 19
 FORWARD = 1
 TAKEN = "%F0%9F%91%8D"
 NOTHING: Body = {"type": DEFERRED}
-NOT_FOR_YOU = "You are not among those who may answer here."
 NOT_HERE = "Questions do not arrive here. To get them here, add {} to discord.channel_id."
 SEE_BELOW = "Look at the card below."
 CANNOT_READ = (
@@ -76,9 +81,9 @@ class Receiver(ButtonReceiver):
         room, kind = str(data.get("channel_id")), data.get("type")
         by, answer = self.allowed(sender, room, cursor), partial(self._answer, data)
         if by is None:
-            # Only who gives a command looks for an answer.
             why = NOT_HERE.format(room) if self._people.allows(sender.id) else NOT_FOR_YOU
-            self._spawn(answer(_said(why) if kind == COMMAND else NOTHING))
+            told = why if kind == COMMAND else self.told_stranger(sender, room)
+            self._spawn(answer(_said(told) if told else NOTHING))
         elif kind == COMMAND:
             await self._commanded(data, by)
         elif kind == SUBMIT:
