@@ -7,11 +7,13 @@ try that.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
 from tests.chaos.schedule import Strike
 from tests.chaos.world import ChaosWorld
 from tests.fakes.discord.gateway import GatewayServer
 
+A_MOMENT = 1.0
 REQUESTS = "/api/"
 """In the path of each."""
 
@@ -33,9 +35,18 @@ async def _drop(world: ChaosWorld, each: Strike) -> str:
 
 
 async def _forget(world: ChaosWorld, each: Strike) -> str:
-    """There is nothing to resume: messages have to be read."""
-    await _gateway(world).cut(4009 if each.chance < 0.5 else 4000, forget=True)
-    return "the session is gone"
+    """There is nothing to resume: what the person does meanwhile has to be read."""
+    gateway, acted = _gateway(world), world.discord.acted
+    acted.clear()
+    gateway.down = True
+    try:
+        await gateway.cut(4009 if each.chance < 0.5 else 4000, forget=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(acted.wait(), 4 * each.seconds)
+        await asyncio.sleep(A_MOMENT)
+    finally:
+        gateway.down = False
+    return f"the session is gone, {'with' if acted.is_set() else 'without'} a deed in the gap"
 
 
 async def _reconnect(world: ChaosWorld, each: Strike) -> str:
