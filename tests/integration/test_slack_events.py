@@ -112,6 +112,22 @@ async def test_a_retry_counts_also_after_later_messages(desk: SlackDesk, slack: 
     assert await answers(desk, second.id) == (Answer(values=("seen",)),)
 
 
+async def test_what_was_typed_into_a_window_is_not_lost_while_the_disk_is_full(
+    desk: SlackDesk, slack: Slack, tmp_path: Path
+) -> None:
+    ask = await desk.desk.ask(TEXT)
+    await desk.press(await desk.card(ask), "Write answer…")
+    (view,) = slack.views.values()
+    async with failing(tmp_path, "asks"):
+        sent = await slack.submit(desk.ada, view, "feat: typed at length")
+        async with asyncio.timeout(20):
+            await desk.clock.until_asleep(1.0)
+        assert not sent.acknowledged.done()
+    desk.clock.advance(1.0)
+    await asyncio.wait_for(sent.acknowledged, 20)
+    assert await answers(desk, ask.id) == (Answer(values=("feat: typed at length",)),)
+
+
 # ── gaps ──────────────────────────────────────────────────────────────────────────────────────────
 
 

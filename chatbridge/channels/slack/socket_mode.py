@@ -172,8 +172,10 @@ class SocketMode(SocketLoop[Happened]):
                 async def take(it: Happened = it, cursor: ChannelState = cursor) -> None:
                     said.append(await self._take_one(it, cursor))  # noqa: B023
 
+                # The cursor of what has no name is that of what was before it.
+                committed = partial(eq, cursor.value if it.name else None)
                 try:
-                    await self.process(it.name or it, take, committed=partial(eq, cursor.value))
+                    await self.process(it.name or it, take, committed=committed)
                 except BaseException:
                     self._floor, self._done = before
                     raise
