@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from chatbridge.channels.slack.channel import SHARED
-from chatbridge.channels.slack.socket_mode import SWITCHED_OFF
+from chatbridge.channels.slack.socket_mode import OVERLAP, SWITCHED_OFF, SocketMode, _happened
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Answer, Status
@@ -159,6 +160,32 @@ async def test_what_was_written_while_no_hub_was_there_counts_and_only_once(
         await desk.channel.drain()
         now = await desk.desk.inbox.ask(ask.id)
         assert [each.text for each in now.draft.entries] == ["one", "two"]
+
+
+async def test_what_happens_as_a_hub_returns_hides_nothing_of_a_long_gap(
+    slack: Slack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = slack.clock
+    assert isinstance(clock, StillClock)
+    async with running_channel(tmp_path, slack, clock) as before:
+        ask = await before.desk.ask(TEXT, timeout=4 * OVERLAP)
+        card = await before.card(ask)
+        room, ada, eve = before.room, before.ada, before.eve
+    await slack.say(ada, room, "long ago", thread=card["ts"])
+    clock.advance(2 * OVERLAP)
+    listen = SocketMode.listen
+
+    def listen_to(self: SocketMode, connection: Any, *beside: Any) -> None:
+        """Somebody writes at the very moment in which the connection is there."""
+        listen(self, connection, *beside)
+        ts = slack.time()
+        event = {"type": "message", "user": eve, "text": "hi", "ts": ts, "channel": room.id}
+        self.arrived(_happened("events_api", {"event": event}))
+
+    monkeypatch.setattr(SocketMode, "listen", listen_to)
+    async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:
+        await desk.channel.drain()
+        assert await answers(desk, ask.id) == (Answer(values=("long ago",)),)
 
 
 async def test_on_the_first_start_older_messages_are_nobodys_answer(

@@ -145,9 +145,9 @@ class SocketMode(SocketLoop[Happened]):
                 found += await self._read_from(room, oldest)
             except ChatRefused as error:
                 chat.trouble = str(error)
-        for it in sorted(found, key=lambda it: it.at):
-            if not self._is_done(it):
-                self.arrived(it)
+        missed = [it for it in found if not self._is_done(it)]
+        # Before what has come since: that moves the time up to which all is done.
+        self._events.extendleft(sorted(missed, key=lambda it: it.at, reverse=True))
 
     async def _read_from(self, room: str, oldest: float) -> list[Happened]:
         messages = await self._api.messages(room, oldest=f"{oldest:.6f}")

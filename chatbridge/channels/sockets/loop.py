@@ -142,9 +142,13 @@ class SocketLoop(PollLoop[int], Generic[E]):
     async def _listen(
         self, connection: Connection, beside: Sequence[Coroutine[Any, Any, None]]
     ) -> None:
-        tasks = [*map(asyncio.ensure_future, beside)]
+        tasks, began = [*map(asyncio.ensure_future, beside)], self._clock.monotonic()
         try:
             self._lost = await self._until_over(connection)
+            lasted = self._clock.monotonic() - began
+            self._short = self._short + 1 if lasted < SHORT else 0
+            if self._short > 1 and self._lost is None:
+                self._lost = RetryLater(f"{self.channel} closes every connection at once")
         finally:
             del self._open[connection]
             await end_tasks(tasks)
