@@ -243,6 +243,23 @@ async def test_a_dead_connection_is_noticed(slack: Slack, tmp_path: Path) -> Non
         await slack.until(lambda: slack.calls["apps.connections.open"] > 1)
 
 
+async def test_connections_that_slack_closes_at_once_are_opened_with_pauses(
+    desk: SlackDesk, slack: Slack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = web.WebSocketResponse.send_json
+
+    async def send_and_close(self: web.WebSocketResponse, data: Any) -> None:
+        await send(self, data)
+        if data["type"] == "hello":
+            await self.close()
+
+    monkeypatch.setattr(web.WebSocketResponse, "send_json", send_and_close)
+    await slack.cut_connections()
+    async with asyncio.timeout(20):
+        await desk.clock.until_asleep(1.0)
+    assert slack.calls["apps.connections.open"] <= 3
+
+
 async def test_another_program_with_the_same_app_is_said(slack: Slack, tmp_path: Path) -> None:
     slack.others = 1
     assert isinstance(slack.clock, StillClock)
