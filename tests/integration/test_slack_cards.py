@@ -443,3 +443,13 @@ def test_a_text_with_too_many_styles_is_sent_without_them() -> None:
     block = text_block(text)
     assert len(json.dumps(block)) < MOST_CHARACTERS
     assert read({"blocks": [block]}) == "a" * 3_000
+
+
+async def test_a_card_that_is_edited_often_stays_where_it_is(direct: SlackDesk) -> None:
+    ask = await direct.desk.ask(*[CONFIRM] * 12)
+    for _ in range(11):
+        ask = await direct.desk.inbox.ask(ask.id)
+        await direct.card(ask)
+        await direct.put(ask, form.Choose(step=ask.draft.step, option=0))
+    await direct.card(await direct.desk.inbox.ask(ask.id))
+    assert len(direct.bots) == 1

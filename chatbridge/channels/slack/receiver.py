@@ -129,7 +129,8 @@ class Receiver(ButtonReceiver):
     async def _message(self, data: Json, cursor: ChannelState) -> None:
         room, user, ts = str(data.get("channel")), data.get("user"), str(data.get("ts"))
         root, chat = data.get("thread_ts", ts), self.chat_at(room)
-        if isinstance(chat, Chat) and root == ts:
+        # Slack also tells of each edit so, with a time of its own.
+        if isinstance(chat, Chat) and root == ts and not data.get("hidden"):
             chat.passed(ts)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return
