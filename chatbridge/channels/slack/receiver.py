@@ -138,7 +138,8 @@ class Receiver(ButtonReceiver):
         if root != ts:
             replied = Incoming(room=room, id=str(root), ours=data.get("parent_user_id") == self._me)
         sender, direct = self._sender(user), data.get("channel_type") == "im"
-        if direct and str(data.get("text")).startswith(PREFIX):
+        awaited = direct and self._pairing is not None and self._pairing.waits
+        if awaited and str(data.get("text")).startswith(PREFIX):
             sender = Sender(id=str(user), name=await self._name_of(str(user)))
         await self.written(self._incoming(data, room, replied), sender, cursor, direct=direct)
 
