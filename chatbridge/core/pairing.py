@@ -95,6 +95,11 @@ class Pairing:
         finally:
             self._drop(code)
 
+    @property
+    def waits(self) -> bool:
+        """Whether a code is open."""
+        return bool(self._codes)
+
     async def bot(self, channel: str = "telegram") -> Bot:
         """Wait for a working bot of this channel and return it."""
         while channel not in self._bots:

@@ -15,6 +15,7 @@ from tests.fakes.clock import StillClock
 from tests.fakes.discord.gateway import INTERVAL, PRIVILEGED, SESSION_LASTS
 from tests.fakes.discord.server import Discord, answered
 from tests.fakes.discord_desk import data_of, running_discord
+from tests.fakes.disk import failing
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 
 
@@ -127,6 +128,71 @@ async def test_a_long_gap_is_read_page_by_page_and_nothing_of_it_twice(tmp_path:
         async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as again:
             await again.dealt_with()
             assert await again.answers(ask) == (Answer(values=("feat: last",)),)
+
+
+async def test_a_gap_that_takes_more_requests_than_discord_allows_is_read_to_its_end(
+    tmp_path: Path,
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada, eve = discord.world.user("Ada"), discord.world.user("Eve")
+        room = discord.world.channel(ada, eve)
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as desk:
+            ask = await desk.desk.ask(TEXT, timeout=9e4)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        for i in range(650):
+            discord.say(eve, room, f"chatter {i}")
+        discord.say(ada, room, "feat: last", reply_to=card)
+        discord.clock.advance(200)
+        discord.rest.limited = True
+        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as again:
+            await again.dealt_with_later()
+            assert await again.answers(ask) == (Answer(values=("feat: last",)),)
+
+
+async def test_a_message_of_a_gap_that_could_not_be_stored_is_taken_again(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(TEXT, timeout=9e4)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        discord.say(ada, card.room, "feat: more", reply_to=card)
+        discord.clock.advance(200)
+        async with failing(tmp_path, "asks"):
+            starting = running_discord(tmp_path, discord=discord, ada=ada)
+            again = await starting.__aenter__()
+            await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
+        try:
+            await again.dealt_with_later()
+            assert await again.answers(ask) == (Answer(values=("feat: more",)),)
+        finally:
+            await starting.__aexit__(None, None, None)
+
+
+async def test_a_hub_that_dies_in_the_middle_of_a_gap_leaves_the_rest_to_the_next(
+    tmp_path: Path,
+) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            first, second = (
+                await desk.desk.ask(TEXT, timeout=9e4),
+                await desk.desk.ask(TEXT, timeout=9e4),
+            )
+            card, other = await desk.card(first), await desk.card(second)
+            await desk.dealt_with()
+        discord.say(ada, card.room, "feat: one", reply_to=card)
+        discord.say(ada, card.room, "feat: two", reply_to=other)
+        discord.clock.advance(200)
+        async with failing(tmp_path, "asks", when=f"NEW.id = '{second.id}'"):
+            async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+                await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
+                assert len(await again.answers(first)) == 1
+        discord.clock.advance(10)  # a new session may not be begun at once
+        async with running_discord(tmp_path, discord=discord, ada=ada) as last:
+            await last.dealt_with_later()
+            assert await last.answers(second) == (Answer(values=("feat: two",)),)
 
 
 async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: Path) -> None:

@@ -443,3 +443,26 @@ def test_a_text_with_too_many_styles_is_sent_without_them() -> None:
     block = text_block(text)
     assert len(json.dumps(block)) < MOST_CHARACTERS
     assert read({"blocks": [block]}) == "a" * 3_000
+
+
+async def test_a_card_that_is_edited_often_stays_where_it_is(direct: SlackDesk) -> None:
+    ask = await direct.desk.ask(*[CONFIRM] * 12)
+    for _ in range(11):
+        ask = await direct.desk.inbox.ask(ask.id)
+        await direct.card(ask)
+        await direct.put(ask, form.Choose(step=ask.draft.step, option=0))
+    await direct.card(await direct.desk.inbox.ask(ask.id))
+    assert len(direct.bots) == 1
+
+
+async def test_who_guesses_codes_that_nobody_waits_for_costs_no_request(
+    slack: Slack, tmp_path: Path
+) -> None:
+    clock = slack.clock
+    assert isinstance(clock, StillClock)
+    async with running_channel(tmp_path, slack, clock, pairing=Pairing(clock=clock)) as desk:
+        before = slack.calls["users.info"]
+        for _ in range(3):
+            said = await slack.say(desk.eve, slack.direct(desk.eve), "p_ABCDEFGH")
+            await desk.acknowledged(said)
+        assert slack.calls["users.info"] == before

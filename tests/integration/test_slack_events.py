@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
 
 from chatbridge.channels.slack.channel import SHARED
-from chatbridge.channels.slack.socket_mode import SWITCHED_OFF
+from chatbridge.channels.slack.socket_mode import OVERLAP, SWITCHED_OFF, SocketMode, _happened
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Answer, Status
@@ -112,6 +113,22 @@ async def test_a_retry_counts_also_after_later_messages(desk: SlackDesk, slack: 
     assert await answers(desk, second.id) == (Answer(values=("seen",)),)
 
 
+async def test_what_was_typed_into_a_window_is_not_lost_while_the_disk_is_full(
+    desk: SlackDesk, slack: Slack, tmp_path: Path
+) -> None:
+    ask = await desk.desk.ask(TEXT)
+    await desk.press(await desk.card(ask), "Write answer…")
+    (view,) = slack.views.values()
+    async with failing(tmp_path, "asks"):
+        sent = await slack.submit(desk.ada, view, "feat: typed at length")
+        async with asyncio.timeout(20):
+            await desk.clock.until_asleep(1.0)
+        assert not sent.acknowledged.done()
+    desk.clock.advance(1.0)
+    await asyncio.wait_for(sent.acknowledged, 20)
+    assert await answers(desk, ask.id) == (Answer(values=("feat: typed at length",)),)
+
+
 # ── gaps ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -143,6 +160,32 @@ async def test_what_was_written_while_no_hub_was_there_counts_and_only_once(
         await desk.channel.drain()
         now = await desk.desk.inbox.ask(ask.id)
         assert [each.text for each in now.draft.entries] == ["one", "two"]
+
+
+async def test_what_happens_as_a_hub_returns_hides_nothing_of_a_long_gap(
+    slack: Slack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = slack.clock
+    assert isinstance(clock, StillClock)
+    async with running_channel(tmp_path, slack, clock) as before:
+        ask = await before.desk.ask(TEXT, timeout=4 * OVERLAP)
+        card = await before.card(ask)
+        room, ada, eve = before.room, before.ada, before.eve
+    await slack.say(ada, room, "long ago", thread=card["ts"])
+    clock.advance(2 * OVERLAP)
+    listen = SocketMode.listen
+
+    def listen_to(self: SocketMode, connection: Any, *beside: Any) -> None:
+        """Somebody writes at the very moment in which the connection is there."""
+        listen(self, connection, *beside)
+        ts = slack.time()
+        event = {"type": "message", "user": eve, "text": "hi", "ts": ts, "channel": room.id}
+        self.arrived(_happened("events_api", {"event": event}))
+
+    monkeypatch.setattr(SocketMode, "listen", listen_to)
+    async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:
+        await desk.channel.drain()
+        assert await answers(desk, ask.id) == (Answer(values=("long ago",)),)
 
 
 async def test_on_the_first_start_older_messages_are_nobodys_answer(
@@ -198,6 +241,23 @@ async def test_a_dead_connection_is_noticed(slack: Slack, tmp_path: Path) -> Non
     assert isinstance(slack.clock, StillClock)
     async with running_channel(tmp_path, slack, slack.clock, ping=0.1):
         await slack.until(lambda: slack.calls["apps.connections.open"] > 1)
+
+
+async def test_connections_that_slack_closes_at_once_are_opened_with_pauses(
+    desk: SlackDesk, slack: Slack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = web.WebSocketResponse.send_json
+
+    async def send_and_close(self: web.WebSocketResponse, data: Any) -> None:
+        await send(self, data)
+        if data["type"] == "hello":
+            await self.close()
+
+    monkeypatch.setattr(web.WebSocketResponse, "send_json", send_and_close)
+    await slack.cut_connections()
+    async with asyncio.timeout(20):
+        await desk.clock.until_asleep(1.0)
+    assert slack.calls["apps.connections.open"] <= 3
 
 
 async def test_another_program_with_the_same_app_is_said(slack: Slack, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class Gateway(SocketLoop[Event]):
         for _ in range(batch):
             event = self._events[0]
             if event.name == READY:
-                await self._read_gap(event.cursor)
+                await self._read_gap()
             else:
                 await self._deal_with(event)
             self._events.popleft()
@@ -114,27 +114,30 @@ class Gateway(SocketLoop[Event]):
         number = str(event.data.get("id", ""))
         if number in self._read_again:
             return
-        if event.name == WRITTEN:
-            self._seen = max(self._seen, number, key=_number)
-        cursor = self._cursor(replace(event.cursor, seen=self._seen))
+        seen = max(self._seen, number, key=_number) if event.name == WRITTEN else self._seen
+        cursor = self._cursor(replace(event.cursor, seen=seen))
         take = partial(self._take_one, event, cursor)
         await self.process((event.name, number), take, committed=lambda it: it == cursor.value)
+        self._seen = seen
 
-    async def _read_gap(self, cursor: Cursor) -> None:
-        """Deal with the messages of a gap. On the first start, what was written before counts for
-        nothing."""
-        if self._seen == "0":
-            return
-        found: list[Body] = []
-        for room in self.rooms:
-            after: str | None = self._seen
-            with suppress(ChatRefused):  # which is said where something is sent
-                while after and (page := await self._api.messages_after(room, after)):
-                    found += page
-                    after = str(page[-1].get("id")) if len(page) == PAGE else None
-        for message in sorted(found, key=lambda it: _number(str(it.get("id", "")))):
-            await self._deal_with(Event(name=WRITTEN, data=message, cursor=cursor))
-            self._read_again.add(str(message.get("id", "")))
+    async def _read_gap(self) -> None:
+        """Deal with the messages of a gap, page by page: a pause that Discord asks for is followed
+        by the next page. Who dies meanwhile has no session, so that the next one reads on. On the
+        first start, what was written before counts for nothing."""
+        before = ""
+        while self._seen not in ("0", before):
+            before, found, ends = self._seen, list[Body](), list[int]()
+            for room in self.rooms:
+                with suppress(ChatRefused):  # which is said where something is sent
+                    found += (page := await self._api.messages_after(room, before))
+                    ends += map(_id, page[PAGE - 1 :])
+            last = min(ends, default=0)
+            for message in sorted(found, key=_id):
+                if not last or _id(message) <= last:
+                    await self._deal_with(Event(name=WRITTEN, data=message, cursor=Cursor()))
+                    self._read_again.add(str(message.get("id", "")))
+            if not last:
+                return
 
     def _cursor(self, cursor: Cursor) -> ChannelState:
         return self.cursor(json.dumps(asdict(cursor)))
@@ -251,6 +254,10 @@ class Gateway(SocketLoop[Event]):
         except TimeoutError:
             await self.leave(live)
             raise RetryLater("discord no longer answers") from None
+
+
+def _id(message: Body) -> int:
+    return _number(str(message.get("id", "")))
 
 
 def _number(id: str) -> int:

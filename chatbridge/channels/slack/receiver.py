@@ -129,7 +129,8 @@ class Receiver(ButtonReceiver):
     async def _message(self, data: Json, cursor: ChannelState) -> None:
         room, user, ts = str(data.get("channel")), data.get("user"), str(data.get("ts"))
         root, chat = data.get("thread_ts", ts), self.chat_at(room)
-        if isinstance(chat, Chat) and root == ts:
+        # Slack also tells of each edit so, with a time of its own.
+        if isinstance(chat, Chat) and root == ts and not data.get("hidden"):
             chat.passed(ts)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return
@@ -137,7 +138,8 @@ class Receiver(ButtonReceiver):
         if root != ts:
             replied = Incoming(room=room, id=str(root), ours=data.get("parent_user_id") == self._me)
         sender, direct = self._sender(user), data.get("channel_type") == "im"
-        if direct and str(data.get("text")).startswith(PREFIX):
+        awaited = direct and self._pairing is not None and self._pairing.waits
+        if awaited and str(data.get("text")).startswith(PREFIX):
             sender = Sender(id=str(user), name=await self._name_of(str(user)))
         await self.written(self._incoming(data, room, replied), sender, cursor, direct=direct)
 

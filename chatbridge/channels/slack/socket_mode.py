@@ -145,9 +145,9 @@ class SocketMode(SocketLoop[Happened]):
                 found += await self._read_from(room, oldest)
             except ChatRefused as error:
                 chat.trouble = str(error)
-        for it in sorted(found, key=lambda it: it.at):
-            if not self._is_done(it):
-                self.arrived(it)
+        missed = [it for it in found if not self._is_done(it)]
+        # Before what has come since: that moves the time up to which all is done.
+        self._events.extendleft(sorted(missed, key=lambda it: it.at, reverse=True))
 
     async def _read_from(self, room: str, oldest: float) -> list[Happened]:
         messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
@@ -172,8 +172,10 @@ class SocketMode(SocketLoop[Happened]):
                 async def take(it: Happened = it, cursor: ChannelState = cursor) -> None:
                     said.append(await self._take_one(it, cursor))  # noqa: B023
 
+                # The cursor of what has no name is that of what was before it.
+                committed = partial(eq, cursor.value if it.name else None)
                 try:
-                    await self.process(it.name or it, take, committed=partial(eq, cursor.value))
+                    await self.process(it.name or it, take, committed=committed)
                 except BaseException:
                     self._floor, self._done = before
                     raise

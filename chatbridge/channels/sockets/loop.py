@@ -21,11 +21,14 @@ from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.sockets.errors import unreachable
+from chatbridge.core.errors import RetryLater
 from chatbridge.core.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 
 LARGEST_FRAME = 4 * 1024 * 1024
+SHORT = 1.0
+"""Who is given one such connection after the other has to wait."""
 GOING_AWAY = 4000
 """Not one of the codes that end a session."""
 
@@ -52,6 +55,8 @@ class SocketLoop(PollLoop[int], Generic[E]):
         self._open: dict[Connection, asyncio.Task[None]] = {}
         self._behind = True
         self._lost: Exception | None = None
+        self._short = 0
+        """How many connections in a row were over at once."""
         self._arrived = asyncio.Event()
         """Something has come, or nothing comes any more."""
 
@@ -77,7 +82,7 @@ class SocketLoop(PollLoop[int], Generic[E]):
     # ── the loop ──────────────────────────────────────────────────────────────────────────────────
 
     async def read(self, *, wait: bool) -> int:
-        while not self._events:
+        while self._behind or not self._events:
             lost, self._lost = self._lost, None
             if lost is not None:
                 raise lost
@@ -142,9 +147,13 @@ class SocketLoop(PollLoop[int], Generic[E]):
     async def _listen(
         self, connection: Connection, beside: Sequence[Coroutine[Any, Any, None]]
     ) -> None:
-        tasks = [*map(asyncio.ensure_future, beside)]
+        tasks, began = [*map(asyncio.ensure_future, beside)], self._clock.monotonic()
         try:
             self._lost = await self._until_over(connection)
+            lasted = self._clock.monotonic() - began
+            self._short = self._short + 1 if lasted < SHORT else 0
+            if self._short > 1 and self._lost is None:
+                self._lost = RetryLater(f"{self.channel} closes every connection at once")
         finally:
             del self._open[connection]
             await end_tasks(tasks)

@@ -21,6 +21,7 @@ from tests.fakes.discord.world import ATTACH, HISTORY, REACT, SEND, Message, Roo
 DEADLINE = 3.0
 COMPONENT, COMMAND, SUBMIT = 3, 2, 5
 BUCKETS = {
+    "GET messages": (5, 5.0),
     "POST messages": (5, 5.0),
     "PATCH messages": (5, 5.0),
     "DELETE messages": (5, 1.0),
