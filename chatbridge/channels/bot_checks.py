@@ -110,8 +110,8 @@ class BotCheck(Generic[Table]):
         return found or [fine(name, what, bot=me.name, chats=[*chats])]
 
     def _rejected(self, said: str, context: CheckContext) -> Finding:
-        tokens = " and ".join(f"{self.spec.name}.{token}" for token in self.spec.secrets())
-        fix = f"Check {tokens} in {context.shown(context.config)}, then: chatbridge doctor"
+        where = context.place_of(self.spec.name, *self.spec.secrets())
+        fix = f"Check {where}, then: chatbridge doctor"
         return problem(self.spec.name, said.partition(". ")[0], fix)
 
     def _unreachable(self, table: Table, said: str) -> Finding:

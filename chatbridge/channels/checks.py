@@ -128,9 +128,6 @@ class CheckContext(Protocol):
     @property
     def state(self) -> Path: ...
 
-    @property
-    def config(self) -> Path: ...
-
     async def hub(self) -> HubState: ...
 
     async def notes(self, channel: str) -> Mapping[str, str]:
@@ -138,3 +135,6 @@ class CheckContext(Protocol):
 
     def shown(self, path: Path) -> str:
         """The path as people write it."""
+
+    def place_of(self, channel: str, *settings: str) -> str:
+        """Where the owner finds the secrets of these settings."""

@@ -62,8 +62,8 @@ class ChannelContext(NamedTuple):
     """Publishes the address of an inbox."""
     hold: Callable[[], AbstractContextManager[object]]
     """Holds the channel's `AccountLock`."""
-    place_of: Callable[[str], str]
-    """Says where the owner finds the secret of this setting."""
+    place_of: Callable[..., str]
+    """Says where the owner finds the secrets of these settings."""
     inbox: Callable[[], str | None] = lambda: None
     """Says where the inbox can be opened from elsewhere, once that is known."""
 

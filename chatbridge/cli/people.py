@@ -186,21 +186,24 @@ def pair_command(given: argparse.Namespace) -> int:
     prompts.take_terminal("pair")
     spec = settings.load().pairing_channel(given.channel)
     assert spec.setup is not None
-    prompts.explain(f"Pair a phone. {spec.setup.pair_hint}")
-    if not pair(spec, question="Is that the person you mean?", written=lambda _: None):
+    about, question = f"Pair a phone. {spec.setup.pair_hint}", "Is that the person you mean?"
+    if not pair(spec, about=about, question=question, written=lambda _: None):
         prompts.say("Nobody was paired. Again: chatbridge pair")
         return 1
     ask_on_the_phone(spec)
     return 0
 
 
-def pair(spec: ChannelSpec[Any], *, question: str, written: Callable[[str], None]) -> bool:
-    """Until somebody is paired; False: the person at the terminal does it later. `question` is what
-    they are asked about who brought the code; `written` hears whose name is in the settings, which
-    counts whatever happens next.
+def pair(
+    spec: ChannelSpec[Any], *, about: str, question: str, written: Callable[[str], None]
+) -> bool:
+    """Until somebody is paired; False: the person at the terminal does it later. `about` stands
+    above the first code; `question` is what they are asked about who brought it; `written` hears
+    whose name is in the settings, which counts whatever happens next.
     :raises ChatbridgeError: there is no bot, or its hub does not work."""
     while True:
-        claim = _claim(spec.name)
+        claim = _claim(spec.name, about)
+        about = ""
         if claim is None:
             return False
         if claim:
@@ -234,7 +237,7 @@ def _greet(channel: str, who: str, person: int | str) -> None:
     prompts.good(f"paired with {who}")
 
 
-def _claim(channel: str) -> Json | None:
+def _claim(channel: str, about: str) -> Json | None:
     """Who brought the code; {} nobody did in time; None: later."""
     while True:
         with connected(start=True) as line:
@@ -243,6 +246,9 @@ def _claim(channel: str) -> Json | None:
                 code = line.event(within=UP_WITHIN)
                 if code is None:
                     raise ChatbridgeError("The hub did not answer. Its log says more")
+                if about:
+                    prompts.explain(about)
+                    about = ""
                 with prompts.keys():
                     screen = Screen(str(code["link"]), send=code.get("send"))
                     try:

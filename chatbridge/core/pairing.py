@@ -66,8 +66,8 @@ class Code:
 class Bot:
     """What a working channel offers for pairing."""
 
+    channel: str
     address: Callable[[str], str]  # Returns the link that sends this payload to the bot
-    channel: str = "telegram"
     typed: bool = False  # The link only leads to the bot: the person sends the payload as a message
     greet: Callable[[Any], Awaitable[None]]  # Tells this chat that it is paired. :raises NotPaired:
 
@@ -100,7 +100,7 @@ class Pairing:
         """Whether a code is open."""
         return bool(self._codes)
 
-    async def bot(self, channel: str = "telegram") -> Bot:
+    async def bot(self, channel: str) -> Bot:
         """Wait for a working bot of this channel and return it."""
         while channel not in self._bots:
             self._works.clear()

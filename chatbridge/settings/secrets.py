@@ -7,7 +7,7 @@ Owns names and modes. The names are those of systemd credentials, so that a file
 from __future__ import annotations
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic_settings import BaseSettings, NestedSecretsSettingsSource
@@ -32,10 +32,14 @@ def file_of(config: Path, *key: str) -> Path:
     return folder_of(config) / (PREFIX + "__".join(key))
 
 
-def place_of(config: Path, *key: str) -> str:
-    """Where the owner finds a secret that does not work."""
-    file = file_of(config, *key)
-    return str(file) if file.exists() else f"{'.'.join(key)} in {config}, or its variable"
+def place_of(config: Path, table: str, *settings: str, shown: Callable[[Path], str] = str) -> str:
+    """Where the owner finds secrets that do not work. `shown` writes a path."""
+    files = {setting: file_of(config, table, setting) for setting in settings}
+    places = [shown(file) for file in files.values() if file.exists()]
+    if others := [f"{table}.{setting}" for setting, file in files.items() if not file.exists()]:
+        variables = "its variable" if len(others) == 1 else "their variables"
+        places.append(f"{' and '.join(others)} in {shown(config)}, or {variables}")
+    return " and ".join(places)
 
 
 def source(settings: type[BaseSettings], folder: str | Path) -> NestedSecretsSettingsSource:

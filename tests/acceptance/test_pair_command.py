@@ -208,6 +208,7 @@ def test_a_refusal_of_the_hub_is_said(place: tuple[Desk, BotApi]) -> None:
         terminal.send({"error": "3 pairing codes are open. Wait.", "kind": "TooManyCodes"})
         me.ends(1)
         assert "3 pairing codes are open." in me.screen
+        assert "Scan this" not in me.screen, "there is no code"
         terminal.close()
 
 

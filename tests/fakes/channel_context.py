@@ -24,5 +24,5 @@ def channel_context(
         codes=nothing,
         announce=lambda address: None,
         hold=nullcontext,
-        place_of=lambda setting: hint,
+        place_of=lambda *settings: hint,
     )

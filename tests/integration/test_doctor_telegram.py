@@ -17,6 +17,7 @@ from chatbridge.channels.telegram.settings import Telegram
 from chatbridge.cli.doctor.computer import clock
 from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
+from chatbridge.settings import secrets
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.clock import StillClock
@@ -86,9 +87,20 @@ async def test_a_token_that_telegram_rejects_is_a_problem(
     api.revoke_token()
     assert screen(await machine.look(TELEGRAM)) == (
         "✗ telegram         telegram rejected the bot token (401)\n"
-        "                   → Check telegram.token in ~/config.toml, then: chatbridge\n"
-        "                     doctor\n"
+        "                   → Check telegram.token in ~/config.toml, or its variable,\n"
+        "                     then: chatbridge doctor\n"
     )
+
+
+async def test_a_rejected_token_that_setup_has_kept_is_named_by_its_file(
+    machine: Machine, api: BotApi, ada: User
+) -> None:
+    machine.configure(f'[telegram]\napi_base = "{api.address}"\nallowed_users = [{ada.id}]\n')
+    secrets.keep(machine.config, "telegram", "token", value=api.token)
+    api.revoke_token()
+    (found,) = await machine.look(TELEGRAM)
+    kept = "~/secrets/chatbridge_telegram__token"
+    assert found.fix == (f"Check {kept}, then: chatbridge doctor",)
 
 
 async def test_without_a_network_it_ends_with_what_cannot_be_reached(

@@ -67,7 +67,7 @@ body { margin: 0; padding: 14px 12px; font: 15px/1.45 system-ui, sans-serif }
 .discord .list { width: 100%; background: #1e1f22; border-radius: 4px; padding: 9px 11px }
 .discord .list::after { content: "⌄"; float: right }
 .discord .chip { background: #4e5058; border-radius: 4px; padding: 2px 7px; margin-right: 5px }
-.discord .field { background: #1e1f22 }
+.discord .field { background: #1e1f22 } .discord .about { font-size: 14px; opacity: .75 }
 
 .ntfy { background: #dfe7ea; color: #1b1c1d }
 .ntfy .note { background: #fff; border-radius: 22px; padding: 13px 16px; margin-top: 8px }
@@ -114,9 +114,12 @@ def _key(label: str, kind: str = "key") -> str:
     return f'<span class="{kind}">{escape(label)}</span>'
 
 
-def _form(back: str, title: str, send: str, label: str, placeholder: str) -> str:
+def _form(back: str, title: str, send: str, *above: str, placeholder: str) -> str:
+    """`above` the field are its label and, if there is one, its description."""
     top = f'<div class="top">{_key(back, "")}{_key(title, "")}{_key(send, "")}</div>'
-    return f'{top}<b>{escape(label)}</b><div class="field">{escape(placeholder)}</div>'
+    label, *described = map(escape, above)
+    about = "".join(f'<div class="about">{each}</div>' for each in described)
+    return f'{top}<b>{label}</b>{about}<div class="field">{escape(placeholder)}</div>'
 
 
 # ── Slack ─────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +140,7 @@ async def _slack(folder: Path) -> dict[str, str]:
     (field,) = view["blocks"]
     back, title, send = (view[name]["text"] for name in ("close", "title", "submit"))
     placeholder = field["element"]["placeholder"]["text"]
-    form = _form(back, title, send, field["label"]["text"], placeholder)
+    form = _form(back, title, send, field["label"]["text"], placeholder=placeholder)
     return {"slack": _page("slack", *shown), "slack-modal": _page("slack", form)}
 
 
@@ -182,7 +185,8 @@ async def _discord(folder: Path) -> dict[str, str]:
         assert opened.modal is not None
         modal, (field,) = opened.modal, opened.modal["components"]
     placeholder = field["component"]["placeholder"]
-    form = _form("Cancel", modal["title"], "Submit", field["label"], placeholder)
+    above = field["label"], field["description"]
+    form = _form("Cancel", modal["title"], "Submit", *above, placeholder=placeholder)
     return {"discord": _page("discord", *shown), "discord-modal": _page("discord", form)}
 
 

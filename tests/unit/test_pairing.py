@@ -63,8 +63,8 @@ async def test_each_channel_has_a_bot_of_its_own() -> None:
     async def greet(chat: object) -> None: ...
 
     pairing = Pairing(clock=StillClock())
-    first = Bot(address=str, greet=greet)
-    second = Bot(address=str, greet=greet, channel="slack", typed=True)
+    first = Bot(channel="telegram", address=str, greet=greet)
+    second = Bot(channel="slack", address=str, greet=greet, typed=True)
     waiting = asyncio.ensure_future(pairing.bot("slack"))
     with pairing.works_with(first):
         assert await pairing.bot("telegram") is first

@@ -137,3 +137,19 @@ def test_a_secret_that_does_not_work_is_looked_for_where_it_is(config: Path) -> 
     )
     kept = secrets.keep(config, "telegram", "token", value=B)
     assert secrets.place_of(config, "telegram", "token") == str(kept)
+
+
+def test_two_secrets_are_looked_for_where_each_of_them_is(config: Path) -> None:
+    tokens = "slack", "bot_token", "app_token"
+    assert secrets.place_of(config, *tokens) == (
+        f"slack.bot_token and slack.app_token in {config}, or their variables"
+    )
+    kept = secrets.keep(config, "slack", "app_token", value="xapp-1")
+    assert secrets.place_of(config, *tokens, shown=lambda path: path.name) == (
+        f"{kept.name} and slack.bot_token in {config.name}, or its variable"
+    )
+    secrets.keep(config, "slack", "bot_token", value="xoxb-1")
+    assert (
+        secrets.place_of(config, *tokens)
+        == f"{kept.with_name('chatbridge_slack__bot_token')} and {kept}"
+    )

@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, T
-from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.channel import ChatChannel
 from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.people import Allowlist
@@ -59,7 +58,6 @@ class BotChat(ChatSurface[T]):
         self.place = place
         self.private = private
         self.pace = pace
-        self.visibility = Visibility(can.channel, clock=clock)
         self._room = "" if private else str(place)
         self._newest: deque[str] = deque(maxlen=8 * FAR_ABOVE)
 
@@ -68,7 +66,6 @@ class BotChat(ChatSurface[T]):
         """The room of the person's own chat. :raises ChatRefused: there is none."""
 
     async def open(self) -> None:
-        """:raises RetryLater: :raises TokenRejected:"""
         if not self._room:
             try:
                 self._room = await self.find()
@@ -98,15 +95,20 @@ class BotChat(ChatSurface[T]):
         return sum((len(each), each) > (len(message), message) for each in self._newest)
 
 
+class Account(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
 class BotClient(Protocol):
     """The service's client. An async context manager."""
 
-    async def __aenter__(self) -> Any: ...
+    async def __aenter__(self) -> object: ...
 
     async def __aexit__(self, *ended: object) -> None: ...
 
-    async def me(self) -> Any:
-        """The bot's account. :raises TokenRejected: :raises RetryLater:"""
+    async def me(self) -> Account:
+        """The bot's. :raises TokenRejected: :raises RetryLater:"""
 
     async def direct(self, person: Any) -> str:
         """The room of the bot's chat with this person. :raises ChatRefused:"""
@@ -148,11 +150,6 @@ class BotChannel(ChatChannel[C]):
         if not self._allowed:
             yield self._nobody  # after what keeps anybody from being paired
 
-    async def open(self, chat: C) -> None:
-        """:raises RetryLater: :raises TokenRejected:"""
-        if isinstance(chat, BotChat):
-            await chat.open()
-
     def reception(self, inbox: AskActions) -> Reception:
         return Reception(
             inbox=inbox,
@@ -176,7 +173,7 @@ class BotChannel(ChatChannel[C]):
             log.info("%s: %s, chats: %d", self.name, one_line(me.name), len(self._chats))
             for chat in self._chats:
                 chat.attach(inbox)
-                await self.open(chat)
+                await chat.open()
             self._poll = loop = await self.loop(me, self.reception(inbox))
             stack.push_async_callback(loop.end)
             await loop.begin()

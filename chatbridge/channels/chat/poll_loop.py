@@ -199,7 +199,7 @@ class PollLoop(ABC, Generic[B]):
         return self._tried[1] < self.tries
 
 
-class EventLoop(PollLoop[Events[E]], Generic[E]):
+class FeedLoop(PollLoop[Events[E]], Generic[E]):
     """Of a service whose events each have a place, after which reading goes on."""
 
     def __init__(

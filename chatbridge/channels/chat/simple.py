@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from chatbridge.channels.chat.channel import ChatChannel
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.poll_loop import EventLoop, Events
+from chatbridge.channels.chat.poll_loop import Events, FeedLoop
 from chatbridge.channels.chat.receiver import ButtonReceiver, Reception
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
@@ -55,7 +55,7 @@ class SimpleChannel(ChatChannel[ChatSurface[Any]], Generic[E]):
             clock=self._clock,
             spawn=self._beside.spawn,
         )
-        self._poll = EventLoop(
+        self._poll = FeedLoop(
             inbox,
             channel=self.name,
             clock=self._clock,

@@ -83,6 +83,10 @@ class ChatSurface(ChatWriter[T]):
     def viewer(self) -> str | None:
         """Whose chat it is, if it is one person's alone."""
 
+    async def open(self) -> None:
+        """Find the room, before anything is shown. Note what is wrong with it.
+        :raises RetryLater: :raises TokenRejected:"""
+
     async def react(self, room: str, message: str, emoji: str, *, ask: Ask) -> str | None:
         """Return the reaction; None if the bot may not react here."""
         raise NotImplementedError

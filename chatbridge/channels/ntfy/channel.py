@@ -14,7 +14,7 @@ from functools import partial
 from secrets import token_hex
 
 from chatbridge.channels.chat.callback_data import Tap, decode
-from chatbridge.channels.chat.poll_loop import EventLoop
+from chatbridge.channels.chat.poll_loop import FeedLoop
 from chatbridge.channels.notifier import ANSWERS, Alert, Notification, Notifier
 from chatbridge.channels.ntfy.api import Api
 from chatbridge.channels.ntfy.settings import Ntfy
@@ -50,7 +50,7 @@ class NtfyChannel(Notifier):
         self._sign = partial(signed, secret=secret)
         async with Api(self._table) as self._api:
             if self._table.answers:
-                self._poll = EventLoop(
+                self._poll = FeedLoop(
                     inbox,
                     channel=self.name,
                     clock=self._clock,

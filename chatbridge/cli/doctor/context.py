@@ -20,6 +20,7 @@ from chatbridge.core.nights.nights import Nights
 from chatbridge.core.ports import Clock
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load, settings_type
+from chatbridge.settings.secrets import place_of
 
 Json = dict[str, Any]
 
@@ -74,6 +75,10 @@ class DoctorContext:
     def shown(self, path: Path) -> str:
         """The path as people write it."""
         return shown(path)
+
+    def place_of(self, channel: str, *settings: str) -> str:
+        """Where the owner finds the secrets of these settings."""
+        return place_of(self.config, channel, *settings, shown=shown)
 
     async def _look(self) -> HubState:
         info = await asyncio.to_thread(lock_file.read, str(self.state))

@@ -111,9 +111,9 @@ class BotSetup(Generic[Table]):
         if not self.before_pairing(table):
             prompts.say("  To do it later: chatbridge setup")
             return
-        prompts.explain(f"\nNow pair your {self.paired}. {spec.setup.pair_hint}")
         if pair(
             spec,
+            about=f"\nNow pair your {self.paired}. {spec.setup.pair_hint}",
             question="Is that you?",
             written=lambda who: setup.keeps(f"the {self.paired} of {who}"),
         ):

@@ -15,7 +15,6 @@ from typing import TypeVar
 
 from telegram import ForceReply
 
-from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.surface import ChatSurface
@@ -61,7 +60,6 @@ class Chat(ChatSurface[Text]):
         it began."""
         self.private = chat > 0
         self.pace = pace or (PRIVATE if self.private else GROUP)
-        self.visibility = Visibility("telegram", clock=clock)
         self._api = api
         self._with_topics = topics
         self._newest = 0
