@@ -14,7 +14,7 @@ from chatbridge.channels.chat.receiver import (
     Sender,
 )
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.slack.api import Api, Json, Rejected, seconds
+from chatbridge.channels.slack.api import Api, Json, Rejected
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.slack.render import (
     FIELD,
@@ -25,7 +25,7 @@ from chatbridge.channels.slack.render import (
     typed_text,
     without_buttons,
 )
-from chatbridge.channels.slack.socket_mode import Happened
+from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import ChatbridgeError, RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import PREFIX
@@ -46,7 +46,7 @@ class Receiver(ButtonReceiver):
         self._me = me
         self._names: dict[str, str] = {}
 
-    async def take(self, it: Happened, cursor: ChannelState) -> Json | None:
+    async def take(self, it: Told, cursor: ChannelState) -> Json | None:
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
         its acknowledgement says.
 
