@@ -185,10 +185,12 @@ async def test_a_hub_that_dies_in_the_middle_of_a_gap_leaves_the_rest_to_the_nex
         discord.say(ada, card.room, "feat: one", reply_to=card)
         discord.say(ada, card.room, "feat: two", reply_to=other)
         discord.clock.advance(200)
-        async with failing(tmp_path, "asks", when=f"NEW.id = '{second.id}'"):
-            async with running_discord(tmp_path, discord=discord, ada=ada) as again:
-                await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
-                assert len(await again.answers(first)) == 1
+        async with (
+            failing(tmp_path, "asks", when=f"NEW.id = '{second.id}'"),
+            running_discord(tmp_path, discord=discord, ada=ada) as again,
+        ):
+            await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
+            assert len(await again.answers(first)) == 1
         discord.clock.advance(10)  # a new session may not be begun at once
         async with running_discord(tmp_path, discord=discord, ada=ada) as last:
             await last.dealt_with_later()

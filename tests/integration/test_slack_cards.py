@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from chatbridge.channels.chat.receiver import NOT_FOR_YOU
 from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.slack.receiver import TOO_SLOW
 from chatbridge.channels.slack.render import FIELD, text_block, typed_text
@@ -22,7 +23,7 @@ from chatbridge.core.pairing import Claim, Pairing
 from chatbridge.hub.control.server import Request, TerminalPairing
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, CONFIRM, LONG_COMMAND, MULTI, SELECT, TEXT
-from tests.fakes.slack.blocks import MOST_CHARACTERS
+from tests.fakes.slack.blocks import MOST_CHARACTERS, words
 from tests.fakes.slack.server import APP_TOKEN, BOT_TOKEN, Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
 
@@ -133,6 +134,34 @@ async def test_what_does_not_count_is_said_in_the_modal(desk: SlackDesk, slack: 
     assert said
     assert said["response_action"] == "errors"
     assert "Cancelled" in said["errors"][FIELD] or "cancelled" in said["errors"][FIELD]
+
+
+async def test_a_stranger_who_taps_is_told_so_once_and_nothing_else(
+    desk: SlackDesk, slack: Slack
+) -> None:
+    ask = await desk.desk.ask(CONFIRM)
+    card = await desk.card(ask)
+    for _ in range(2):
+        await slack.press(desk.eve, desk.room, card, "Yes")
+    await desk.channel.drain()
+    await desk.settled()
+    assert slack.whispers == [(desk.eve, NOT_FOR_YOU)]
+    assert (await desk.desk.inbox.ask(ask.id)).open
+
+
+async def test_a_card_that_nobody_noted_before_its_ask_was_answered_elsewhere_says_so(
+    desk: SlackDesk, slack: Slack
+) -> None:
+    slack.faults["chat.postMessage"] = Fault(cut=True)
+    ask = await desk.desk.ask(SELECT)
+    await slack.until(lambda: desk.bots)
+    await desk.channel.drain()
+    web = Person(name="Ada", channel="web")
+    await desk.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=web)
+    desk.clock.advance(60.0)  # so long delivery may rest
+    (card,) = desk.bots
+    await slack.until(lambda: len(card["blocks"]) == 1)
+    assert "SQLite" in words(card["blocks"])
 
 
 async def test_a_strangers_submission_changes_nothing(desk: SlackDesk, slack: Slack) -> None:

@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from chatbridge.channels.slack.channel import SHARED
-from chatbridge.channels.slack.socket_mode import OVERLAP, SWITCHED_OFF, SocketMode, _happened
+from chatbridge.channels.slack.socket_mode import SWITCHED_OFF, SocketMode, _told
+from chatbridge.channels.sockets.retold import OVERLAP
 from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.forms.form import Choose
 from chatbridge.core.model import Answer, Status
@@ -180,7 +181,7 @@ async def test_what_happens_as_a_hub_returns_hides_nothing_of_a_long_gap(
         listen(self, connection, *beside)
         ts = slack.time()
         event = {"type": "message", "user": eve, "text": "hi", "ts": ts, "channel": room.id}
-        self.arrived(_happened("events_api", {"event": event}))
+        self.arrived(_told("events_api", {"event": event}))
 
     monkeypatch.setattr(SocketMode, "listen", listen_to)
     async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:

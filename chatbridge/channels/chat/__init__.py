@@ -26,6 +26,7 @@ poll_loop: the loop that reads from a service
 receiver: what arrives in a chat with buttons and replies, applied and answered
 runs: a document as flat text with tags, and where it is cut
 scene: an ask as it is to be shown in a chat now
+sent_before: what was sent before, at a service that would take it twice
 simple: a whole channel but its service, its chats and what an event means
 summary: the morning summary, and which ask each of its numbers stands for
 surface: one chat as a surface

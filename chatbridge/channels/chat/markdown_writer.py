@@ -65,10 +65,8 @@ class MarkdownWriter:
         return "".join(pieces)
 
     def _piece(self, run: Run) -> str:
-        time = next((tag for tag in run.tags if tag.startswith("time ")), None)
-        if time is not None:
-            _, at, shown = time.split(" ")
-            return self.time(at, shown)
+        if (time := runs.time_of(run)) is not None:
+            return self.time(*time)
         return _code(run.text) if "code" in run.tags else escape(run.text)
 
     def size(self, text: Text) -> int:

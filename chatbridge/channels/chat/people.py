@@ -4,9 +4,11 @@ log now and then."""
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from typing import Generic, TypeVar
 
+from chatbridge.channels.spec import PersonName
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 
@@ -78,6 +80,28 @@ class Allowlist(Generic[Id]):
             shortened(one_line(str(stranger)), MAX_ID_CHARACTERS),  # a foreign server may choose it
             self._channel,
         )
+
+
+class Names(Generic[Id]):
+    """What people are called, at a service whose events bring only their ids. Where it does not
+    say, the id has to do: nobody's tap waits for another request."""
+
+    def __init__(self, find: Callable[[Id], Awaitable[PersonName]]) -> None:
+        self._find: Callable[[Id], Awaitable[PersonName]] = find
+        self._known: dict[Id, str] = {}
+
+    async def learn(self, people: Collection[Id]) -> None:
+        for each in people:
+            self._known[each] = await self.ask(each)
+
+    async def ask(self, person: Id) -> str:
+        try:
+            return (await self._find(person)).name
+        except ChatbridgeError:
+            return str(person)
+
+    def of(self, person: Id) -> str:
+        return self._known.get(person, str(person))
 
 
 def display_name(*names: str | None) -> str:

@@ -128,6 +128,8 @@ class ButtonReceiver(ABC):
     """How a command begins."""
     lists_people = False
     """A person's own chat can stand in the list of chats."""
+    threaded = False
+    """A reply is in the thread below what it replies to."""
 
     def __init__(self, reception: Reception) -> None:
         inbox, channel, clock = reception.inbox, reception.channel, reception.clock
@@ -151,8 +153,14 @@ class ButtonReceiver(ABC):
         """Show the person that their message has arrived."""
 
     def root_of(self, message: Incoming) -> str | None:
-        """What an answer to it belongs to: it replies to that, or is in its thread."""
-        return message.id
+        """What an answer to it belongs to: it replies to that, or is in its thread. In a chat of
+        two, what begins no thread is answered right below."""
+        if not self.threaded:
+            return message.id
+        if message.replied is not None:
+            return message.replied.id
+        chat = self.chat_at(message.room)
+        return None if chat is None or chat.private else message.id or None
 
     def origin(self, by: Sender, chat: ChatSurface[Any], cursor: ChannelState | None) -> Origin:
         person = Person(name=by.name, channel=self._input.channel, place=chat.current_room())
@@ -246,6 +254,13 @@ class ButtonReceiver(ABC):
         before = await self._revision(tap)
         told = await self.tap(tap, message, by, before_start=before_start)
         return "" if before is not None and await self._revision(tap) != before else told
+
+    async def tap_or_form(
+        self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin, *, before_start: bool
+    ) -> str | Modal | None:
+        """As `tap_quietly`. If nothing is said, return the form to open for who wants to type."""
+        told = await self.tap_quietly(tap, message, by, before_start=before_start)
+        return told or await self.modal_after(tap)
 
     async def _revision(self, tap: Tap | Output | Quiet | None) -> int | None:
         ask = await self._input.find(tap.ask_id) if isinstance(tap, Tap) else None
@@ -344,6 +359,11 @@ class ButtonReceiver(ABC):
         old = message.at + 1 <= self._began
         if said := await self._input.command(name, by, words="" if old else words):
             await self.answer(said, to=message, reply=False)
+
+    async def command_line(self, line: str, message: Incoming, by: Origin) -> None:
+        """The words behind the bot's only command: ours first, with its own words behind it."""
+        name, _, words = line.strip().partition(" ")
+        await self.command(name if name in dict(COMMANDS) else "help", words, message, by)
 
     async def text(self, message: Incoming, by: Origin) -> None:
         """Take it as an answer if it is clear which question it is for, else ask which one is

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import NamedTuple, assert_never
 
 from chatbridge import markdown
@@ -33,8 +34,8 @@ REMEMBERED = 128
 """A card is drawn again for every tap, from the same few texts."""
 
 _LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,30}", re.ASCII)
-_BOXES = ("pre", "blockquote")
-QUOTE = "blockquote"
+PRE, QUOTE = "pre", "blockquote"
+_BOXES = (PRE, QUOTE)
 FOLDED_QUOTE = "blockquote expandable"
 
 
@@ -64,7 +65,7 @@ def write(document: doc.Document, *, now: float) -> Text:
 
 def write_plain(document: doc.Document, *, now: float) -> str:
     """The document for a service without markup."""
-    return _characters(write(document, now=now))
+    return characters(write(document, now=now))
 
 
 def split(
@@ -108,7 +109,7 @@ def _lines(lines: Iterable[doc.Line], now: float) -> Text:
 def _numbered(block: doc.Numbered, now: float) -> Text:
     items = [(Run(f"{i}. "), *_lines(item, now)) for i, item in enumerate(block.items, 1)]
     listed = joined(items, apart="\n\n" if block.spaced else "\n")
-    shown = sum(1 + units(line) // LINE_WIDTH for line in _characters(listed).split("\n"))
+    shown = sum(1 + units(line) // LINE_WIDTH for line in characters(listed).split("\n"))
     if block.foldable and shown > LINES_AT_MOST:
         listed = tuple(run._replace(tags=(FOLDED_QUOTE, *run.tags)) for run in listed)
     return listed
@@ -283,6 +284,30 @@ def _boxed(run: Run, tags: Tags) -> bool:
     return any(tag.startswith(_BOXES) for tag in run.tags[len(tags) :])
 
 
+def in_boxes(text: Text) -> Iterator[tuple[str, Text]]:
+    """The parts that are code (`pre`), quotes (`blockquote`) or neither (empty), for services where
+    each is an element. Elements have edges, so the line breaks around code and quotes go."""
+    groups = [(box, [*inside]) for box, inside in groupby(text, key=_box)]
+    for i, (box, inside) in enumerate(groups):
+        if not box and i > 0:
+            inside[0] = inside[0]._replace(text=inside[0].text.removeprefix("\n"))
+        if not box and i < len(groups) - 1:
+            inside[-1] = inside[-1]._replace(text=inside[-1].text.removesuffix("\n"))
+        if shown := tuple(run for run in inside if run.text):
+            yield box, shown
+
+
+def _box(run: Run) -> str:
+    return next((box for box in _BOXES if any(tag.startswith(box) for tag in run.tags)), "")
+
+
+def time_of(run: Run) -> tuple[str, str] | None:
+    """The seconds since 1970 and the form, of one that is a time."""
+    time = next((tag for tag in run.tags if tag.startswith("time ")), None)
+    _, at, form = time.split(" ") if time is not None else ("", "", "")
+    return (at, form) if at else None
+
+
 # ── lengths and cuts ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -298,7 +323,7 @@ def cut(text: Text, limit: int | None) -> Text:
     """At most `limit` units, cut with an ellipsis."""
     if limit is None or width(text) <= limit:
         return text
-    head, _ = _parted(text, _reach(_characters(text), limit - 1))
+    head, _ = _parted(text, _reach(characters(text), limit - 1))
     return (*_trimmed(head, left=False), Run("…"))
 
 
@@ -313,16 +338,16 @@ def pieces(text: Text, limit: int) -> tuple[Text, ...]:
     characters, but never so that a part stays half empty."""
     found = []
     while width(text) > limit:
-        characters = _characters(text)
-        end = _reach(characters, limit)
-        breaks = (characters.rfind(mark, end // 2, end) for mark in ("\n\n", "\n"))
+        flat = characters(text)
+        end = _reach(flat, limit)
+        breaks = (flat.rfind(mark, end // 2, end) for mark in ("\n\n", "\n"))
         head, text = _parted(text, next((at for at in breaks if at > 0), end))
         found.append(_trimmed(head, left=False))
         text = _trimmed(text, left=True)
     return tuple(part for part in (*found, text) if part)
 
 
-def _characters(text: Iterable[Run]) -> str:
+def characters(text: Iterable[Run]) -> str:
     return "".join(run.text for run in text)
 
 

@@ -20,6 +20,7 @@ from chatbridge.channels.chat.receiver import (
     NOT_FOR_YOU,
     ButtonReceiver,
     Incoming,
+    Modal,
     Reception,
     Sender,
 )
@@ -100,11 +101,10 @@ class Receiver(ButtonReceiver):
         if isinstance(tap, Tap) and isinstance(tap.action, Use):
             message = await self._with_replied(message)
         old = written_at(str(data.get("id"))) < self._began
-        told = await self.tap_quietly(tap, self._incoming(message), by, before_start=old)
-        asked = None if told else await self.modal_after(tap)
-        if asked is not None:
-            return {"type": MODAL, "data": modal(asked)}
-        return _said(escape(told)) if told else NOTHING
+        then = await self.tap_or_form(tap, self._incoming(message), by, before_start=old)
+        if isinstance(then, Modal):
+            return {"type": MODAL, "data": modal(then)}
+        return _said(escape(then)) if then else NOTHING
 
     async def _with_replied(self, message: Body) -> Body:
         """Discord does not always bring the message along that another one replies to."""

@@ -21,6 +21,7 @@ from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.sockets.errors import pause, unreachable, words
+from chatbridge.channels.sockets.retold import seconds
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater, TokenRejected
 
@@ -231,11 +232,3 @@ class Api:
             return RetryLater(f"slack cannot be reached ({code or status})")
         more = words((said.get("response_metadata") or {}).get("messages"))
         return Rejected(f"slack: {code} {more}".rstrip())
-
-
-def seconds(ts: object) -> float:
-    """When, by Slack's clock; 0 for what is no time."""
-    try:
-        return float(str(ts))
-    except ValueError:
-        return 0.0

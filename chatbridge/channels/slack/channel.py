@@ -63,5 +63,5 @@ class SlackChannel(BotChannel[Chat]):
             self._lacking = f"slack: the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
         receiver = Receiver(reception, api=self._api, me=me.id)
         account, take = f"{me.team}:{me.id}", receiver.take
-        await receiver.learn_names(self._people)
+        await receiver.names.learn(self._people)
         return SocketMode(self._api, reception, account=account, take=take, ping=self._ping)

@@ -1,8 +1,4 @@
-"""One conversation: sends, edits and removes messages there.
-
-Slack takes a message that is sent again for another one. So each card carries its key as metadata,
-and where one may be out without anybody having heard so, it is looked for first.
-"""
+"""One conversation: sends, edits and removes messages there. A message's metadata has its key."""
 
 from __future__ import annotations
 
@@ -13,13 +9,14 @@ from contextlib import suppress
 from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
+from chatbridge.channels.chat.sent_before import SentBefore, key_name
 from chatbridge.channels.chat.writer import Drawing, Key, MessageRejected, Outgoing, Sent
-from chatbridge.channels.slack.api import EVENT, PAGE, Api, Json, seconds
+from chatbridge.channels.slack.api import EVENT, PAGE, Api, Json
 from chatbridge.channels.slack.render import SLACK, drawn
+from chatbridge.channels.sockets.retold import seconds
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import PostGone, RetryLater
+from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
-from chatbridge.digests import sha256_hex
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
@@ -42,10 +39,7 @@ class Chat(BotChat[Text]):
         )
         self._api = api
         self._called = () if private else tuple(people[:MOST_MENTIONED])
-        self._sent: dict[str, str] = {}
-        """What was found, by the keys of what was sent."""
-        self._looked: set[tuple[str, str | None]] = set()
-        """Rooms, and threads in them, of which all is known that this process has not sent."""
+        self._before = SentBefore(self._read)
 
     async def find(self) -> str:
         return await self._api.direct(str(self.place))
@@ -58,33 +52,24 @@ class Chat(BotChat[Text]):
         if isinstance(new.what, File):
             await self._api.send_file(room, new.what, thread=thread)
             return Sent(id="")
-        key = sha256_hex("\0".join(new.key).encode())[:32] if new.key else ""
-        if key and (found := await self._sent_before(room, thread, key)):
+        name = key_name(new.key)
+        if found := await self._before.find(room, thread, name):
             with suppress(PostGone):
                 sent = await self.edit(room, found, new.what, key=new.key, silent=True)
                 return Sent(id=sent.id, at=seconds(found))
         called = () if new.silent else self._called
         text, rows = new.what.text, new.what.rows
         body = drawn(text, rows, mentioned=called, answers=new.answers, thread=thread)
-        try:
-            ts = await self._api.send(room, body, key=key, thread=thread)
-        except RetryLater as error:
-            if not error.unsent:
-                self._looked.discard((room, thread))
-            raise
+        with self._before.sending(room, thread):
+            ts = await self._api.send(room, body, key=name, thread=thread)
         if not thread:
             self.passed(ts)
-            self._looked.add((room, ts))
+            self._before.begun(room, ts)
         return Sent(id=ts, at=seconds(ts) or None)
 
-    async def _sent_before(self, room: str, thread: str | None, key: str) -> str | None:
-        """Where a message with this key is that an earlier process has sent, or this one without
-        having heard so."""
-        if (room, thread) not in self._looked:
-            found = await self._api.messages(room, root=thread, most=PAGE)
-            self._sent |= {name: str(each["ts"]) for each in found if (name := _key_of(each))}
-            self._looked.add((room, thread))
-        return self._sent.get(key)
+    async def _read(self, room: str, thread: str | None) -> dict[str, str]:
+        found = await self._api.messages(room, root=thread, most=PAGE)
+        return {name: str(each["ts"]) for each in found if (name := _key_of(each))}
 
     async def edit(
         self, room: str, message: str, drawing: Drawing[Text], *, key: Key, silent: bool

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode, selected
-from chatbridge.channels.chat.receiver import (
-    COMMANDS,
-    ButtonReceiver,
-    Incoming,
-    Modal,
-    Reception,
-    Sender,
-)
+from chatbridge.channels.chat.people import Names
+from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.slack.api import Api, Json, Rejected, seconds
+from chatbridge.channels.slack import render
+from chatbridge.channels.slack.api import Api, Json, Rejected
 from chatbridge.channels.slack.chat import Chat
-from chatbridge.channels.slack.render import (
-    FIELD,
-    INPUT,
-    answered_by,
-    drawn,
-    modal,
-    typed_text,
-    without_buttons,
-)
-from chatbridge.channels.slack.socket_mode import Happened
-from chatbridge.core.errors import ChatbridgeError, RetryLater
+from chatbridge.channels.sockets.retold import Told, seconds
+from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import PREFIX
 from chatbridge.safe_json import value_at
@@ -38,15 +22,15 @@ TOO_SLOW = "Slack did not open the window. Tap again, or reply in the question's
 
 
 class Receiver(ButtonReceiver):
-    prefix = "/chatbridge "
+    prefix, threaded = "/chatbridge ", True
 
     def __init__(self, reception: Reception, *, api: Api, me: str) -> None:
         super().__init__(reception)
         self._api = api
         self._me = me
-        self._names: dict[str, str] = {}
+        self.names = Names(api.name_of)
 
-    async def take(self, it: Happened, cursor: ChannelState) -> Json | None:
+    async def take(self, it: Told, cursor: ChannelState) -> Json | None:
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
         its acknowledgement says.
 
@@ -64,20 +48,8 @@ class Receiver(ButtonReceiver):
                 return await self._submitted(it.data, cursor)
         return None
 
-    async def learn_names(self, people: Sequence[str]) -> None:
-        """What those are called who may answer; else their ids have to do: nobody's tap waits for
-        another request."""
-        for user in people:
-            self._names[user] = await self._name_of(user)
-
-    async def _name_of(self, user: str) -> str:
-        try:
-            return (await self._api.name_of(user)).name
-        except ChatbridgeError:
-            return user
-
     def _sender(self, user: object) -> Sender:
-        return Sender(id=str(user), name=self._names.get(str(user), str(user)))
+        return Sender(id=str(user), name=self.names.of(str(user)))
 
     # ── taps and modals ───────────────────────────────────────────────────────────────────────────
 
@@ -85,44 +57,46 @@ class Receiver(ButtonReceiver):
         user, room = str(value_at(data, "user", "id")), str(value_at(data, "channel", "id"))
         by = self.allowed(self._sender(user), room, cursor)
         actions, message = data.get("actions"), data.get("message")
+        if by is None and (told := self.told_stranger(self._sender(user), room)):
+            self._spawn(self._whisper(room, user, told))
         if by is None or not isinstance(actions, list) or not isinstance(message, dict):
             return
         action = actions[0] if actions else None
         tap = _meaning(action)
         on = self._incoming(message, room, await self._answered(action, room))
         old = seconds(value_at(action, "action_ts")) < self._began
-        told = await self.tap_quietly(tap, on, by, before_start=old)
+        then = await self.tap_or_form(tap, on, by, before_start=old)
         trigger = data.get("trigger_id")
-        if told:
-            self._spawn(self._whisper(room, user, told))
-        elif isinstance(trigger, str) and (form := await self.modal_after(tap)):
-            self._spawn(self._open(form, trigger, room, user))
+        if isinstance(then, Modal) and isinstance(trigger, str):
+            self._spawn(self._open(then, trigger, room, user))
+        elif isinstance(then, str):
+            self._spawn(self._whisper(room, user, then))
 
     async def _answered(self, action: object, room: str) -> Incoming | None:
         """The message that the tapped one was an answer to."""
-        if (where := answered_by(value_at(action, "block_id"))) is None:
+        if (where := render.answered_by(value_at(action, "block_id"))) is None:
             return None
         found = await self._api.message(room, where[0], root=where[1])
         return self._incoming(found, room) if found is not None else None
 
     async def _open(self, form: Modal, trigger: str, room: str, user: str) -> None:
         try:
-            await self._api.open_modal(trigger, modal(form, room=room))
+            await self._api.open_modal(trigger, render.modal(form, room=room))
         except (Rejected, RetryLater):  # it can be opened for three seconds only
             await self._whisper(room, user, TOO_SLOW)
 
     async def _whisper(self, room: str, user: str, told: str) -> None:
-        await self._api.whisper(room, user, drawn((Run(told),)))
+        await self._api.whisper(room, user, render.drawn((Run(told),)))
 
     async def _submitted(self, data: Json, cursor: ChannelState) -> Json | None:
         view, sender = data.get("view"), self._sender(value_at(data, "user", "id"))
         room, _, kept = str(value_at(view, "private_metadata")).partition(" ")
         by = self.allowed(sender, room, cursor)
-        text = value_at(view, "state", "values", FIELD, INPUT, "value")
+        text = value_at(view, "state", "values", render.FIELD, render.INPUT, "value")
         if by is None or not isinstance(text, str):
             return None
         why = await self.submitted(kept, text, by)
-        return {"response_action": "errors", "errors": {FIELD: why}} if why else None
+        return {"response_action": "errors", "errors": {render.FIELD: why}} if why else None
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
@@ -132,6 +106,8 @@ class Receiver(ButtonReceiver):
         # Slack also tells of each edit so, with a time of its own.
         if isinstance(chat, Chat) and root == ts and not data.get("hidden"):
             chat.passed(ts)
+            if user == self._me:
+                await self.returned(self._incoming(data, room), chat)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return
         replied = None
@@ -140,41 +116,33 @@ class Receiver(ButtonReceiver):
         sender, direct = self._sender(user), data.get("channel_type") == "im"
         awaited = direct and self._pairing is not None and self._pairing.waits
         if awaited and str(data.get("text")).startswith(PREFIX):
-            sender = Sender(id=str(user), name=await self._name_of(str(user)))
+            sender = Sender(id=str(user), name=await self.names.ask(str(user)))
         await self.written(self._incoming(data, room, replied), sender, cursor, direct=direct)
 
     async def _command(self, data: Json, cursor: ChannelState) -> None:
         room = str(data.get("channel_id"))
         by = self.allowed(self._sender(data.get("user_id")), room, cursor)
         if by is not None:
-            name, _, words = str(data.get("text") or "").strip().partition(" ")
             here = Incoming(room=room, id="", at=self._clock.time())
-            known = name in dict(COMMANDS)
-            await self.command(name if known else "help", words, here, by)
+            await self.command_line(str(data.get("text") or ""), here, by)
 
     def _incoming(self, data: Json, room: str, replied: Incoming | None = None) -> Incoming:
         text, ts = data.get("text"), str(data.get("ts") or "")
         return Incoming(
             room=room,
             id=ts,
-            text=typed_text(text) if isinstance(text, str) and text else None,
+            text=render.typed_text(text) if isinstance(text, str) and text else None,
             at=seconds(ts),
             ours=data.get("user") == self._me,
+            buttons=tuple(render.carried(data.get("blocks"))),
             replied=replied,
             source=data,
         )
 
     # ── answers ───────────────────────────────────────────────────────────────────────────────────
 
-    def root_of(self, message: Incoming) -> str | None:
-        """Its thread; in a conversation of two, what it answers is right above."""
-        if message.replied is not None:
-            return message.replied.id
-        chat = self.chat_at(message.room)
-        return None if chat is None or chat.private else message.id or None
-
     async def take_buttons(self, message: Incoming) -> None:
-        await self._api.edit(message.room, message.id, without_buttons(message.source))
+        await self._api.edit(message.room, message.id, render.without_buttons(message.source))
 
     async def mark_taken(self, message: Incoming) -> None:
         await self._api.react(message.room, message.id, TAKEN)

@@ -9,23 +9,16 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from chatbridge.channels.chat import keyboard, runs
 from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
 from chatbridge.channels.chat.document import Key, Rows
-from chatbridge.channels.chat.keyboard import (
-    DANGER,
-    PRIMARY,
-    SUCCESS,
-    is_picked,
-    option_keys,
-    takes_several,
-)
 from chatbridge.channels.chat.receiver import Modal
-from chatbridge.channels.chat.runs import QUOTE, Run, Tags, Text, split, width, write
+from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
 from chatbridge.core.text import clipped, shortened
+from chatbridge.safe_json import value_at
 
 Json = dict[str, Any]
 
@@ -33,30 +26,32 @@ LIMIT = 4_000
 """Slack recommends no longer message; at about 13,200 characters of blocks it takes none."""
 SOURCE_LIMIT = 11_000
 """Of the text's block as JSON. Above, its styles are left out."""
-LABEL, CHOICE, NOTIFIED = 75, 75, 150
-MOST_BUTTONS, MOST_BOXES, A_ROW = 10, 10, 25
+LABEL, NOTIFIED, A_ROW = 75, 150, 25
+MOST_OPTIONS = 10
+"""More of them are a menu."""
 TYPED = 3_000
 """The longest text that a modal takes. A thread takes more."""
 FIELD, INPUT, SUBMITTED, ANSWER = "field", "text", "chatbridge", "reply"
-_STYLES = {PRIMARY: "primary", SUCCESS: "primary", DANGER: "danger"}
-_DATES = {
-    "t": "{time}",
-    "wt": "{date_short_pretty} {time}",
-    "dt": "{date_short_pretty} {time}",
+_BOXES = {"": "rich_text_section", PRE: "rich_text_preformatted", QUOTE: "rich_text_quote"}
+_STYLES = {"b": "bold", "i": "italic", "code": "code"}
+_BUTTON_STYLES = {
+    keyboard.PRIMARY: "primary",
+    keyboard.SUCCESS: "primary",
+    keyboard.DANGER: "danger",
 }
 _ISOLATES = str.maketrans("", "", "\u2068\u2069")
 _MENTION = re.compile(r"<([^<>]*)>")
 
 SLACK: Capabilities[Text] = Capabilities(
     channel="slack",
-    write=write,
-    size=width,
+    write=runs.write,
+    size=runs.width,
     card=3_000,
     lengths=CONTINUED,
     code=2_800,
     output=3_000,
     buttons=Buttons(most_options=30, private=(30, 30), group=(30, 30), boxes=False),
-    continuations=Continuations(split=split, size=LIMIT - 500, most=4, options=2_000),
+    continuations=Continuations(split=runs.split, size=LIMIT - 500, most=4, options=2_000),
 )
 
 
@@ -65,65 +60,34 @@ SLACK: Capabilities[Text] = Capabilities(
 
 def text_block(text: Text, *, mentioned: Sequence[str] = ()) -> Json:
     """The text, and below it the people whose phones are to ring in a channel."""
-    elements = [*_elements(text)]
+    elements = [_element(map(_part, inside), box) for box, inside in runs.in_boxes(text)]
     if len(json.dumps(elements)) > SOURCE_LIMIT:
-        plain = "".join(run.text for run in text)
-        elements = [_section([_text(plain)])]
+        elements = [_element([_part(Run(characters(text)))])]
+    blank = _part(Run(" "))
     if mentioned:
         people: list[Json] = [{"type": "user", "user_id": user} for user in mentioned]
-        spaced = [part for each in people for part in (_text(" "), each)][1:]
-        elements.append(_section(spaced))
-    return {"type": "rich_text", "elements": elements or [_section([_text(" ")])]}
+        elements.append(_element([part for each in people for part in (blank, each)][1:]))
+    return {"type": "rich_text", "elements": elements or [_element([blank])]}
 
 
-def _elements(text: Text) -> Iterator[Json]:
-    """Code and quotes have edges of their own, so the line breaks around them go."""
-    groups = [(box, [*found]) for box, found in groupby(text, key=lambda run: _box(run.tags))]
-    for i, (box, inside) in enumerate(groups):
-        said = [*inside]
-        if not box:
-            if i > 0:
-                said[0] = said[0]._replace(text=said[0].text.removeprefix("\n"))
-            if i < len(groups) - 1:
-                said[-1] = said[-1]._replace(text=said[-1].text.removesuffix("\n"))
-        parts = [_part(run, plain=box == "preformatted") for run in said if run.text]
-        if parts:
-            yield {"type": f"rich_text_{box or 'section'}", "elements": parts}
+def _element(parts: Iterable[Json], box: str = "") -> Json:
+    return {"type": _BOXES[box], "elements": [*parts]}
 
 
-def _box(tags: Tags) -> str:
-    if "pre" in tags:
-        return "preformatted"
-    return "quote" if any(tag.startswith(QUOTE) for tag in tags) else ""
-
-
-def _part(run: Run, *, plain: bool) -> Json:
-    names = {"b": "bold", "i": "italic", "code": "code"}
-    style = {names[tag]: True for tag in run.tags if tag in names and not plain}
-    found = _text(run.text)
-    if date := next((tag.split() for tag in run.tags if tag.startswith("time ")), None):
-        found = {"type": "date", "timestamp": int(date[1]), "format": _DATES[date[2]]}
-        found["fallback"] = run.text
+def _part(run: Run) -> Json:
+    found: Json = {"type": "text", "text": run.text}
+    if time := runs.time_of(run):
+        shown = "{time}" if time[1] == "t" else "{date_short_pretty} {time}"
+        found = {"type": "date", "timestamp": int(time[0]), "format": shown, "fallback": run.text}
+    style = {_STYLES[tag]: True for tag in run.tags if tag in _STYLES and PRE not in run.tags}
     return found | ({"style": style} if style else {})
-
-
-def _text(text: str) -> Json:
-    return {"type": "text", "text": text}
-
-
-def _section(parts: Sequence[Json]) -> Json:
-    return {"type": "rich_text_section", "elements": [*parts]}
 
 
 def notified(text: Text, *, mentioned: Sequence[str] = ()) -> str:
     """What a phone's notification shows. Slack reads marks in it."""
-    said = "".join(run.text for run in text).translate(_ISOLATES)
-    said = shortened(" ".join(said.split()), NOTIFIED) or "…"
-    return " ".join((*(f"<@{user}>" for user in mentioned), escape(said)))
-
-
-def escape(text: str) -> str:
-    return html.escape(text, quote=False)
+    said = " ".join(characters(text).translate(_ISOLATES).split())
+    said = html.escape(shortened(said, NOTIFIED) or "…", quote=False)
+    return " ".join((*(f"<@{user}>" for user in mentioned), said))
 
 
 def typed_text(said: str) -> str:
@@ -163,6 +127,15 @@ def answered_by(block_id: object) -> tuple[str, str] | None:
     return (words[1], words[2]) if len(words) == 4 and words[0] == ANSWER else None
 
 
+def carried(blocks: object) -> Iterator[str]:
+    """What buttons and options carry."""
+    for each in blocks if isinstance(blocks, list) else ():
+        yield from carried(value_at(each, "elements"))
+        yield from carried(value_at(each, "options"))
+        if isinstance(value := value_at(each, "value"), str):
+            yield value
+
+
 def without_buttons(message: Mapping[str, Any]) -> Json:
     blocks = [each for each in message.get("blocks") or () if each.get("type") == "rich_text"]
     return {"text": message.get("text") or "…", "blocks": blocks}
@@ -170,13 +143,10 @@ def without_buttons(message: Mapping[str, Any]) -> Json:
 
 def _controls(rows: Rows, name: str) -> Iterator[Json]:
     """The options apart from the others, which would run on in the same line."""
-    options, others = option_keys(rows)
-    several = takes_several(options)
+    options, others = keyboard.option_keys(rows)
     groups = [[key for row in others for key in row]]
-    if len(options) > (MOST_BOXES if several else MOST_BUTTONS):
-        yield _listed(options, several=several)
-    elif several:
-        yield {"type": "actions", "elements": [_boxes(options)]}
+    if keyboard.takes_several(options) or len(options) > MOST_OPTIONS:
+        yield _listed(options)
     else:
         groups.insert(0, [*options])
     for group, keys in enumerate(groups):
@@ -188,36 +158,26 @@ def _controls(rows: Rows, name: str) -> Iterator[Json]:
 
 
 def _button(key: Key, name: str) -> Json:
-    found: Json = {
-        "type": "button",
-        "action_id": name,
-        "text": _plain(key.text, LABEL),
-    }
+    found: Json = {"type": "button", "action_id": name, "text": _plain(key.text, LABEL)}
     found |= {"url": key.url} if key.url else {"value": key.data}
-    if style := _STYLES.get(key.style or ""):
-        found["style"] = style
-    return found
+    style = _BUTTON_STYLES.get(key.style or "")
+    return found | ({"style": style} if style else {})
 
 
-def _boxes(options: Sequence[Key]) -> Json:
-    choices = [_choice(key) for key in options]
+def _listed(options: Sequence[Key]) -> Json:
+    """Boxes to check, or a menu of many options."""
+    choices = [{"text": _plain(key.text, LABEL), "value": key.data} for key in options]
     found: Json = {"type": "checkboxes", "action_id": options[0].data, "options": choices}
-    picked = [choice for key, choice in zip(options, choices, strict=True) if is_picked(key)]
-    return found | ({"initial_options": picked} if picked else {})
-
-
-def _listed(options: Sequence[Key], *, several: bool) -> Json:
-    found = _boxes(options)
-    found["type"] = "multi_static_select" if several else "static_select"
-    found["placeholder"] = _plain("Choose…", LABEL)
-    if not several:
-        return {"type": "actions", "elements": [found]}
-    # A menu for several is allowed beside a section only.
-    return {"type": "section", "text": _plain("Choose:", LABEL), "accessory": found}
-
-
-def _choice(key: Key) -> Json:
-    return {"text": _plain(key.text, CHOICE), "value": key.data}
+    pairs = zip(options, choices, strict=True)
+    if picked := [choice for key, choice in pairs if keyboard.is_picked(key)]:
+        found["initial_options"] = picked
+    if len(options) > MOST_OPTIONS:
+        several = keyboard.takes_several(options)
+        found["type"] = "multi_static_select" if several else "static_select"
+        found["placeholder"] = _plain("Choose…", LABEL)
+        if several:  # such a menu is allowed beside a section only
+            return {"type": "section", "text": _plain("Choose:", LABEL), "accessory": found}
+    return {"type": "actions", "elements": [found]}
 
 
 def _plain(text: str, limit: int) -> Json:
@@ -228,6 +188,15 @@ def _plain(text: str, limit: int) -> Json:
 
 
 def modal(form: Modal, *, room: str) -> Json:
+    field = {
+        "type": "plain_text_input",
+        "action_id": INPUT,
+        "multiline": True,
+        "max_length": TYPED,
+        "focus_on_load": True,
+        "placeholder": _plain(form.placeholder, 150),
+    }
+    label = _plain(form.question, 150)
     return {
         "type": "modal",
         "callback_id": SUBMITTED,
@@ -235,19 +204,5 @@ def modal(form: Modal, *, room: str) -> Json:
         "title": _plain(form.project or "chatbridge", 24),
         "submit": _plain("Send", 24),
         "close": _plain("Back", 24),
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": FIELD,
-                "label": _plain(form.question, 150),
-                "element": {
-                    "type": "plain_text_input",
-                    "action_id": INPUT,
-                    "multiline": True,
-                    "max_length": TYPED,
-                    "focus_on_load": True,
-                    "placeholder": _plain(form.placeholder, 150),
-                },
-            }
-        ],
+        "blocks": [{"type": "input", "block_id": FIELD, "label": label, "element": field}],
     }
