@@ -19,6 +19,7 @@ from operator import eq
 import aiohttp
 
 from chatbridge.channels.chat.card_visibility import shown_on
+from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json, seconds
 from chatbridge.channels.sockets.loop import Connection, SocketLoop
@@ -66,11 +67,13 @@ class SocketMode(SocketLoop[Happened]):
         take: Callable[[Happened, ChannelState], Awaitable[Json | None]],
         ping: float,
     ) -> None:
-        """`take` deals with one, and returns what its acknowledgement says."""
+        """`account` ends with the bot's id; `take` deals with one, and returns what its
+        acknowledgement says."""
         super().__init__(reception, cursor_key=f"seen:{account}", patience=HELLO_WITHIN)
         self.others = 0
         """Connections of this app that are not ours."""
         self._api = api
+        self._me = account.rpartition(":")[2]
         self._take_one = take
         self._ping = ping
         self._floor = 0.0
@@ -142,18 +145,22 @@ class SocketMode(SocketLoop[Happened]):
             # A thread is found by its root, with the time of its newest message.
             oldest = min([self._floor, *(root - 1.0 for root in roots)])
             try:
-                found += await self._read_from(room, oldest)
+                found += await self._read_from(room, oldest, all_threads=chat.private)
             except ChatRefused as error:
                 chat.trouble = str(error)
         missed = [it for it in found if not self._is_done(it)]
         # Before what has come since: that moves the time up to which all is done.
         self._events.extendleft(sorted(missed, key=lambda it: it.at, reverse=True))
 
-    async def _read_from(self, room: str, oldest: float) -> list[Happened]:
-        messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
-        for root in [each for each in messages if seconds(each.get("latest_reply")) > self._floor]:
+    async def _read_from(self, room: str, oldest: float, *, all_threads: bool) -> list[Happened]:
+        """Without the threads of others in a channel. A pause that Slack asks for is kept in
+        between: who begins anew after it may never come to the end."""
+        read = partial(self._api.messages, room)
+        messages = await patiently(partial(read, oldest=f"{oldest:.6f}"), self._clock)
+        roots = [each for each in messages if seconds(each.get("latest_reply")) > self._floor]
+        for root in [each for each in roots if all_threads or each.get("user") == self._me]:
             ts, since = str(root.get("ts")), f"{self._floor:.6f}"
-            thread = await self._api.messages(room, root=ts, oldest=since)
+            thread = await patiently(partial(read, root=ts, oldest=since), self._clock)
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]
 
