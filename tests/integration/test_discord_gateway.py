@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,21 @@ async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: P
         assert desk.discord.gateway.resumes
 
 
+async def test_a_session_is_resumed_elsewhere_once_its_own_address_is_gone(tmp_path: Path) -> None:
+    discord = Discord(StillClock())
+    ada = discord.world.user("Ada")
+    async with discord.serving(socket.create_server(("127.0.0.1", 0))):
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(CONFIRM)
+            card = await desk.card(ask)
+    discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
+    async with discord.serving(socket.create_server(("127.0.0.1", 0))):
+        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+            await again.dealt_with()
+            assert len(await again.answers(ask)) == 1
+    assert discord.gateway.starts == 1
+
+
 async def test_discord_may_ask_to_connect_again(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)
@@ -338,15 +354,16 @@ async def test_no_privileged_intent_is_asked_for(tmp_path: Path) -> None:
         assert not INTENTS & PRIVILEGED
 
 
-async def test_no_session_is_begun_when_few_are_left_of_the_day(tmp_path: Path) -> None:
+@pytest.mark.parametrize("begun", [995, 1000])
+async def test_no_session_is_begun_when_few_are_left_of_the_day(tmp_path: Path, begun: int) -> None:
     async with running_discord(tmp_path) as desk:
-        desk.discord.gateway.starts = 995
+        desk.discord.gateway.starts = begun
         await desk.discord.gateway.cut(4009, forget=True)
         async with asyncio.timeout(20):
             await desk.clock.until_asleep(1.0)
             desk.clock.advance(1.0)
             await desk.clock.until_asleep(3600.0)
-        assert desk.discord.gateway.starts == 995
+        assert desk.discord.gateway.starts == begun
         assert "no more sessions today" in (desk.channel.trouble or "")
 
 

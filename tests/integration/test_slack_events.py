@@ -189,6 +189,25 @@ async def test_what_happens_as_a_hub_returns_hides_nothing_of_a_long_gap(
         assert await answers(desk, ask.id) == (Answer(values=("long ago",)),)
 
 
+async def test_threads_of_others_are_not_read_after_a_gap_and_keep_no_tap_waiting(
+    slack: Slack, tmp_path: Path
+) -> None:
+    clock = slack.clock
+    assert isinstance(clock, StillClock)
+    async with running_channel(tmp_path, slack, clock) as before:
+        ask = await before.desk.ask(TEXT)
+        card = await before.card(ask)
+        room, ada, eve = before.room, before.ada, before.eve
+    for i in range(70):
+        await slack.say(eve, room, f"topic {i}")
+        root = [*room.messages][-1]
+        await slack.say(eve, room, "a reply", thread=root)
+    await slack.say(ada, room, "meanwhile", thread=card["ts"])
+    async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:
+        assert await answers(desk, ask.id) == (Answer(values=("meanwhile",)),)
+    assert slack.calls["conversations.replies"] < 5
+
+
 async def test_on_the_first_start_older_messages_are_nobodys_answer(
     slack: Slack, tmp_path: Path
 ) -> None:

@@ -145,13 +145,28 @@ class Gateway(SocketLoop[Event]):
     # ── the connection ────────────────────────────────────────────────────────────────────────────
 
     async def connect(self) -> None:
-        resumes, url = bool(self._at.session), self._at.url
+        resumes = bool(self._at.session)
         if not resumes:
             found = await self._api.gateway()
-            url, starts = str(found.get("url")), found.get("session_start_limit")
-            if int(value_at(starts, "remaining") or KEPT_SESSIONS) < KEPT_SESSIONS:
-                again = pause(int(value_at(starts, "reset_after") or 0) / 1000)
-                raise RetryLater("discord lets the bot begin no more sessions today", after=again)
+            left = value_at(found, "session_start_limit", "remaining")
+            if isinstance(left, int) and left < KEPT_SESSIONS:
+                again = int(value_at(found, "session_start_limit", "reset_after") or 0) / 1000
+                raise RetryLater(
+                    "discord lets the bot begin no more sessions today", after=pause(again)
+                )
+            await self._connect(str(found.get("url")))
+        else:
+            try:
+                await self._connect(self._at.url)
+            except RetryLater:  # its own address may be gone for good
+                await self._connect(str((await self._api.gateway()).get("url")))
+        lost, self._lost = self._lost, None
+        if self._live is None and resumes and not self._at.session:
+            await self.connect()  # Discord has forgotten it
+        elif lost is not None:
+            raise lost
+
+    async def _connect(self, url: str) -> None:
         url = f"{url.rstrip('/')}/?v={VERSION}&encoding=json"
         async with self.opened(self._api.session, url) as (new, hello):
             every = float(value_at(hello, "d", "heartbeat_interval")) / 1000
@@ -160,11 +175,6 @@ class Gateway(SocketLoop[Event]):
             self._acknowledged.set()
             self.listen(new, self._beat(new, every))
             await self._up.wait()
-        lost, self._lost = self._lost, None
-        if self._live is None and resumes and not self._at.session:
-            await self.connect()  # Discord has forgotten it
-        elif lost is not None:
-            raise lost
 
     async def _introduce(self, socket: Connection) -> None:
         data: Body = {"token": self._api.token}

@@ -16,6 +16,7 @@ from functools import partial
 
 import aiohttp
 
+from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.sockets.loop import Connection
@@ -46,11 +47,13 @@ class SocketMode(RetoldLoop):
         take: Callable[[Told, ChannelState], Awaitable[Json | None]],
         ping: float,
     ) -> None:
+        """`account` ends with the bot's id."""
         key = f"seen:{account}"
         super().__init__(reception, cursor_key=key, patience=HELLO_WITHIN, take=take)
         self.others = 0
         """Connections of this app that are not ours."""
         self._api = api
+        self._me = account.rpartition(":")[2]
         self._ping = ping
 
     async def connect(self) -> None:
@@ -83,13 +86,17 @@ class SocketMode(RetoldLoop):
         return max((seconds(each.get("ts")) for each in found), default=0.0)
 
     async def missed(self, room: str, cards: Sequence[str]) -> list[Told]:
-        floor = self.done.floor
+        """Without the threads of others in a channel. A pause that Slack asks for is kept in
+        between: who begins anew after it may never come to the end."""
+        floor, read = self.done.floor, partial(self._api.messages, room)
         # A thread is found by its root, with the time of its newest message.
         oldest = min([floor, *(seconds(card) - 1.0 for card in cards)])
-        messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
-        for root in [each for each in messages if seconds(each.get("latest_reply")) > floor]:
+        messages = await patiently(partial(read, oldest=f"{oldest:.6f}"), self._clock)
+        roots = [each for each in messages if seconds(each.get("latest_reply")) > floor]
+        ours = [each for each in roots if each.get("user") == self._me]
+        for root in roots if self.rooms[room].private else ours:
             ts = str(root.get("ts"))
-            thread = await self._api.messages(room, root=ts, oldest=f"{floor:.6f}")
+            thread = await patiently(partial(read, root=ts, oldest=f"{floor:.6f}"), self._clock)
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]
 
