@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import aiohttp
-
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.sockets.loop import Connection
@@ -74,7 +72,11 @@ class SocketMode(RetoldLoop):
         elif isinstance(envelope, str):
             payload = value_at(frame, "payload")
             it = _told(str(kind), payload if isinstance(payload, dict) else {})
-            self.arrived(replace(it, acknowledge=partial(_acknowledge, connection, envelope)))
+            self.arrived(replace(it, acknowledge=partial(self._acknowledge, connection, envelope)))
+
+    async def _acknowledge(self, on: Connection, envelope: str, said: Json | None) -> None:
+        """Who tapped is warned by Slack if it does not come."""
+        await self.answer(on, {"envelope_id": envelope} | ({"payload": said} if said else {}))
 
     # ── after a gap ───────────────────────────────────────────────────────────────────────────────
 
@@ -86,21 +88,12 @@ class SocketMode(RetoldLoop):
         floor = self.done.floor
         # A thread is found by its root, with the time of its newest message.
         oldest = min([floor, *(seconds(card) - 1.0 for card in cards)])
-        messages = await self._api.messages(room, oldest=f"{oldest:.6f}")
+        messages = await self._api.messages(room, since=f"{oldest:.6f}")
         for root in [each for each in messages if seconds(each.get("latest_reply")) > floor]:
             ts = str(root.get("ts"))
-            thread = await self._api.messages(room, root=ts, oldest=f"{floor:.6f}")
+            thread = await self._api.messages(room, root=ts, since=f"{floor:.6f}")
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]
-
-
-async def _acknowledge(connection: Connection, envelope: str, said: Json | None) -> None:
-    """If the connection has gone, Slack sends an event again, and warns who tapped."""
-    answer = {"envelope_id": envelope} | ({"payload": said} if said else {})
-    try:
-        await connection.send_json(answer)
-    except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
-        log.info("slack: an acknowledgement was not sent: %s", type(error).__name__)
 
 
 def _told(kind: str, payload: Json) -> Told:
