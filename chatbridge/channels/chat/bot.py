@@ -10,8 +10,8 @@ import logging
 import socket
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Protocol, TypeVar
 
 from chatbridge.channels.chat import notices
@@ -22,11 +22,11 @@ from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.poll_loop import PollLoop
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.surface import FAR_ABOVE, ChatSurface
-from chatbridge.channels.chat.writer import Outgoing
+from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import ChatRefused, NotPaired, RetryLater
+from chatbridge.core.errors import ChatRefused, NotPaired, PostGone, RetryLater
 from chatbridge.core.pairing import Bot
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line
@@ -94,6 +94,14 @@ class BotChat(ChatSurface[T]):
     def messages_after(self, message: str) -> int:
         return sum((len(each), each) > (len(message), message) for each in self._newest)
 
+    @contextmanager
+    def removing(self, message: str) -> Iterator[None]:
+        """What the service does not let the bot remove stays."""
+        try:
+            yield
+        except (MessageRejected, PostGone) as error:
+            log.debug("%s: message %s stays: %s", self.name, message, error)
+
 
 class Account(Protocol):
     @property
@@ -137,6 +145,7 @@ class BotChannel(ChatChannel[C]):
         self._pairing = context.pairing
         self._greeted = set[Any]()
         self._nobody = NOBODY.format(name=self.name)
+        self._lacking = ""
 
     @abstractmethod
     async def loop(self, me: Any, reception: Reception) -> PollLoop[Any]:
@@ -146,7 +155,12 @@ class BotChannel(ChatChannel[C]):
     def link(self, me: Any, payload: str) -> str:
         """Leads a person to the bot, with this payload if the service can."""
 
+    def lacking(self, me: Any) -> str:
+        """What the bot's account lacks, and what to do; else empty."""
+        return ""
+
     def troubles(self) -> Iterable[str | None]:
+        yield self._lacking
         if not self._allowed:
             yield self._nobody  # after what keeps anybody from being paired
 
@@ -167,6 +181,7 @@ class BotChannel(ChatChannel[C]):
             stack.enter_context(self._hold())
             await stack.enter_async_context(self._client)
             me = await self._client.me()
+            self._lacking = self.lacking(me)
             stack.push_async_callback(self._beside.end)
             if not self._allowed:
                 log.warning("%s", self._nobody)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -20,19 +20,21 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
-from chatbridge.channels.sockets.errors import pause, unreachable, words
+from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.channels.spec import PersonName
-from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater, TokenRejected
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater
 
 Json = dict[str, Any]
+Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
 SCOPES = (
     "channels:history", "channels:read", "chat:write", "commands", "files:write",
     "groups:history", "groups:read", "im:history", "im:write", "reactions:write", "users:read",
 )  # fmt: skip
 ANSWERED_WITHIN = 10.0
-PAGE, MOST_PAGES = 200, 5
+PAGE = 200
+MOST = 5 * PAGE
 _QUIET = logging.getLogger(f"{__name__}.library")
 _QUIET.setLevel(logging.WARNING)  # below, it writes whole messages, and addresses of connections
 EVENT = "chatbridge"
@@ -75,11 +77,7 @@ class Api:
         timeout = aiohttp.ClientTimeout(total=self._patience)
         self.session = aiohttp.ClientSession(timeout=timeout, trust_env=True)
         self._web = AsyncWebClient(
-            token=self._bot_token,
-            base_url=self._base,
-            session=self.session,
-            retry_handlers=[],
-            logger=_QUIET,
+            self._bot_token, self._base, session=self.session, retry_handlers=[], logger=_QUIET
         )
         return self
 
@@ -88,7 +86,7 @@ class Api:
 
     async def me(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
-        said = await self._do(self._web.auth_test())
+        said = await self._do(self._web.auth_test)
         user, team, name = (str(said.get(key) or "") for key in ("user_id", "team_id", "team"))
         scopes = str(said.headers.get("x-oauth-scopes", "")).replace(",", " ").split()
         missing = tuple(scope for scope in SCOPES if scopes and scope not in scopes)
@@ -96,51 +94,45 @@ class Api:
 
     async def connection(self) -> str:
         """The address of a new connection, to be used once and soon."""
-        opened = await self._do(self._web.apps_connections_open(app_token=self._app_token))
+        opened = await self._do(self._web.apps_connections_open, app_token=self._app_token)
         return str(opened.get("url") or "")
 
     # ── conversations ─────────────────────────────────────────────────────────────────────────────
 
     async def direct(self, user: str) -> str:
         """The conversation with this person alone."""
-        opened = await self._do(self._web.conversations_open(users=user), user)
+        opened = await self._do(self._web.conversations_open, about=user, users=user)
         return str((opened.get("channel") or {}).get("id") or "")
 
     async def name_of(self, user: str) -> PersonName:
-        found = (await self._do(self._web.users_info(user=user), user)).get("user") or {}
+        said = await self._do(self._web.users_info, about=user, user=user)
+        found = said.get("user") or {}
         profile = found.get("profile") or {}
         names = (profile.get("display_name"), found.get("real_name"), found.get("name"), user)
         return PersonName(display_name(*names), display_name(found.get("name")))
 
     async def standing(self, room: str) -> str:
         """What is wrong with this channel, if anything. Nothing is written."""
-        found = (await self._do(self._web.conversations_info(channel=room), room)).get("channel")
-        channel: Json = found or {}
-        if channel.get("is_archived"):
+        found = (await self._in(room, self._web.conversations_info)).get("channel") or {}
+        if found.get("is_archived"):
             return f"the channel {room} is archived"
-        return "" if channel.get("is_member") else f"the bot is not in the channel {room}"
+        return "" if found.get("is_member") else f"the bot is not in the channel {room}"
 
     async def messages(
-        self,
-        room: str,
-        *,
-        root: str | None = None,
-        oldest: str = "0",
-        most: int = PAGE * MOST_PAGES,
-        **span: Any,
+        self, room: str, *, root: str | None = None, since: str = "", most: int = MOST, **span: Any
     ) -> list[Json]:
-        """Those of a conversation, or of the thread below `root`, after `oldest`: the newest
+        """Those of a conversation, or of the thread below `root`, after `since`: the newest
         `most`, the oldest first."""
-        ask = self._web.conversations_history
+        ask: Method = self._web.conversations_history
         if root is not None:
             ask = partial(self._web.conversations_replies, ts=root)
-        span |= {"channel": room, "limit": min(PAGE, most)}
-        if seconds(oldest):  # with a time to begin at, Slack gives the page nearest to it first
-            span["oldest"] = oldest
+        if seconds(since):  # with a time to begin at, Slack gives the page nearest to it first
+            span["oldest"] = since
         found: dict[str, Json] = {}
-        cursor: str | None = None
+        cursor, limit = None, min(PAGE, most)
         while len(found) < most:
-            page = await self._do(ask(include_all_metadata=True, cursor=cursor, **span), room)
+            span |= {"include_all_metadata": True, "cursor": cursor, "limit": limit}
+            page = await self._in(room, ask, **span)
             found |= {str(each.get("ts")): each for each in page.get("messages") or ()}
             cursor = (page.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
@@ -149,7 +141,7 @@ class Api:
 
     async def message(self, room: str, ts: str, *, root: str) -> Json | None:
         thread = root if root != ts else None
-        found = await self.messages(room, root=thread, oldest=ts, latest=ts, inclusive=True, most=2)
+        found = await self.messages(room, root=thread, since=ts, latest=ts, inclusive=True, most=2)
         return next((each for each in found if each.get("ts") == ts), None)
 
     # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
@@ -159,48 +151,45 @@ class Api:
         more: Json = {"unfurl_links": False, "unfurl_media": False, "thread_ts": thread}
         if key:
             more["metadata"] = {"event_type": EVENT, "event_payload": {"key": key}}
-        sent = await self._do(self._web.chat_postMessage(channel=room, **message, **more), room)
+        sent = await self._in(room, self._web.chat_postMessage, **message, **more)
         return str(sent.get("ts") or "")
+
+    async def send_file(self, room: str, file: File, *, thread: str | None) -> None:
+        what = {"filename": file.name, "content": file.content, "thread_ts": thread}
+        await self._in(room, self._web.files_upload_v2, **what, request_file_info=False)
 
     async def edit(self, room: str, ts: str, message: Json) -> None:
         """:raises PostGone:"""
-        await self._do(self._web.chat_update(channel=room, ts=ts, **message), room)
+        await self._in(room, self._web.chat_update, ts=ts, **message)
 
     async def delete(self, room: str, ts: str) -> None:
-        await self._do(self._web.chat_delete(channel=room, ts=ts), room)
+        await self._in(room, self._web.chat_delete, ts=ts)
 
     async def whisper(self, room: str, user: str, message: Json) -> None:
         """Only this person sees it, and nothing keeps it."""
-        await self._do(self._web.chat_postEphemeral(channel=room, user=user, **message), room)
+        await self._in(room, self._web.chat_postEphemeral, user=user, **message)
 
     async def react(self, room: str, ts: str, name: str) -> None:
-        await self._do(self._web.reactions_add(channel=room, timestamp=ts, name=name), room)
-
-    async def send_file(self, room: str, file: File, *, thread: str | None) -> None:
-        sending = self._web.files_upload_v2(
-            channel=room,
-            filename=file.name,
-            content=file.content,
-            thread_ts=thread,
-            request_file_info=False,
-        )
-        await self._do(sending, room)
+        await self._in(room, self._web.reactions_add, timestamp=ts, name=name)
 
     async def open_modal(self, trigger: str, view: Json) -> None:
-        await self._do(self._web.views_open(trigger_id=trigger, view=view))
+        await self._do(self._web.views_open, trigger_id=trigger, view=view)
 
-    # ── errors ────────────────────────────────────────────────────────────────────────────────────
+    # ── one request ───────────────────────────────────────────────────────────────────────────────
 
-    async def _do(self, call: Awaitable[AsyncSlackResponse], room: str = "") -> AsyncSlackResponse:
-        """`room` is where something was to be done."""
+    async def _in(self, room: str, method: Method, **what: Any) -> AsyncSlackResponse:
+        return await self._do(method, about=room, channel=room, **what)
+
+    async def _do(self, method: Method, *, about: str = "", **what: Any) -> AsyncSlackResponse:
+        """`about` is where, or with whom, something was to be done."""
         try:
-            return await call
+            return await method(**what)
         except SlackApiError as error:
-            raise self._meaning(error, room) from None
+            raise self._meaning(error, about) from None
         except (SlackClientError, aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise unreachable(error, "slack") from None
 
-    def _meaning(self, error: SlackApiError, room: str) -> ChatbridgeError:
+    def _meaning(self, error: SlackApiError, about: str) -> ChatbridgeError:
         answer = error.response
         data = getattr(answer, "data", None)
         said: Json = data if isinstance(data, dict) else {}
@@ -210,9 +199,7 @@ class Api:
             after = max(pause(headers.get("Retry-After")), 1.0)
             return RetryLater("slack asks for a pause (429)", after=after)
         if _BAD_TOKEN.fullmatch(code):
-            return TokenRejected(
-                f"slack rejected a token ({code}). Check {self._hint}, then run: chatbridge restart"
-            )
+            return token_rejected("slack", f"a token ({code})", hint=self._hint)
         if code == "missing_scope":
             scope, where = words(said.get("needed")), "OAuth & Permissions, reinstall the app"
             if scope == "connections:write":
@@ -223,8 +210,8 @@ class Api:
             )
         if _REFUSES.fullmatch(code):
             return ChatRefused(
-                f"slack: the bot cannot write to {room} ({code}). Invite it with /invite, or check "
-                "slack.channel_id and slack.allowed_users"
+                f"slack: the bot cannot write to {about} ({code}). Invite it with /invite, or "
+                "check slack.channel_id and slack.allowed_users"
             )
         if code in _GONE:
             return PostGone()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from chatbridge.channels.chat.bot import BotChannel
 from chatbridge.channels.chat.receiver import Reception
@@ -45,11 +45,10 @@ class SlackChannel(BotChannel[Chat]):
         super().__init__(api, chats, people, context)
         self._people, self._app = people, table.app
         self._ping = ping
-        self._lacking = ""
 
-    def troubles(self) -> Iterable[str | None]:
-        yield self._lacking
-        yield from super().troubles()
+    def lacking(self, me: Me) -> str:
+        scopes = ", ".join(me.missing)
+        return f"slack: the app lacks scopes: {scopes}. {REINSTALL}" if scopes else ""
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -59,8 +58,6 @@ class SlackChannel(BotChannel[Chat]):
         return f"https://slack.com/app_redirect?app={self._app}&team={me.team}"
 
     async def loop(self, me: Me, reception: Reception) -> SocketMode:
-        if me.missing:
-            self._lacking = f"slack: the app lacks scopes: {', '.join(me.missing)}. {REINSTALL}"
         receiver = Receiver(reception, api=self._api, me=me.id)
         account, take = f"{me.team}:{me.id}", receiver.take
         await receiver.names.learn(self._people)

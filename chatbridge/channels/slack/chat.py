@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -10,7 +9,7 @@ from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.sent_before import SentBefore, key_name
-from chatbridge.channels.chat.writer import Drawing, Key, MessageRejected, Outgoing, Sent
+from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.slack.api import EVENT, PAGE, Api, Json
 from chatbridge.channels.slack.render import SLACK, drawn
 from chatbridge.channels.sockets.retold import seconds
@@ -18,8 +17,6 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
 from chatbridge.safe_json import value_at
-
-log = logging.getLogger(__name__)
 
 PACE = RateLimit(message=1.0, edit=1.2, burst=4.0)
 """Slack allows about one message a second in a conversation, and fifty edits a minute."""
@@ -58,8 +55,7 @@ class Chat(BotChat[Text]):
                 sent = await self.edit(room, found, new.what, key=new.key, silent=True)
                 return Sent(id=sent.id, at=seconds(found))
         called = () if new.silent else self._called
-        text, rows = new.what.text, new.what.rows
-        body = drawn(text, rows, mentioned=called, answers=new.answers, thread=thread)
+        body = drawn(new.what, called=called, answers=new.answers, root=thread)
         with self._before.sending(room, thread):
             ts = await self._api.send(room, body, key=name, thread=thread)
         if not thread:
@@ -74,15 +70,13 @@ class Chat(BotChat[Text]):
     async def edit(
         self, room: str, message: str, drawing: Drawing[Text], *, key: Key, silent: bool
     ) -> Sent:
-        await self._api.edit(room, message, drawn(drawing.text, drawing.rows))
+        await self._api.edit(room, message, drawn(drawing))
         return Sent(id=message)
 
     async def remove(self, room: str, message: str) -> None:
         if message:
-            try:
+            with self.removing(message):
                 await self._api.delete(room, message)
-            except (MessageRejected, PostGone) as error:
-                log.debug("%s: message %s stays: %s", self.name, message, error)
 
 
 def _key_of(message: Json) -> str:

@@ -6,6 +6,7 @@ from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode, s
 from chatbridge.channels.chat.people import Names
 from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
 from chatbridge.channels.chat.runs import Run
+from chatbridge.channels.chat.writer import Drawing
 from chatbridge.channels.slack import render
 from chatbridge.channels.slack.api import Api, Json, Rejected
 from chatbridge.channels.slack.chat import Chat
@@ -34,18 +35,13 @@ class Receiver(ButtonReceiver):
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
         its acknowledgement says.
 
-        :raises StoreError: it has to be taken again.
-        :raises RetryLater: likewise.
+        :raises StoreError: it has to be taken again. :raises RetryLater: likewise.
         """
-        match it.kind:
-            case "message":
-                await self._message(it.data, cursor)
-            case "command":
-                await self._command(it.data, cursor)
-            case "block_actions":
-                await self._tapped(it.data, cursor)
-            case "view_submission":
-                return await self._submitted(it.data, cursor)
+        if it.kind == "view_submission":
+            return await self._submitted(it.data, cursor)
+        known = {"message": self._message, "command": self._command, "block_actions": self._tapped}
+        if it.kind in known:
+            await known[it.kind](it.data, cursor)
         return None
 
     def _sender(self, user: object) -> Sender:
@@ -86,7 +82,7 @@ class Receiver(ButtonReceiver):
             await self._whisper(room, user, TOO_SLOW)
 
     async def _whisper(self, room: str, user: str, told: str) -> None:
-        await self._api.whisper(room, user, render.drawn((Run(told),)))
+        await self._api.whisper(room, user, render.drawn(Drawing(text=(Run(told),))))
 
     async def _submitted(self, data: Json, cursor: ChannelState) -> Json | None:
         view, sender = data.get("view"), self._sender(value_at(data, "user", "id"))

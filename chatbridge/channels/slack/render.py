@@ -17,6 +17,7 @@ from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabiliti
 from chatbridge.channels.chat.document import Key, Rows
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
+from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.text import clipped, shortened
 from chatbridge.safe_json import value_at
 
@@ -107,18 +108,13 @@ def typed_text(said: str) -> str:
 
 
 def drawn(
-    text: Text,
-    rows: Rows = (),
-    *,
-    mentioned: Sequence[str] = (),
-    answers: str = "",
-    thread: str | None = None,
+    what: Drawing[Text], *, called: Sequence[str] = (), answers: str = "", root: str | None = None
 ) -> Json:
     """A message: what a notification shows, and its blocks. A tap brings back which message it
-    `answers`, and in which thread."""
-    name = f"{ANSWER} {answers} {thread or answers}" if answers else ""
-    blocks = [text_block(text, mentioned=mentioned), *_controls(rows, name)]
-    return {"text": notified(text, mentioned=mentioned), "blocks": blocks}
+    `answers`, and the root of that one's thread."""
+    name = f"{ANSWER} {answers} {root or answers}" if answers else ""
+    blocks = [text_block(what.text, mentioned=called), *_controls(what.rows, name)]
+    return {"text": notified(what.text, mentioned=called), "blocks": blocks}
 
 
 def answered_by(block_id: object) -> tuple[str, str] | None:

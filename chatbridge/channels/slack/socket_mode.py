@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import aiohttp
-
 from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json
@@ -77,7 +75,11 @@ class SocketMode(RetoldLoop):
         elif isinstance(envelope, str):
             payload = value_at(frame, "payload")
             it = _told(str(kind), payload if isinstance(payload, dict) else {})
-            self.arrived(replace(it, acknowledge=partial(_acknowledge, connection, envelope)))
+            self.arrived(replace(it, acknowledge=partial(self._acknowledge, connection, envelope)))
+
+    async def _acknowledge(self, on: Connection, envelope: str, said: Json | None) -> None:
+        """Who tapped is warned by Slack if it does not come."""
+        await self.answer(on, {"envelope_id": envelope} | ({"payload": said} if said else {}))
 
     # ── after a gap ───────────────────────────────────────────────────────────────────────────────
 
@@ -91,23 +93,14 @@ class SocketMode(RetoldLoop):
         floor, read = self.done.floor, partial(self._api.messages, room)
         # A thread is found by its root, with the time of its newest message.
         oldest = min([floor, *(seconds(card) - 1.0 for card in cards)])
-        messages = await patiently(partial(read, oldest=f"{oldest:.6f}"), self._clock)
+        messages = await patiently(partial(read, since=f"{oldest:.6f}"), self._clock)
         roots = [each for each in messages if seconds(each.get("latest_reply")) > floor]
         ours = [each for each in roots if each.get("user") == self._me]
         for root in roots if self.rooms[room].private else ours:
             ts = str(root.get("ts"))
-            thread = await patiently(partial(read, root=ts, oldest=f"{floor:.6f}"), self._clock)
+            thread = await patiently(partial(read, root=ts, since=f"{floor:.6f}"), self._clock)
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]
-
-
-async def _acknowledge(connection: Connection, envelope: str, said: Json | None) -> None:
-    """If the connection has gone, Slack sends an event again, and warns who tapped."""
-    answer = {"envelope_id": envelope} | ({"payload": said} if said else {})
-    try:
-        await connection.send_json(answer)
-    except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
-        log.info("slack: an acknowledgement was not sent: %s", type(error).__name__)
 
 
 def _told(kind: str, payload: Json) -> Told:

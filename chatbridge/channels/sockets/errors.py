@@ -11,7 +11,7 @@ from collections.abc import Callable
 import aiohttp
 
 from chatbridge.core.cards.phrases import format_certificate_advice
-from chatbridge.core.errors import RetryLater
+from chatbridge.core.errors import RetryLater, TokenRejected
 from chatbridge.core.text import one_line, shortened
 
 LONGEST_PAUSE = 3600.0
@@ -31,6 +31,12 @@ def unreachable(error: BaseException, service: str) -> RetryLater:
     if isinstance(error, TimeoutError) and not unsent:
         return RetryLater(f"{service} did not answer in time")
     return RetryLater(f"{service} cannot be reached ({type(error).__name__})", unsent=unsent)
+
+
+def token_rejected(service: str, what: str, *, hint: str) -> TokenRejected:
+    """`what` is the token, with the service's code; `hint` says where it is set."""
+    said = f"{service} rejected {what}. Check {hint}, then run: chatbridge restart"
+    return TokenRejected(said)
 
 
 def pause(said: object) -> float:

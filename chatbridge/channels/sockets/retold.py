@@ -7,6 +7,7 @@ with an event's effects, and only then is it acknowledged.
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,15 @@ from functools import partial
 from operator import attrgetter, eq
 from typing import Any
 
+import aiohttp
+
 from chatbridge.channels.chat.card_visibility import shown_on
 from chatbridge.channels.chat.receiver import Reception
-from chatbridge.channels.sockets.loop import SocketLoop
+from chatbridge.channels.sockets.loop import Connection, SocketLoop
 from chatbridge.core.errors import ChatRefused
 from chatbridge.core.model import ChannelState
+
+log = logging.getLogger(__name__)
 
 OVERLAP = 15 * 60.0
 """For so long after a later one, an event may come again. Slack tries one again at once, after a
@@ -156,6 +161,15 @@ class RetoldLoop(SocketLoop[Told]):
         if worked:
             await self._remember()
         return bool(batch)
+
+    async def answer(self, connection: Connection, frame: object) -> None:
+        """Acknowledge on the connection that brought it. If that has gone, the service tells it
+        again."""
+        try:
+            await connection.send_json(frame)
+        except (aiohttp.ClientError, ConnectionError, RuntimeError) as error:
+            name = type(error).__name__
+            log.info("%s: an acknowledgement was not sent: %s", self.channel, name)
 
     async def _deal_with(self, it: Told) -> Any:
         done, said = self.done.and_also(it, now=self._clock.time()), list[Any]()
