@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat.receiver import NOT_FOR_YOU
+from chatbridge.channels.chat.runs import Run
+from chatbridge.channels.discord.render import MARKDOWN
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Level, Option, Person, Subject
 from tests.fakes.clock import StillClock
@@ -411,3 +413,26 @@ async def test_commands_are_registered_and_answered_where_they_are_given(tmp_pat
         await desk.discord.sees(desk.room, "Delete the old fixtures")
         desk.discord.command(desk.ada, desk.room, "help")
         await desk.discord.sees(desk.room, "Your agents' questions arrive here")
+
+
+@pytest.mark.parametrize("tag", ["b", "i"])
+def test_an_address_cannot_end_a_mark_of_ours_and_begin_a_link(tag: str) -> None:
+    for mark in ("**", "*", "_", "__"):
+        said = f"see https://a.example/c{mark}[Allow](https://b.example/x)"
+        for text in ((Run(said, (tag,)),), (Run("a"), Run(said, (tag,)), Run("b"))):
+            found = read_markdown(MARKDOWN.to_markdown(text))
+            assert not found.named("masked")
+            assert said in found.text
+
+
+def test_an_address_cannot_keep_a_mark_of_ours_open() -> None:
+    link = "[Allow](https://b.example/x)"
+    text = (
+        Run("https://a.example/\\", ("b",)),
+        Run(" and "),
+        Run("bold", ("b",)),
+        Run(f" https://a.example/c**{link}"),
+    )
+    found = read_markdown(MARKDOWN.to_markdown(text))
+    assert not found.named("masked")
+    assert found.text.endswith(f" and bold https://a.example/c**{link}")

@@ -147,7 +147,7 @@ async def test_replies_that_another_connection_swallowed_come_again_and_count(
 ) -> None:
     slack.others = 1
     async with running_channel(tmp_path, slack, clock) as desk:
-        asks = [await desk.desk.ask(TEXT) for _ in range(4)]
+        asks = [await desk.desk.ask(TEXT, timeout=3_600) for _ in range(4)]  # longer than all tries
         said = [
             await slack.say(desk.ada, desk.room, f"answer {i}", thread=(await desk.card(ask))["ts"])
             for i, ask in enumerate(asks)

@@ -100,7 +100,10 @@ def _italic(before: str, after: str) -> str:
 
 
 def _marked(text: str, mark: str) -> str:
-    """Marks with a blank inside are none."""
+    """Marks with a blank inside are none. One in an address, where nothing can be escaped, would
+    end ours there, and a backslash keep it open: what follows would be read as markdown."""
+    if any({mark[0], "\\"} & {*address} for address in _ADDRESS.findall(text)):
+        return text
     bare = text.strip()
     return text.replace(bare, f"{mark}{bare}{mark}") if bare else text
 
