@@ -1,6 +1,6 @@
 """The Web API as this channel uses it: the only module that calls it. Its errors are ours.
 
-Owns the HTTP session. The library's own retries are off: they would send a message twice.
+The library's own retries are off: they would send a message twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -22,8 +22,10 @@ from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
 from chatbridge.channels.sockets.retold import seconds
+from chatbridge.channels.sockets.session import SessionClient
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater
+from chatbridge.safe_json import value_at
 
 Json = dict[str, Any]
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
@@ -51,10 +53,6 @@ _GONE = ("cant_update_message", "edit_window_closed", "message_not_found", "thre
 _PASSING = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
 
 
-class Rejected(MessageRejected):
-    """Slack does not take this request, however often it is made."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
     id: str
@@ -65,24 +63,17 @@ class Me:
     """The scopes that the app lacks."""
 
 
-class Api:
+class Api(SessionClient):
     def __init__(
         self, bot_token: str, app_token: str, *, base: str, hint: str, patience: float
     ) -> None:
-        """`hint` says where the tokens are set; `patience` is how long an answer may take."""
-        self._bot_token, self._app_token = bot_token, app_token
-        self._base, self._hint, self._patience = base, hint, patience
+        """`hint` says where the tokens are set."""
+        super().__init__(patience=patience)
+        self._app_token, self._hint = app_token, hint
+        self._web = AsyncWebClient(bot_token, base, retry_handlers=[], logger=_QUIET)
 
-    async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=self._patience)
-        self.session = aiohttp.ClientSession(timeout=timeout, trust_env=True)
-        self._web = AsyncWebClient(
-            self._bot_token, self._base, session=self.session, retry_handlers=[], logger=_QUIET
-        )
-        return self
-
-    async def __aexit__(self, *ended: object) -> None:
-        await self.session.close()
+    def opened(self) -> None:
+        self._web.session = self.session
 
     async def me(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
@@ -191,9 +182,8 @@ class Api:
 
     def _meaning(self, error: SlackApiError, about: str) -> ChatbridgeError:
         answer = error.response
-        data = getattr(answer, "data", None)
-        said: Json = data if isinstance(data, dict) else {}
-        code, headers = words(said.get("error")), getattr(answer, "headers", {})
+        said, headers = getattr(answer, "data", None), getattr(answer, "headers", {})
+        code = words(value_at(said, "error"))
         status = getattr(answer, "status_code", getattr(answer, "status", 0))
         if status == 429 or code in ("ratelimited", "rate_limited"):
             after = max(pause(headers.get("Retry-After")), 1.0)
@@ -201,7 +191,7 @@ class Api:
         if _BAD_TOKEN.fullmatch(code):
             return token_rejected("slack", f"a token ({code})", hint=self._hint)
         if code == "missing_scope":
-            scope, where = words(said.get("needed")), "OAuth & Permissions, reinstall the app"
+            scope, where = words(value_at(said, "needed")), "OAuth & Permissions, reinstall the app"
             if scope == "connections:write":
                 where = "Basic Information, App-Level Tokens"
             return ChatRefused(
@@ -217,5 +207,5 @@ class Api:
             return PostGone()
         if not code or code in _PASSING or status >= 500:
             return RetryLater(f"slack cannot be reached ({code or status})")
-        more = words((said.get("response_metadata") or {}).get("messages"))
-        return Rejected(f"slack: {code} {more}".rstrip())
+        more = words(value_at(said, "response_metadata", "messages"))
+        return MessageRejected(f"slack: {code} {more}".rstrip())

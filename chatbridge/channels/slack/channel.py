@@ -43,8 +43,7 @@ class SlackChannel(BotChannel[Chat]):
             for place in table.channel_id or people
         ]
         super().__init__(api, chats, people, context)
-        self._people, self._app = people, table.app
-        self._ping = ping
+        self._app, self._ping = table.app, ping
 
     def lacking(self, me: Me) -> str:
         scopes = ", ".join(me.missing)
@@ -60,5 +59,5 @@ class SlackChannel(BotChannel[Chat]):
     async def loop(self, me: Me, reception: Reception) -> SocketMode:
         receiver = Receiver(reception, api=self._api, me=me.id)
         account, take = f"{me.team}:{me.id}", receiver.take
-        await receiver.names.learn(self._people)
+        await receiver.names.learn(self._allowed)
         return SocketMode(self._api, reception, account=account, take=take, ping=self._ping)

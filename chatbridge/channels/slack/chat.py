@@ -34,12 +34,9 @@ class Chat(BotChat[Text]):
         super().__init__(
             place, SLACK, service="Slack", private=private, pace=pace or PACE, clock=clock
         )
-        self._api = api
+        self.client = self._api = api
         self._called = () if private else tuple(people[:MOST_MENTIONED])
         self._before = SentBefore(self._read)
-
-    async def find(self) -> str:
-        return await self._api.direct(str(self.place))
 
     def handle(self, room: str, message: str) -> str:
         return f"{room}:{message}"
@@ -72,11 +69,6 @@ class Chat(BotChat[Text]):
     ) -> Sent:
         await self._api.edit(room, message, drawn(drawing))
         return Sent(id=message)
-
-    async def remove(self, room: str, message: str) -> None:
-        if message:
-            with self.removing(message):
-                await self._api.delete(room, message)
 
 
 def _key_of(message: Json) -> str:

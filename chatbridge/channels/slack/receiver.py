@@ -6,9 +6,9 @@ from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode, s
 from chatbridge.channels.chat.people import Names
 from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.chat.writer import Drawing
+from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render
-from chatbridge.channels.slack.api import Api, Json, Rejected
+from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import RetryLater
@@ -59,10 +59,8 @@ class Receiver(ButtonReceiver):
         tap = _meaning(action)
         on = self._incoming(message, room, await self._answered(action, room))
         old = seconds(value_at(action, "action_ts")) < self._began
-        then, trigger = (
-            await self.tap_or_form(tap, on, by, before_start=old),
-            data.get("trigger_id"),
-        )
+        then = await self.tap_or_form(tap, on, by, before_start=old)
+        trigger = data.get("trigger_id")
         if isinstance(then, Modal) and isinstance(trigger, str):
             self._spawn(self._open(then, trigger, room, user))
         elif isinstance(then, str):
@@ -78,7 +76,7 @@ class Receiver(ButtonReceiver):
     async def _open(self, form: Modal, trigger: str, room: str, user: str) -> None:
         try:
             await self._api.open_modal(trigger, render.modal(form, room=room))
-        except (Rejected, RetryLater):  # it can be opened for three seconds only
+        except (MessageRejected, RetryLater):  # it can be opened for three seconds only
             await self._whisper(room, user, TOO_SLOW)
 
     async def _whisper(self, room: str, user: str, told: str) -> None:
@@ -129,8 +127,6 @@ class Receiver(ButtonReceiver):
             replied=replied,
             source=data,
         )
-
-    # ── answers ───────────────────────────────────────────────────────────────────────────────────
 
     async def take_buttons(self, message: Incoming) -> None:
         await self._api.edit(message.room, message.id, render.without_buttons(message.source))

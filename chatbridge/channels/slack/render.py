@@ -103,7 +103,7 @@ def typed_text(said: str) -> str:
     return _MENTION.sub(bare, said).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-# ── buttons ───────────────────────────────────────────────────────────────────────────────────────
+# ── buttons and the modal ─────────────────────────────────────────────────────────────────────────
 
 
 def drawn(
@@ -168,9 +168,6 @@ def _listed(options: Sequence[Key]) -> Json:
 
 def _plain(text: str, limit: int) -> Json:
     return {"type": "plain_text", "text": clipped(text, limit) or "…", "emoji": False}
-
-
-# ── the modal ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def modal(form: Modal, *, room: str) -> Json:
