@@ -63,6 +63,12 @@ class Me:
     """The scopes that the app lacks."""
 
 
+def key_of(message: Json) -> str:
+    """The key that this message was sent with; empty if it has none of ours."""
+    ours = value_at(message, "metadata", "event_type") == EVENT
+    return str(value_at(message, "metadata", "event_payload", "key") or "") if ours else ""
+
+
 class Api(SessionClient):
     def __init__(
         self, bot_token: str, app_token: str, *, base: str, hint: str, patience: float
@@ -119,18 +125,17 @@ class Api(SessionClient):
             ask = partial(self._web.conversations_replies, ts=root)
         if seconds(since):  # with a time to begin at, Slack gives the page nearest to it first
             span["oldest"] = since
-        found: dict[str, Json] = {}
-        cursor, limit = None, min(PAGE, most)
+        span |= {"include_all_metadata": True, "limit": min(PAGE, most)}
+        found, cursor = dict[str, Json](), None
         while len(found) < most:
-            span |= {"include_all_metadata": True, "cursor": cursor, "limit": limit}
-            page = await self._in(room, ask, **span)
+            page = await self._in(room, ask, cursor=cursor, **span)
             found |= {str(each.get("ts")): each for each in page.get("messages") or ()}
             cursor = (page.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
                 break
         return [found[ts] for ts in sorted(found, key=seconds)]
 
-    async def message(self, room: str, ts: str, *, root: str) -> Json | None:
+    async def message(self, room: str, ts: str, root: str) -> Json | None:
         thread = root if root != ts else None
         found = await self.messages(room, root=thread, since=ts, latest=ts, inclusive=True, most=2)
         return next((each for each in found if each.get("ts") == ts), None)
@@ -138,7 +143,7 @@ class Api(SessionClient):
     # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
 
     async def send(self, room: str, message: Json, *, key: str = "", thread: str | None) -> str:
-        """Its time, which is its name. `key` is found again in the message's metadata."""
+        """Its time, which is its name. `key_of` finds its key again."""
         more: Json = {"unfurl_links": False, "unfurl_media": False, "thread_ts": thread}
         if key:
             more["metadata"] = {"event_type": EVENT, "event_payload": {"key": key}}

@@ -38,10 +38,8 @@ class SlackChannel(BotChannel[Chat]):
         hint = f"{context.place_of('bot_token')} and {context.place_of('app_token')}"
         self._api = api = Api(bot, app, base=table.api_base, hint=hint, patience=patience)
         people = sorted(table.allowed_users)
-        chats = [
-            Chat(api, place, people=people, clock=clock, pace=pace)
-            for place in table.channel_id or people
-        ]
+        places = table.channel_id or people
+        chats = [Chat(api, each, people=people, clock=clock, pace=pace) for each in places]
         super().__init__(api, chats, people, context)
         self._app, self._ping = table.app, ping
 

@@ -33,10 +33,8 @@ class Receiver(ButtonReceiver):
 
     async def take(self, it: Told, cursor: ChannelState) -> Json | None:
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
-        its acknowledgement says.
-
-        :raises StoreError: it has to be taken again. :raises RetryLater: likewise.
-        """
+        its acknowledgement says. :raises StoreError: it has to be taken again. :raises RetryLater:
+        likewise."""
         if it.kind == "view_submission":
             return await self._submitted(it.data, cursor)
         known = {"message": self._message, "command": self._command, "block_actions": self._tapped}
@@ -68,9 +66,8 @@ class Receiver(ButtonReceiver):
 
     async def _answered(self, action: object, room: str) -> Incoming | None:
         """The message that the tapped one was an answer to."""
-        if (where := render.answered_by(value_at(action, "block_id"))) is None:
-            return None
-        found = await self._api.message(room, where[0], root=where[1])
+        where = render.answered_by(value_at(action, "block_id"))
+        found = await self._api.message(room, *where) if where is not None else None
         return self._incoming(found, room) if found is not None else None
 
     async def _open(self, form: Modal, trigger: str, room: str, user: str) -> None:
