@@ -10,8 +10,8 @@ import logging
 import socket
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from contextlib import AsyncExitStack
 from typing import Any, Protocol, TypeVar
 
 from chatbridge.channels.chat import notices
@@ -37,11 +37,21 @@ MENU_PAUSE = 60.0
 NOBODY = "{name}.allowed_users is empty, so nobody can answer there. Run: chatbridge pair {name}"
 
 
+class ChatClient(Protocol):
+    """What a chat asks of the service's client by itself."""
+
+    async def direct(self, person: Any) -> str:
+        """The room of the bot's chat with this person. :raises ChatRefused:"""
+
+    async def delete(self, room: str, message: str) -> None: ...
+
+
 class BotChat(ChatSurface[T]):
     """A person's own chat with the bot, or a channel where several people are. Messages have
     numbers for names, which rise."""
 
     idempotent = True
+    client: ChatClient
 
     def __init__(
         self,
@@ -61,9 +71,9 @@ class BotChat(ChatSurface[T]):
         self._room = "" if private else str(place)
         self._newest: deque[str] = deque(maxlen=8 * FAR_ABOVE)
 
-    @abstractmethod
     async def find(self) -> str:
         """The room of the person's own chat. :raises ChatRefused: there is none."""
+        return await self.client.direct(self.place)
 
     async def open(self) -> None:
         if not self._room:
@@ -94,13 +104,12 @@ class BotChat(ChatSurface[T]):
     def messages_after(self, message: str) -> int:
         return sum((len(each), each) > (len(message), message) for each in self._newest)
 
-    @contextmanager
-    def removing(self, message: str) -> Iterator[None]:
-        """What the service does not let the bot remove stays."""
-        try:
-            yield
-        except (MessageRejected, PostGone) as error:
-            log.debug("%s: message %s stays: %s", self.name, message, error)
+    async def remove(self, room: str, message: str) -> None:
+        if message:
+            try:
+                await self.client.delete(room, message)
+            except (MessageRejected, PostGone) as error:
+                log.debug("%s: message %s stays: %s", self.name, message, error)
 
 
 class Account(Protocol):

@@ -1,6 +1,6 @@
 """The Web API as this channel uses it: the only module that calls it. Its errors are ours.
 
-Owns the HTTP session. The library's own retries are off: they would send a message twice.
+The library's own retries are off: they would send a message twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
@@ -22,8 +22,10 @@ from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
 from chatbridge.channels.sockets.retold import seconds
+from chatbridge.channels.sockets.session import SessionClient
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater
+from chatbridge.safe_json import value_at
 
 Json = dict[str, Any]
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
@@ -51,10 +53,6 @@ _GONE = ("cant_update_message", "edit_window_closed", "message_not_found", "thre
 _PASSING = ("fatal_error", "internal_error", "request_timeout", "service_unavailable")
 
 
-class Rejected(MessageRejected):
-    """Slack does not take this request, however often it is made."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Me:
     id: str
@@ -65,24 +63,23 @@ class Me:
     """The scopes that the app lacks."""
 
 
-class Api:
+def key_of(message: Json) -> str:
+    """The key that this message was sent with; empty if it has none of ours."""
+    ours = value_at(message, "metadata", "event_type") == EVENT
+    return str(value_at(message, "metadata", "event_payload", "key") or "") if ours else ""
+
+
+class Api(SessionClient):
     def __init__(
         self, bot_token: str, app_token: str, *, base: str, hint: str, patience: float
     ) -> None:
-        """`hint` says where the tokens are set; `patience` is how long an answer may take."""
-        self._bot_token, self._app_token = bot_token, app_token
-        self._base, self._hint, self._patience = base, hint, patience
+        """`hint` says where the tokens are set."""
+        super().__init__(patience=patience)
+        self._app_token, self._hint = app_token, hint
+        self._web = AsyncWebClient(bot_token, base, retry_handlers=[], logger=_QUIET)
 
-    async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=self._patience)
-        self.session = aiohttp.ClientSession(timeout=timeout, trust_env=True)
-        self._web = AsyncWebClient(
-            self._bot_token, self._base, session=self.session, retry_handlers=[], logger=_QUIET
-        )
-        return self
-
-    async def __aexit__(self, *ended: object) -> None:
-        await self.session.close()
+    def opened(self) -> None:
+        self._web.session = self.session
 
     async def me(self) -> Me:
         """:raises TokenRejected: :raises RetryLater:"""
@@ -128,18 +125,17 @@ class Api:
             ask = partial(self._web.conversations_replies, ts=root)
         if seconds(since):  # with a time to begin at, Slack gives the page nearest to it first
             span["oldest"] = since
-        found: dict[str, Json] = {}
-        cursor, limit = None, min(PAGE, most)
+        span |= {"include_all_metadata": True, "limit": min(PAGE, most)}
+        found, cursor = dict[str, Json](), None
         while len(found) < most:
-            span |= {"include_all_metadata": True, "cursor": cursor, "limit": limit}
-            page = await self._in(room, ask, **span)
+            page = await self._in(room, ask, cursor=cursor, **span)
             found |= {str(each.get("ts")): each for each in page.get("messages") or ()}
             cursor = (page.get("response_metadata") or {}).get("next_cursor")
             if not cursor:
                 break
         return [found[ts] for ts in sorted(found, key=seconds)]
 
-    async def message(self, room: str, ts: str, *, root: str) -> Json | None:
+    async def message(self, room: str, ts: str, root: str) -> Json | None:
         thread = root if root != ts else None
         found = await self.messages(room, root=thread, since=ts, latest=ts, inclusive=True, most=2)
         return next((each for each in found if each.get("ts") == ts), None)
@@ -147,7 +143,7 @@ class Api:
     # ── messages: a text for notifications, and blocks ────────────────────────────────────────────
 
     async def send(self, room: str, message: Json, *, key: str = "", thread: str | None) -> str:
-        """Its time, which is its name. `key` is found again in the message's metadata."""
+        """Its time, which is its name. `key_of` finds its key again."""
         more: Json = {"unfurl_links": False, "unfurl_media": False, "thread_ts": thread}
         if key:
             more["metadata"] = {"event_type": EVENT, "event_payload": {"key": key}}
@@ -191,9 +187,8 @@ class Api:
 
     def _meaning(self, error: SlackApiError, about: str) -> ChatbridgeError:
         answer = error.response
-        data = getattr(answer, "data", None)
-        said: Json = data if isinstance(data, dict) else {}
-        code, headers = words(said.get("error")), getattr(answer, "headers", {})
+        said, headers = getattr(answer, "data", None), getattr(answer, "headers", {})
+        code = words(value_at(said, "error"))
         status = getattr(answer, "status_code", getattr(answer, "status", 0))
         if status == 429 or code in ("ratelimited", "rate_limited"):
             after = max(pause(headers.get("Retry-After")), 1.0)
@@ -201,7 +196,7 @@ class Api:
         if _BAD_TOKEN.fullmatch(code):
             return token_rejected("slack", f"a token ({code})", hint=self._hint)
         if code == "missing_scope":
-            scope, where = words(said.get("needed")), "OAuth & Permissions, reinstall the app"
+            scope, where = words(value_at(said, "needed")), "OAuth & Permissions, reinstall the app"
             if scope == "connections:write":
                 where = "Basic Information, App-Level Tokens"
             return ChatRefused(
@@ -217,5 +212,5 @@ class Api:
             return PostGone()
         if not code or code in _PASSING or status >= 500:
             return RetryLater(f"slack cannot be reached ({code or status})")
-        more = words((said.get("response_metadata") or {}).get("messages"))
-        return Rejected(f"slack: {code} {more}".rstrip())
+        more = words(value_at(said, "response_metadata", "messages"))
+        return MessageRejected(f"slack: {code} {more}".rstrip())

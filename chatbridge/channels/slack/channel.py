@@ -38,13 +38,10 @@ class SlackChannel(BotChannel[Chat]):
         hint = f"{context.place_of('bot_token')} and {context.place_of('app_token')}"
         self._api = api = Api(bot, app, base=table.api_base, hint=hint, patience=patience)
         people = sorted(table.allowed_users)
-        chats = [
-            Chat(api, place, people=people, clock=clock, pace=pace)
-            for place in table.channel_id or people
-        ]
+        places = table.channel_id or people
+        chats = [Chat(api, each, people=people, clock=clock, pace=pace) for each in places]
         super().__init__(api, chats, people, context)
-        self._people, self._app = people, table.app
-        self._ping = ping
+        self._app, self._ping = table.app, ping
 
     def lacking(self, me: Me) -> str:
         scopes = ", ".join(me.missing)
@@ -60,5 +57,5 @@ class SlackChannel(BotChannel[Chat]):
     async def loop(self, me: Me, reception: Reception) -> SocketMode:
         receiver = Receiver(reception, api=self._api, me=me.id)
         account, take = f"{me.team}:{me.id}", receiver.take
-        await receiver.names.learn(self._people)
+        await receiver.names.learn(self._allowed)
         return SocketMode(self._api, reception, account=account, take=take, ping=self._ping)

@@ -10,13 +10,12 @@ from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.sent_before import SentBefore, key_name
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
-from chatbridge.channels.slack.api import EVENT, PAGE, Api, Json
+from chatbridge.channels.slack.api import PAGE, Api, key_of
 from chatbridge.channels.slack.render import SLACK, drawn
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
-from chatbridge.safe_json import value_at
 
 PACE = RateLimit(message=1.0, edit=1.2, burst=4.0)
 """Slack allows about one message a second in a conversation, and fifty edits a minute."""
@@ -25,6 +24,7 @@ MOST_MENTIONED = 10
 
 class Chat(BotChat[Text]):
     reactions = False
+    client: Api
 
     def __init__(
         self, api: Api, place: str, *, people: Sequence[str], clock: Clock, pace: RateLimit | None
@@ -34,12 +34,9 @@ class Chat(BotChat[Text]):
         super().__init__(
             place, SLACK, service="Slack", private=private, pace=pace or PACE, clock=clock
         )
-        self._api = api
+        self.client = api
         self._called = () if private else tuple(people[:MOST_MENTIONED])
         self._before = SentBefore(self._read)
-
-    async def find(self) -> str:
-        return await self._api.direct(str(self.place))
 
     def handle(self, room: str, message: str) -> str:
         return f"{room}:{message}"
@@ -47,7 +44,7 @@ class Chat(BotChat[Text]):
     async def send(self, new: Outgoing[Text]) -> Sent:
         room, thread = new.room, new.root
         if isinstance(new.what, File):
-            await self._api.send_file(room, new.what, thread=thread)
+            await self.client.send_file(room, new.what, thread=thread)
             return Sent(id="")
         name = key_name(new.key)
         if found := await self._before.find(room, thread, name):
@@ -57,30 +54,18 @@ class Chat(BotChat[Text]):
         called = () if new.silent else self._called
         body = drawn(new.what, called=called, answers=new.answers, root=thread)
         with self._before.sending(room, thread):
-            ts = await self._api.send(room, body, key=name, thread=thread)
+            ts = await self.client.send(room, body, key=name, thread=thread)
         if not thread:
             self.passed(ts)
             self._before.begun(room, ts)
         return Sent(id=ts, at=seconds(ts) or None)
 
     async def _read(self, room: str, thread: str | None) -> dict[str, str]:
-        found = await self._api.messages(room, root=thread, most=PAGE)
-        return {name: str(each["ts"]) for each in found if (name := _key_of(each))}
+        found = await self.client.messages(room, root=thread, most=PAGE)
+        return {name: str(each["ts"]) for each in found if (name := key_of(each))}
 
     async def edit(
         self, room: str, message: str, drawing: Drawing[Text], *, key: Key, silent: bool
     ) -> Sent:
-        await self._api.edit(room, message, drawn(drawing))
+        await self.client.edit(room, message, drawn(drawing))
         return Sent(id=message)
-
-    async def remove(self, room: str, message: str) -> None:
-        if message:
-            with self.removing(message):
-                await self._api.delete(room, message)
-
-
-def _key_of(message: Json) -> str:
-    metadata = message.get("metadata")
-    if value_at(metadata, "event_type") != EVENT:
-        return ""
-    return str(value_at(metadata, "event_payload", "key") or "")

@@ -6,9 +6,9 @@ from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode, s
 from chatbridge.channels.chat.people import Names
 from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
 from chatbridge.channels.chat.runs import Run
-from chatbridge.channels.chat.writer import Drawing
+from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render
-from chatbridge.channels.slack.api import Api, Json, Rejected
+from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import RetryLater
@@ -33,10 +33,8 @@ class Receiver(ButtonReceiver):
 
     async def take(self, it: Told, cursor: ChannelState) -> Json | None:
         """Deal with one. The cursor is committed together with an effect on an ask. Return what
-        its acknowledgement says.
-
-        :raises StoreError: it has to be taken again. :raises RetryLater: likewise.
-        """
+        its acknowledgement says. :raises StoreError: it has to be taken again. :raises RetryLater:
+        likewise."""
         if it.kind == "view_submission":
             return await self._submitted(it.data, cursor)
         known = {"message": self._message, "command": self._command, "block_actions": self._tapped}
@@ -70,15 +68,14 @@ class Receiver(ButtonReceiver):
 
     async def _answered(self, action: object, room: str) -> Incoming | None:
         """The message that the tapped one was an answer to."""
-        if (where := render.answered_by(value_at(action, "block_id"))) is None:
-            return None
-        found = await self._api.message(room, where[0], root=where[1])
+        where = render.answered_by(value_at(action, "block_id"))
+        found = await self._api.message(room, *where) if where is not None else None
         return self._incoming(found, room) if found is not None else None
 
     async def _open(self, form: Modal, trigger: str, room: str, user: str) -> None:
         try:
             await self._api.open_modal(trigger, render.modal(form, room=room))
-        except (Rejected, RetryLater):  # it can be opened for three seconds only
+        except (MessageRejected, RetryLater):  # it can be opened for three seconds only
             await self._whisper(room, user, TOO_SLOW)
 
     async def _whisper(self, room: str, user: str, told: str) -> None:
@@ -134,8 +131,6 @@ class Receiver(ButtonReceiver):
             replied=replied,
             source=data,
         )
-
-    # ── answers ───────────────────────────────────────────────────────────────────────────────────
 
     async def take_buttons(self, message: Incoming) -> None:
         await self._api.edit(message.room, message.id, render.without_buttons(message.source))

@@ -28,18 +28,13 @@ LIMIT = 4_000
 SOURCE_LIMIT = 11_000
 """Of the text's block as JSON. Above, its styles are left out."""
 LABEL, NOTIFIED, A_ROW = 75, 150, 25
-MOST_OPTIONS = 10
-"""More of them are a menu."""
+MOST_OPTIONS = 10  # more of them are a menu
 TYPED = 3_000
 """The longest text that a modal takes. A thread takes more."""
 FIELD, INPUT, SUBMITTED, ANSWER = "field", "text", "chatbridge", "reply"
 _BOXES = {"": "rich_text_section", PRE: "rich_text_preformatted", QUOTE: "rich_text_quote"}
 _STYLES = {"b": "bold", "i": "italic", "code": "code"}
-_BUTTON_STYLES = {
-    keyboard.PRIMARY: "primary",
-    keyboard.SUCCESS: "primary",
-    keyboard.DANGER: "danger",
-}
+_COLOURS = {keyboard.PRIMARY: "primary", keyboard.SUCCESS: "primary", keyboard.DANGER: "danger"}
 _ISOLATES = str.maketrans("", "", "\u2068\u2069")
 _MENTION = re.compile(r"<([^<>]*)>")
 
@@ -104,7 +99,7 @@ def typed_text(said: str) -> str:
     return _MENTION.sub(bare, said).replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-# ── buttons ───────────────────────────────────────────────────────────────────────────────────────
+# ── buttons and the modal ─────────────────────────────────────────────────────────────────────────
 
 
 def drawn(
@@ -156,7 +151,7 @@ def _controls(rows: Rows, name: str) -> Iterator[Json]:
 def _button(key: Key, name: str) -> Json:
     found: Json = {"type": "button", "action_id": name, "text": _plain(key.text, LABEL)}
     found |= {"url": key.url} if key.url else {"value": key.data}
-    style = _BUTTON_STYLES.get(key.style or "")
+    style = _COLOURS.get(key.style or "")
     return found | ({"style": style} if style else {})
 
 
@@ -178,9 +173,6 @@ def _listed(options: Sequence[Key]) -> Json:
 
 def _plain(text: str, limit: int) -> Json:
     return {"type": "plain_text", "text": clipped(text, limit) or "…", "emoji": False}
-
-
-# ── the modal ─────────────────────────────────────────────────────────────────────────────────────
 
 
 def modal(form: Modal, *, room: str) -> Json:

@@ -10,7 +10,7 @@ for ever, and sleeps by a clock that tests cannot set.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,9 +18,8 @@ from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.sockets.loop import Connection
-from chatbridge.channels.sockets.retold import RetoldLoop, Told, seconds
+from chatbridge.channels.sockets.retold import RetoldLoop, Take, Told, seconds
 from chatbridge.core.errors import RetryLater
-from chatbridge.core.model import ChannelState
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
@@ -37,13 +36,7 @@ class SocketMode(RetoldLoop):
     channel, tries = "slack", 3
 
     def __init__(
-        self,
-        api: Api,
-        reception: Reception,
-        *,
-        account: str,
-        take: Callable[[Told, ChannelState], Awaitable[Json | None]],
-        ping: float,
+        self, api: Api, reception: Reception, *, account: str, take: Take, ping: float
     ) -> None:
         """`account` ends with the bot's id."""
         key = f"seen:{account}"

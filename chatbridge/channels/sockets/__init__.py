@@ -3,4 +3,5 @@
 errors: why one cannot be reached, and the pauses that it asks for
 loop: the loop that reads from such a connection
 retold: that loop, where an event comes again until it is acknowledged
+session: the session of a service's client
 """

@@ -64,6 +64,10 @@ class Told:
         return f"{self.source}:{self.time}" if self.at else ""
 
 
+Take = Callable[[Told, ChannelState], Awaitable[Any]]
+"""Deals with one, and returns what is said in return. The cursor is committed with its effect."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     floor: float = 0.0
@@ -100,9 +104,8 @@ class RetoldLoop(SocketLoop[Told]):
         *,
         cursor_key: str,
         patience: float,
-        take: Callable[[Told, ChannelState], Awaitable[Any]],
+        take: Take,
     ) -> None:
-        """`take` deals with one, and returns what is said in return."""
         super().__init__(reception, cursor_key=cursor_key, patience=patience)
         self._take_one = take
         self.done = Done()
