@@ -186,10 +186,12 @@ async def test_a_hub_that_dies_in_the_middle_of_a_gap_leaves_the_rest_to_the_nex
         discord.say(ada, card.room, "feat: one", reply_to=card)
         discord.say(ada, card.room, "feat: two", reply_to=other)
         discord.clock.advance(200)
-        async with failing(tmp_path, "asks", when=f"NEW.id = '{second.id}'"):
-            async with running_discord(tmp_path, discord=discord, ada=ada) as again:
-                await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
-                assert len(await again.answers(first)) == 1
+        async with (
+            failing(tmp_path, "asks", when=f"NEW.id = '{second.id}'"),
+            running_discord(tmp_path, discord=discord, ada=ada) as again,
+        ):
+            await asyncio.wait_for(again.clock.until_asleep(1.0), 20)
+            assert len(await again.answers(first)) == 1
         discord.clock.advance(10)  # a new session may not be begun at once
         async with running_discord(tmp_path, discord=discord, ada=ada) as last:
             await last.dealt_with_later()
@@ -211,15 +213,19 @@ async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: P
 async def test_a_session_is_resumed_elsewhere_once_its_own_address_is_gone(tmp_path: Path) -> None:
     discord = Discord(StillClock())
     ada = discord.world.user("Ada")
-    async with discord.serving(socket.create_server(("127.0.0.1", 0))):
-        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
-            ask = await desk.desk.ask(CONFIRM)
-            card = await desk.card(ask)
+    async with (
+        discord.serving(socket.create_server(("127.0.0.1", 0))),
+        running_discord(tmp_path, discord=discord, ada=ada) as desk,
+    ):
+        ask = await desk.desk.ask(CONFIRM)
+        card = await desk.card(ask)
     discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
-    async with discord.serving(socket.create_server(("127.0.0.1", 0))):
-        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
-            await again.dealt_with()
-            assert len(await again.answers(ask)) == 1
+    async with (
+        discord.serving(socket.create_server(("127.0.0.1", 0))),
+        running_discord(tmp_path, discord=discord, ada=ada) as again,
+    ):
+        await again.dealt_with()
+        assert len(await again.answers(ask)) == 1
     assert discord.gateway.starts == 1
 
 

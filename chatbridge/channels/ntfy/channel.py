@@ -84,7 +84,7 @@ class NtfyChannel(Notifier):
     def _ours(self, said: str) -> bool:
         data = said.partition(" ")[0]
         mine = self._sign(data) if decode(data) else ""
-        return hmac.compare_digest(mine.encode(), said.encode(errors="replace"))
+        return bool(mine) and hmac.compare_digest(mine.encode(), said.encode(errors="replace"))
 
     async def _take(self, said: str, cursor: ChannelState) -> None:
         tap = decode(said.partition(" ")[0])
