@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from chatbridge.channels.slack.api import MOST
 from chatbridge.channels.slack.channel import SHARED
 from chatbridge.channels.slack.socket_mode import SWITCHED_OFF, SocketMode, _told
 from chatbridge.channels.sockets.retold import OVERLAP
@@ -187,6 +188,28 @@ async def test_what_happens_as_a_hub_returns_hides_nothing_of_a_long_gap(
     async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:
         await desk.channel.drain()
         assert await answers(desk, ask.id) == (Answer(values=("long ago",)),)
+
+
+async def test_a_reply_is_read_though_the_channel_has_talked_much_since_the_oldest_card(
+    slack: Slack, tmp_path: Path
+) -> None:
+    clock = slack.clock
+    assert isinstance(clock, StillClock)
+    async with running_channel(tmp_path, slack, clock) as before:
+        room, ada, eve = before.room, before.ada, before.eve
+        oldest = await before.desk.ask(TEXT, timeout=9e4)
+        await before.card(oldest)
+        for _ in range(MOST):
+            ts = slack.time()
+            room.messages[ts] = {"type": "message", "user": eve, "text": "talk", "ts": ts}
+        ask = await before.desk.ask(TEXT, timeout=9e4)
+        card = await before.card(ask)
+        await before.channel.drain()
+    clock.advance(2 * OVERLAP)
+    await slack.say(ada, room, "at last", thread=card["ts"])
+    async with running_channel(tmp_path, slack, clock, room=room, ada=ada, eve=eve) as desk:
+        await desk.channel.drain()
+        assert await answers(desk, ask.id) == (Answer(values=("at last",)),)
 
 
 async def test_threads_of_others_are_not_read_after_a_gap_and_keep_no_tap_waiting(
