@@ -34,6 +34,7 @@ from chatbridge.core.text import one_line
 log = logging.getLogger(__name__)
 
 MENU_PAUSE = 60.0
+RESTART = "chatbridge restart"
 NOBODY = "{name}.allowed_users is empty, so nobody can answer there. Run: chatbridge pair {name}"
 
 
@@ -80,8 +81,8 @@ class BotChat(ChatSurface[T]):
             try:
                 self._room = await self.find()
             except ChatRefused as error:
-                self.trouble = str(error)
-                log.warning("%s", error)
+                self.trouble = f"{str(error).partition(', then run:')[0]}, then run: {RESTART}"
+                log.warning("%s", self.trouble)
 
     @property
     def is_there(self) -> bool:
