@@ -227,10 +227,7 @@ class Gateway(SocketLoop[Event]):
     def why_closed(self, connection: Connection) -> Exception | None:
         code = connection.close_code
         if code == 4004:
-            return TokenRejected(
-                f"discord rejected the bot token (4004). Check {self._api.hint}, then run: "
-                "chatbridge restart"
-            )
+            return self._api.rejected(code)
         if code in FINAL:
             return TokenRejected(f"discord refuses the connection ({code}): {FINAL[code]}")
         if code in SESSION_LOST:
