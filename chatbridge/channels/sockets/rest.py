@@ -8,7 +8,7 @@ cause or an address, which may have a token in it.
 from __future__ import annotations
 
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ class Answer:
     """None: nothing, or with an error something that is no JSON."""
 
 
-class RestClient(SessionClient):
+class RestClient(SessionClient, ABC):
     service: str
     """The channel's name."""
 
