@@ -83,9 +83,8 @@ class NtfyChannel(Notifier):
 
     def _ours(self, said: str) -> bool:
         data = said.partition(" ")[0]
-        if decode(data) is None:
-            return False
-        return hmac.compare_digest(self._sign(data).encode(), said.encode(errors="replace"))
+        mine = self._sign(data) if decode(data) else ""
+        return bool(mine) and hmac.compare_digest(mine.encode(), said.encode(errors="replace"))
 
     async def _take(self, said: str, cursor: ChannelState) -> None:
         tap = decode(said.partition(" ")[0])

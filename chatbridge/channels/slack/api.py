@@ -194,7 +194,7 @@ class Api(SessionClient):
             after = max(pause(headers.get("Retry-After")), 1.0)
             return RetryLater("slack asks for a pause (429)", after=after)
         if _BAD_TOKEN.fullmatch(code):
-            return token_rejected("slack", f"a token ({code})", hint=self._hint)
+            return token_rejected(f"slack rejected a token ({code})", hint=self._hint)
         if code == "missing_scope":
             scope, where = words(value_at(said, "needed")), "OAuth & Permissions, reinstall the app"
             if scope == "connections:write":

@@ -35,7 +35,7 @@ class SlackChannel(BotChannel[Chat]):
     ) -> None:
         """`pace`, `patience` and `ping` are for tests."""
         (bot, app), clock = table.tokens, context.clock
-        hint = f"{context.place_of('bot_token')} and {context.place_of('app_token')}"
+        hint = context.place_of("bot_token", "app_token")
         self._api = api = Api(bot, app, base=table.api_base, hint=hint, patience=patience)
         people = sorted(table.allowed_users)
         places = table.channel_id or people

@@ -16,7 +16,7 @@ from functools import partial
 
 from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
-from chatbridge.channels.slack.api import Api, Json
+from chatbridge.channels.slack.api import MOST, Api, Json
 from chatbridge.channels.sockets.loop import Connection
 from chatbridge.channels.sockets.retold import RetoldLoop, Take, Told, seconds
 from chatbridge.core.errors import RetryLater
@@ -87,10 +87,13 @@ class SocketMode(RetoldLoop):
         # A thread is found by its root, with the time of its newest message.
         oldest = min([floor, *(seconds(card) - 1.0 for card in cards)])
         messages = await patiently(partial(read, since=f"{oldest:.6f}"), self._clock)
+        much = len(messages) >= MOST  # so that newer ones are not among them
+        if much:
+            messages = await patiently(partial(read, since=f"{floor:.6f}"), self._clock)
         roots = [each for each in messages if seconds(each.get("latest_reply")) > floor]
         ours = [each for each in roots if each.get("user") == self._me]
-        for root in roots if self.rooms[room].private else ours:
-            ts = str(root.get("ts"))
+        found = [str(each.get("ts")) for each in (roots if self.rooms[room].private else ours)]
+        for ts in dict.fromkeys([*found, *(cards if much else ())]):
             thread = await patiently(partial(read, root=ts, since=f"{floor:.6f}"), self._clock)
             messages += (each for each in thread if each.get("ts") != ts)
         return [_message(each, room) for each in messages]

@@ -33,10 +33,9 @@ def unreachable(error: BaseException, service: str) -> RetryLater:
     return RetryLater(f"{service} cannot be reached ({type(error).__name__})", unsent=unsent)
 
 
-def token_rejected(service: str, what: str, *, hint: str) -> TokenRejected:
-    """`what` is the token, with the service's code; `hint` says where it is set."""
-    said = f"{service} rejected {what}. Check {hint}, then run: chatbridge restart"
-    return TokenRejected(said)
+def token_rejected(what: str, *, hint: str) -> TokenRejected:
+    """`what` says which service did so, and its code; `hint` says where the token is set."""
+    return TokenRejected(f"{what}. Check {hint}, then run: chatbridge restart")
 
 
 def pause(said: object) -> float:
