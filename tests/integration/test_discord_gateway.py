@@ -202,6 +202,7 @@ async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: P
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
+        await desk.dealt_with()
         await desk.discord.gateway.cut()
         desk.discord.tap(desk.ada, card, data_of(ask, form.Choose(step=0, option=0)))
         await desk.dealt_with_later()
@@ -233,6 +234,7 @@ async def test_discord_may_ask_to_connect_again(tmp_path: Path) -> None:
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
+        await desk.dealt_with()
         desk.discord.gateway.ask_to_reconnect()
         await desk.dealt_with_later()
         assert desk.discord.gateway.resumes
@@ -260,6 +262,7 @@ async def test_a_session_that_discord_ends_is_begun_anew(tmp_path: Path) -> None
     async with running_discord(tmp_path) as desk:
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
+        await desk.dealt_with()
         await desk.discord.gateway.cut(4009, forget=True)
         await desk.dealt_with_later()
         assert desk.discord.gateway.starts == 2
