@@ -211,7 +211,7 @@ class Api(RestClient):
         return Rejected(f"discord does not take this ({code}: {said} {details})")
 
     def rejected(self, code: int) -> TokenRejected:
-        return token_rejected(self.service, f"the bot token ({code})", hint=self._hint)
+        return token_rejected(f"discord rejected the bot token ({code})", hint=self._hint)
 
 
 def _form(body: object, file: File) -> aiohttp.FormData:
