@@ -10,6 +10,7 @@ import json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
 
@@ -39,6 +40,15 @@ def value_at(value: Any, *path: str) -> Any:
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
     return value
+
+
+def texts_at(value: Any, *names: str, below: tuple[str, ...]) -> Iterator[str]:
+    """The texts of these names in a list of objects, and in those below them under the others."""
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, dict):
+            yield from (text for name in names if isinstance(text := each.get(name), str))
+            for name in below:
+                yield from texts_at(each.get(name), *names, below=below)
 
 
 def is_deep(value: object) -> bool:

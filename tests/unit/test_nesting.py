@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatbridge.safe_json import DEEPEST, is_deep, loads
+from chatbridge.safe_json import DEEPEST, is_deep, loads, texts_at
 
 LISTS, OBJECTS = ("[", "]"), ('{"a":', "}")
 VALUES = st.recursive(
@@ -50,3 +50,22 @@ def test_of_many_values_one_that_is_deep_is_enough() -> None:
 def test_what_is_no_json_is_one_kind_of_error(text: str | bytes) -> None:
     with pytest.raises(ValueError, match=r"."):
         loads(text)
+
+
+def test_texts_are_found_in_their_order_below_the_names_that_are_walked() -> None:
+    found = [
+        {"id": "1", "parts": [{"id": "2", "value": "3"}, {"other": [{"id": "no"}]}]},
+        {"part": {"id": "4"}, "value": ["no"]},
+    ]
+    assert [*texts_at(found, "id", "value", below=("parts", "part"))] == ["1", "2", "3", "4"]
+
+
+@given(VALUES)
+def test_whatever_others_send_can_be_walked(value: Any) -> None:
+    assert all(isinstance(text, str) for text in texts_at(value, "a", "[", below=("a", "{")))
+    assert [*texts_at([{"a": value}, {"b": "found"}], "b", below=("a",))][-1] == "found"
+
+
+def test_the_deepest_that_is_taken_can_be_walked() -> None:
+    inside = loads('{"a":' * (DEEPEST - 1) + '{"b":"found"}' + "}" * (DEEPEST - 1))
+    assert [*texts_at(inside, "b", below=("a",))] == ["found"]

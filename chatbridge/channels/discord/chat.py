@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.runs import Text
@@ -11,7 +9,6 @@ from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.discord.api import Api, Body, Rejected, written_at
 from chatbridge.channels.discord.render import DISCORD, NO_MENTIONS, SILENT, body
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
 
 PACE = RateLimit(message=1.0, edit=1.0, burst=4.0)
@@ -19,16 +16,15 @@ PACE = RateLimit(message=1.0, edit=1.0, burst=4.0)
 
 
 class Chat(BotChat[Text]):
+    client: Api
+
     def __init__(
         self, api: Api, place: int, *, private: bool, clock: Clock, pace: RateLimit | None
     ) -> None:
         super().__init__(
             place, DISCORD, service="Discord", private=private, pace=pace or PACE, clock=clock
         )
-        self._api = api
-
-    async def find(self) -> str:
-        return await self._api.direct(int(self.place))
+        self.client = api
 
     async def send(self, new: Outgoing[Text]) -> Sent:
         flags, file = SILENT if new.silent else 0, None
@@ -37,7 +33,7 @@ class Chat(BotChat[Text]):
             file = new.what
         else:
             drawn = body(new.what.text, new.what.rows, flags=flags)
-        sent = await self._api.send(new.room, drawn, key=new.key, reply_to=new.root, file=file)
+        sent = await self.client.send(new.room, drawn, key=new.key, reply_to=new.root, file=file)
         self.passed(sent)
         return Sent(id=sent, at=written_at(sent), topic=new.topic)
 
@@ -45,14 +41,9 @@ class Chat(BotChat[Text]):
         self, room: str, message: str, drawing: Drawing[Text], *, key: Key, silent: bool
     ) -> Sent:
         try:
-            await self._api.edit(room, message, body(drawing.text, drawing.rows))
+            await self.client.edit(room, message, body(drawing.text, drawing.rows))
         except Rejected as error:
             if not error.needs_text_components:
                 raise
-            await self._api.edit(room, message, body(drawing.text, drawing.rows, long=True))
+            await self.client.edit(room, message, body(drawing.text, drawing.rows, long=True))
         return Sent(id=message)
-
-    async def remove(self, room: str, message: str) -> None:
-        if message:
-            with suppress(PostGone, Rejected):
-                await self._api.delete(room, message)

@@ -6,7 +6,6 @@ answered right after the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,7 +25,7 @@ from chatbridge.channels.chat.receiver import (
 )
 from chatbridge.channels.discord.api import Api, Body, Me, Rejected, written_at
 from chatbridge.channels.discord.chat import Chat
-from chatbridge.channels.discord.gateway import WRITTEN, Event
+from chatbridge.channels.discord.gateway import WRITTEN
 from chatbridge.channels.discord.render import (
     CONTENT,
     ROW,
@@ -36,10 +35,11 @@ from chatbridge.channels.discord.render import (
     ephemeral,
     modal,
 )
+from chatbridge.channels.sockets.resumed import Event
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import ChannelState
 from chatbridge.core.text import clipped
-from chatbridge.safe_json import value_at
+from chatbridge.safe_json import texts_at, value_at
 
 COMMAND, TAP, SUBMIT = 2, 3, 5
 MESSAGE, DEFERRED, MODAL = 4, 6, 9
@@ -116,7 +116,8 @@ class Receiver(ButtonReceiver):
         return message
 
     async def _submitted(self, data: Body, by: Origin) -> Body:
-        text = next(_typed(value_at(data, "data", "components")), "")
+        fields = value_at(data, "data", "components")
+        text = next(texts_at(fields, "value", below=("component", "components")), "")
         why = await self.submitted(str(value_at(data, "data", "custom_id")), text, by)
         if why is None:
             return NOTHING
@@ -173,14 +174,14 @@ class Receiver(ButtonReceiver):
     def _incoming(self, message: Body) -> Incoming:
         replied, text = message.get("referenced_message"), str(message.get("content") or "")
         reference = message.get("message_reference") or {}
-        mention = f"<@{self._me.id}>"
+        mention, shown = f"<@{self._me.id}>", message.get("components")
         return Incoming(
             room=str(message.get("channel_id")),
             id=str(message.get("id")),
             text=text.removeprefix(mention).removesuffix(mention).strip() or None,
             at=written_at(str(message.get("id", "0"))),
             ours=value_at(message, "author", "id") == self._me.id,
-            buttons=tuple(_carried(message.get("components"))),
+            buttons=tuple(texts_at(shown, "custom_id", "value", below=("components", "options"))),
             replied=self._incoming(replied) if isinstance(replied, dict) else None,
             quoted=reference.get("type") == FORWARD,
             source=message,
@@ -209,21 +210,3 @@ def _sender(user: Body) -> Sender:
 
 def _said(text: str) -> Body:
     return {"type": MESSAGE, "data": ephemeral(text)}
-
-
-def _carried(components: object) -> Iterator[str]:
-    """What buttons and options carry."""
-    for each in components if isinstance(components, list) else ():
-        yield from _carried(value_at(each, "components"))
-        options = value_at(each, "options") or ()
-        data = [value_at(each, "custom_id"), *(value_at(option, "value") for option in options)]
-        yield from (it for it in data if isinstance(it, str))
-
-
-def _typed(components: object) -> Iterator[str]:
-    """What stands in a modal's fields."""
-    for each in components if isinstance(components, list) else ():
-        inside = value_at(each, "component")
-        yield from _typed([inside] if inside else value_at(each, "components"))
-        if isinstance(value := value_at(each, "value"), str):
-            yield value

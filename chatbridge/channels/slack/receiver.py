@@ -14,7 +14,7 @@ from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import ChannelState
 from chatbridge.core.pairing import PREFIX
-from chatbridge.safe_json import value_at
+from chatbridge.safe_json import texts_at, value_at
 
 SUBTYPES = (None, "file_share", "thread_broadcast")
 """Of messages that a person has written."""
@@ -127,7 +127,7 @@ class Receiver(ButtonReceiver):
             text=render.typed_text(text) if isinstance(text, str) and text else None,
             at=seconds(ts),
             ours=data.get("user") == self._me,
-            buttons=tuple(render.carried(data.get("blocks"))),
+            buttons=tuple(texts_at(data.get("blocks"), "value", below=("elements", "options"))),
             replied=replied,
             source=data,
         )

@@ -19,7 +19,6 @@ from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.text import clipped, shortened
-from chatbridge.safe_json import value_at
 
 Json = dict[str, Any]
 
@@ -116,15 +115,6 @@ def answered_by(block_id: object) -> tuple[str, str] | None:
     """Which message this block answers, and the root of its thread."""
     words = block_id.split(" ") if isinstance(block_id, str) else []
     return (words[1], words[2]) if len(words) == 4 and words[0] == ANSWER else None
-
-
-def carried(blocks: object) -> Iterator[str]:
-    """What buttons and options carry."""
-    for each in blocks if isinstance(blocks, list) else ():
-        yield from carried(value_at(each, "elements"))
-        yield from carried(value_at(each, "options"))
-        if isinstance(value := value_at(each, "value"), str):
-            yield value
 
 
 def without_buttons(message: Mapping[str, Any]) -> Json:

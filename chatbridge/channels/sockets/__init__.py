@@ -3,5 +3,7 @@
 errors: why one cannot be reached, and the pauses that it asks for
 loop: the loop that reads from such a connection
 retold: that loop, where an event comes again until it is acknowledged
+resumed: that loop, where events are numbered, and come again to who resumes their session
+rest: a service's JSON over HTTP
 session: the session of a service's client
 """

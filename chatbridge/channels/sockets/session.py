@@ -3,6 +3,7 @@ environment."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 import aiohttp
@@ -11,16 +12,17 @@ import aiohttp
 class SessionClient:
     session: aiohttp.ClientSession
 
-    def __init__(self, *, patience: float) -> None:
-        """`patience` is how long an answer may take."""
+    def __init__(self, *, patience: float, headers: Mapping[str, str] | None = None) -> None:
+        """`patience` is how long an answer may take; `headers` go with each request."""
         self.patience = patience
+        self._headers = headers
 
     def opened(self) -> None:
         """The session is there: for a library that needs it."""
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=self.patience)
-        self.session = aiohttp.ClientSession(timeout=timeout, trust_env=True)
+        self.session = aiohttp.ClientSession(timeout=timeout, headers=self._headers, trust_env=True)
         self.opened()
         return self
 
