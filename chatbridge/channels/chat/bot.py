@@ -215,7 +215,7 @@ class BotChannel(ChatChannel[C]):
             ready()
             await loop.run()
 
-    async def patiently(self, work: Callable[[], Awaitable[object]]) -> None:
+    async def until_taken(self, work: Callable[[], Awaitable[object]]) -> None:
         """Until the service takes it: its menu, for instance."""
         while True:
             try:

@@ -49,5 +49,5 @@ class DiscordChannel(BotChannel[Chat]):
     async def loop(self, me: Me, reception: Reception) -> Gateway:
         receiver = Receiver(reception, api=self._api, me=me)
         set_commands = partial(self._api.set_commands, me.application, COMMANDS)
-        self._beside.spawn(self.patiently(set_commands))
+        self._beside.spawn(self.until_taken(set_commands))
         return Gateway(self._api, reception, bot=me.id, take=receiver.take)

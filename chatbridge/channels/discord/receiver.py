@@ -190,7 +190,7 @@ class Receiver(ButtonReceiver):
     async def take_buttons(self, message: Incoming) -> None:
         shown = message.source
         left = [each for each in shown.get("components") or () if value_at(each, "type") != ROW]
-        rest = {"content": shown.get("content"), "components": left}
+        rest = {"content": shown.get("content") or None, "components": left}
         await self._api.edit(message.room, message.id, rest)
 
     async def mark_taken(self, message: Incoming) -> None:

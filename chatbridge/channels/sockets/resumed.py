@@ -184,9 +184,10 @@ class ResumedLoop(SocketLoop[Event]):
             await self._up.wait()
 
     def forsake(self, connection: Connection) -> None:
+        if self._live is connection:
+            for event in (self._up, self._acknowledged):
+                event.set()
         super().forsake(connection)
-        for event in (self._up, self._acknowledged):
-            event.set()
 
     def begun(self, session: str, url: str) -> None:
         """`url` is where to resume it."""

@@ -71,7 +71,7 @@ class TelegramChannel(BotChannel[Chat]):
             take=receiver.take,
             gap=lambda: self._post_again(inbox),
         )
-        self._beside.spawn(self.patiently(partial(self._api.set_commands, COMMANDS)))
+        self._beside.spawn(self.until_taken(partial(self._api.set_commands, COMMANDS)))
         return poll
 
     # ── chats that move, taps that were lost ──────────────────────────────────────────────────────
