@@ -61,14 +61,14 @@ class BotChat(ChatSurface[T]):
         *,
         service: str,
         private: bool,
-        pace: RateLimit,
+        pace: RateLimit | None,
         clock: Clock,
     ) -> None:
-        """`place` is a person or a channel, as the settings name it."""
+        """`place` is a person or a channel, as the settings name it; `pace` is for tests."""
         super().__init__(f"{can.channel}:{place}", can, service=service, clock=clock)
         self.place = place
         self.private = private
-        self.pace = pace
+        self.pace = pace or self.pace
         self._room = "" if private else str(place)
         self._newest: deque[str] = deque(maxlen=8 * FAR_ABOVE)
 
@@ -96,6 +96,9 @@ class BotChat(ChatSurface[T]):
     @property
     def viewer(self) -> str | None:
         return self._room if self.private else None
+
+    def handle(self, room: str, message: str) -> str:
+        return f"{room}:{message}"
 
     def passed(self, message: str) -> None:
         """A message is in this chat."""

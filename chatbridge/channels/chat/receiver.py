@@ -43,7 +43,7 @@ from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
 from chatbridge.core.forms.typed_input import YES_OR_NO
 from chatbridge.core.model import Ask, ChannelState, Person
-from chatbridge.core.pairing import Claim, Pairing
+from chatbridge.core.pairing import PREFIX, Claim, Pairing
 from chatbridge.core.ports import Clock
 
 T = TypeVar("T")
@@ -152,6 +152,10 @@ class ButtonReceiver(ABC):
     async def mark_taken(self, message: Incoming) -> None:  # noqa: B027 - not every service can
         """Show the person that their message has arrived."""
 
+    async def name_of(self, by: Sender) -> str:
+        """What somebody is called whom nobody has seen before."""
+        return by.name
+
     def root_of(self, message: Incoming) -> str | None:
         """What an answer to it belongs to: it replies to that, or is in its thread. In a chat of
         two, what begins no thread is answered right below."""
@@ -183,16 +187,17 @@ class ButtonReceiver(ABC):
             return ""
         return NOT_FOR_YOU if self._people.may_be_told(by.id) else ""
 
-    def _claims(self, message: Incoming, by: Sender) -> bool:
+    async def _claims(self, message: Incoming, by: Sender) -> bool:
         """Whether this brings an open code."""
         *before, code = (message.text or "").split() or [""]
         if self._pairing is None or before not in ([], [START]):
             return False
+        awaited = self._pairing.waits and code.startswith(PREFIX)
         claim = Claim(
             channel=self._input.channel,
             person=by.id,
             chat=by.id if self.lists_people else None,
-            name=by.name,
+            name=await self.name_of(by) if awaited else by.name,
             username=by.username,
         )
         return self._pairing.claim(code, claim)
@@ -332,7 +337,7 @@ class ButtonReceiver(ABC):
 
         :raises StoreError: it has to be taken again. :raises RetryLater: likewise.
         """
-        if direct and self._claims(message, by):
+        if direct and await self._claims(message, by):
             return  # whoever it was, what is said to them is for the terminal to decide
         if not self._people.allows(by.id):
             return

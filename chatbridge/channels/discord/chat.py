@@ -11,19 +11,16 @@ from chatbridge.channels.discord.render import DISCORD, NO_MENTIONS, SILENT, bod
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.ports import Clock
 
-PACE = RateLimit(message=1.0, edit=1.0, burst=4.0)
-"""Discord allows five messages in five seconds in a chat."""
-
 
 class Chat(BotChat[Text]):
+    pace = RateLimit(message=1.0, edit=1.0, burst=4.0)
+    """Discord allows five messages in five seconds in a chat."""
     client: Api
 
     def __init__(
         self, api: Api, place: int, *, private: bool, clock: Clock, pace: RateLimit | None
     ) -> None:
-        super().__init__(
-            place, DISCORD, service="Discord", private=private, pace=pace or PACE, clock=clock
-        )
+        super().__init__(place, DISCORD, service="Discord", private=private, pace=pace, clock=clock)
         self.client = api
 
     async def send(self, new: Outgoing[Text]) -> Sent:

@@ -62,6 +62,11 @@ class Me:
     missing: tuple[str, ...]
     """The scopes that the app lacks."""
 
+    @property
+    def lacking(self) -> str:
+        how = "Add them at api.slack.com/apps under OAuth & Permissions, and reinstall the app"
+        return f"the app lacks scopes: {', '.join(self.missing)}. {how}" if self.missing else ""
+
 
 def key_of(message: Json) -> str:
     """The key that this message was sent with; empty if it has none of ours."""

@@ -14,7 +14,6 @@ from chatbridge.channels.slack.socket_mode import PING_SECONDS, SocketMode
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.delivery.queue import RateLimit
 
-REINSTALL = "Add them at api.slack.com/apps, reinstall the app, then run: chatbridge restart"
 SHARED = (
     "Another program is connected with this Slack app and gets some of the taps. Stop it, or make "
     "another app: chatbridge setup"
@@ -44,8 +43,7 @@ class SlackChannel(BotChannel[Chat]):
         self._app, self._ping = table.app, ping
 
     def lacking(self, me: Me) -> str:
-        scopes = ", ".join(me.missing)
-        return f"slack: the app lacks scopes: {scopes}. {REINSTALL}" if scopes else ""
+        return f"slack: {me.lacking}, then run: chatbridge restart" if me.lacking else ""
 
     @property
     def remarks(self) -> Sequence[str]:

@@ -17,13 +17,11 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
 
-PACE = RateLimit(message=1.0, edit=1.2, burst=4.0)
-"""Slack allows about one message a second in a conversation, and fifty edits a minute."""
-MOST_MENTIONED = 10
-
 
 class Chat(BotChat[Text]):
     reactions = False
+    pace = RateLimit(message=1.0, edit=1.2, burst=4.0)
+    """Slack allows about one message a second in a conversation, and fifty edits a minute."""
     client: Api
 
     def __init__(
@@ -31,15 +29,10 @@ class Chat(BotChat[Text]):
     ) -> None:
         """`place` is a person or a channel; in a channel, these people are called."""
         private = place[:1] in ("U", "W")
-        super().__init__(
-            place, SLACK, service="Slack", private=private, pace=pace or PACE, clock=clock
-        )
+        super().__init__(place, SLACK, service="Slack", private=private, pace=pace, clock=clock)
         self.client = api
-        self._called = () if private else tuple(people[:MOST_MENTIONED])
+        self._called = () if private else tuple(people[:10])
         self._before = SentBefore(self._read)
-
-    def handle(self, room: str, message: str) -> str:
-        return f"{room}:{message}"
 
     async def send(self, new: Outgoing[Text]) -> Sent:
         room, thread = new.room, new.root

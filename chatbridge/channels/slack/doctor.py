@@ -9,8 +9,6 @@ from chatbridge.channels.slack.api import Api, Me
 from chatbridge.channels.slack.settings import Slack
 from chatbridge.channels.slack.spec import SLACK
 
-REINSTALL = "Add them at api.slack.com/apps under OAuth & Permissions, and reinstall the app"
-
 
 class SlackCheck(BotCheck[Slack]):
     called = "the app in {}"
@@ -21,8 +19,7 @@ class SlackCheck(BotCheck[Slack]):
         return Api(*table.tokens, base=table.api_base, hint=hint, patience=ANSWER_SECONDS)
 
     def lacking(self, me: Me) -> str:
-        scopes = ", ".join(me.missing)
-        return f"the app lacks scopes: {scopes}. {REINSTALL}" if scopes else ""
+        return me.lacking
 
     async def look_closer(self, api: Api, me: Me, told: str | None) -> list[Finding]:
         await api.connection()  # nobody uses it, and it ends by itself

@@ -13,12 +13,10 @@ from chatbridge.channels.slack.chat import Chat
 from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import ChannelState
-from chatbridge.core.pairing import PREFIX
 from chatbridge.safe_json import texts_at, value_at
 
 SUBTYPES = (None, "file_share", "thread_broadcast")
 """Of messages that a person has written."""
-TAKEN = "+1"
 TOO_SLOW = "Slack did not open the window. Tap again, or reply in the question's thread."
 
 
@@ -27,8 +25,7 @@ class Receiver(ButtonReceiver):
 
     def __init__(self, reception: Reception, *, api: Api, me: str) -> None:
         super().__init__(reception)
-        self._api = api
-        self._me = me
+        self._api, self._me = api, me
         self.names = Names(api.name_of)
 
     async def take(self, it: Told, cursor: ChannelState) -> Json | None:
@@ -41,6 +38,9 @@ class Receiver(ButtonReceiver):
         if it.kind in known:
             await known[it.kind](it.data, cursor)
         return None
+
+    async def name_of(self, by: Sender) -> str:
+        return await self.names.ask(str(by.id))
 
     def _sender(self, user: object) -> Sender:
         return Sender(id=str(user), name=self.names.of(str(user)))
@@ -56,13 +56,11 @@ class Receiver(ButtonReceiver):
         if by is None or not isinstance(actions, list) or not isinstance(message, dict):
             return
         action = actions[0] if actions else None
-        tap = _meaning(action)
         on = self._incoming(message, room, await self._answered(action, room))
         old = seconds(value_at(action, "action_ts")) < self._began
-        then = await self.tap_or_form(tap, on, by, before_start=old)
-        trigger = data.get("trigger_id")
-        if isinstance(then, Modal) and isinstance(trigger, str):
-            self._spawn(self._open(then, trigger, room, user))
+        then = await self.tap_or_form(_meaning(action), on, by, before_start=old)
+        if isinstance(then, Modal):
+            self._spawn(self._open(then, str(data.get("trigger_id")), room, user))
         elif isinstance(then, str):
             self._spawn(self._whisper(room, user, then))
 
@@ -106,11 +104,8 @@ class Receiver(ButtonReceiver):
         replied = None
         if root != ts:
             replied = Incoming(room=room, id=str(root), ours=data.get("parent_user_id") == self._me)
-        sender, direct = self._sender(user), data.get("channel_type") == "im"
-        awaited = direct and self._pairing is not None and self._pairing.waits
-        if awaited and str(data.get("text")).startswith(PREFIX):
-            sender = Sender(id=str(user), name=await self.names.ask(str(user)))
-        await self.written(self._incoming(data, room, replied), sender, cursor, direct=direct)
+        incoming, direct = self._incoming(data, room, replied), data.get("channel_type") == "im"
+        await self.written(incoming, self._sender(user), cursor, direct=direct)
 
     async def _command(self, data: Json, cursor: ChannelState) -> None:
         room = str(data.get("channel_id"))
@@ -136,7 +131,7 @@ class Receiver(ButtonReceiver):
         await self._api.edit(message.room, message.id, render.without_buttons(message.source))
 
     async def mark_taken(self, message: Incoming) -> None:
-        await self._api.react(message.room, message.id, TAKEN)
+        await self._api.react(message.room, message.id, "+1")
 
 
 def _meaning(action: object) -> Tap | Output | Quiet | None:

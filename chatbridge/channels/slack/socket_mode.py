@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 
 PING_SECONDS = 10.0
 """Without an answer to a ping for half of it, the connection is dead."""
-HELLO_WITHIN = 10.0
 SWITCHED_OFF = (
     "slack: Socket Mode is off for this app. Switch it on at api.slack.com/apps, under Socket Mode"
 )
@@ -39,8 +38,7 @@ class SocketMode(RetoldLoop):
         self, api: Api, reception: Reception, *, account: str, take: Take, ping: float
     ) -> None:
         """`account` ends with the bot's id."""
-        key = f"seen:{account}"
-        super().__init__(reception, cursor_key=key, patience=HELLO_WITHIN, take=take)
+        super().__init__(reception, cursor_key=f"seen:{account}", patience=api.patience, take=take)
         self.others = 0
         """Connections of this app that are not ours."""
         self._api = api

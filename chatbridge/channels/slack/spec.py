@@ -14,12 +14,9 @@ EXTRA = Extra("slack", modules=("slack_sdk", "aiohttp"), package="slack-sdk aioh
 
 
 def account_lock(app: str) -> AccountLock:
-    return AccountLock(
-        id=app,
-        called=f"the Slack app {app}",
-        why="Slack would send each tap to only one of them",
-        setting="slack.bot_token and slack.app_token to its tokens",
-    )
+    why = "Slack would send each tap to only one of them"
+    setting = "slack.bot_token and slack.app_token to its tokens"
+    return AccountLock(id=app, called=f"the Slack app {app}", why=why, setting=setting)
 
 
 SLACK: ChannelSpec[Slack] = bot_spec(
