@@ -7,6 +7,7 @@ overrides what is different there. Nothing here receives messages: that is the h
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic
 from urllib.parse import urlsplit
@@ -22,7 +23,7 @@ ANSWER_SECONDS = 6.0
 """How long a service may take to answer."""
 
 
-class BotCheck(Generic[Table]):
+class BotCheck(ABC, Generic[Table]):
     called = "{}"
     """How the bot's name is shown."""
     let_in = "let the bot write there"
@@ -31,9 +32,9 @@ class BotCheck(Generic[Table]):
     def __init__(self, spec: ChannelSpec[Table]) -> None:
         self.spec = spec
 
+    @abstractmethod
     def open(self, table: Table) -> AbstractAsyncContextManager[Any]:
         """The client, which the methods below are given: a `BotClient` of the chat kit."""
-        raise NotImplementedError
 
     def lacking(self, me: Any) -> str:
         """What the bot's account lacks, and what to do, as errors say it; else empty."""
