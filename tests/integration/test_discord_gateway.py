@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,23 @@ async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session
             await again.current(ask)
             said = [m for m in card.room.messages.values() if m.author.bot]
             assert sum("feat: more" in m.text for m in said) == 1
+
+
+async def test_a_message_that_comes_while_its_gap_is_read_counts_once(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            ask = await desk.desk.ask(TEXT)
+            card = await desk.card(ask)
+            await desk.dealt_with()
+        discord.clock.advance(200)
+        say = partial(discord.say, ada, card.room, "feat: more", reply_to=card)
+        discord.rest.while_reading.append(say)
+        async with running_discord(tmp_path, discord=discord, ada=ada) as again:
+            await again.dealt_with()
+            await again.dealt_with()  # what came beside it, too
+            assert await again.answers(ask) == (Answer(values=("feat: more",)),)
+            assert not [m for m in card.room.messages.values() if m.author.bot and m.reply_to]
 
 
 async def test_a_long_gap_is_read_page_by_page_and_nothing_of_it_twice(tmp_path: Path) -> None:

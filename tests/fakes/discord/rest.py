@@ -80,6 +80,8 @@ class Rest:
         self.commands: list[Json] = []
         self.faults: list[Fault] = []
         self.requests: list[tuple[str, str, Json]] = []
+        self.while_reading: list[Callable[[], object]] = []
+        """What happens just before the next history is read."""
         self.limited = False
         """Whether rate limits are counted. They go by the clock, which stands still in most
         tests."""
@@ -315,6 +317,9 @@ class Rest:
             raise limits.invalid("limit", "NUMBER_TYPE_MAX", "between 1 and 100")
         if room.guild and not room.allows & HISTORY:
             return []
+        for happens in self.while_reading:
+            happens()
+        self.while_reading.clear()
         found = [m for m in room.messages.values() if int(m.id) > after][:limit]
         return [self.world.message_json(message) for message in reversed(found)]
 
