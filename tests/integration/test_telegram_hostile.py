@@ -38,6 +38,12 @@ async def listed(hub: TelegramHub) -> tuple[Ask, Card, Card]:
     return ask, card, await asyncio.to_thread(hub.phone.sees, "1 question is open")
 
 
+async def shown_again(hub: TelegramHub, pending: Card) -> None:
+    """A tap in the list posts the card anew, and does not come again to the next hub."""
+    await hub.tap(pending, "1")
+    await asyncio.to_thread(hub.api.until_confirmed)
+
+
 def living(scene: Scene) -> list[Card]:
     """The cards that can be answered, oldest first."""
     return [card for card in scene.phone.messages if any(key.text == "blue" for key in card.keys)]
@@ -49,7 +55,7 @@ async def test_a_hub_that_ends_before_the_new_card_is_out_leaves_one_that_works(
     async with scene.hub() as hub:
         ask, _, pending = await listed(hub)
         held = scene.api.hold("sendMessage")
-        await hub.tap(pending, "1")
+        await shown_again(hub, pending)
         await asyncio.to_thread(held.arrived)
     async with scene.hub() as hub:
         await hub.line_up.drained()
@@ -62,7 +68,7 @@ async def test_a_new_card_that_is_refused_leaves_the_old_one_until_it_comes(scen
     async with scene.hub() as hub:
         ask, old, pending = await listed(hub)
         scene.api.fail("sendMessage", status=500, times=FOR_EVER)
-        await hub.tap(pending, "1")
+        await shown_again(hub, pending)
         await hub.until(lambda: hub.trouble, step=0.1)
         assert [card.id for card in living(scene)] == [old.id]
         scene.api.heal()
@@ -78,7 +84,7 @@ async def test_a_hub_that_ends_before_the_old_card_is_away_has_it_taken_away_by_
     async with scene.hub() as hub:
         ask, old, pending = await listed(hub)
         held = scene.api.hold("deleteMessage")
-        await hub.tap(pending, "1")
+        await shown_again(hub, pending)
         await asyncio.to_thread(held.arrived)
         assert len(living(scene)) == 2
     async with scene.hub() as hub:
@@ -114,7 +120,7 @@ async def test_of_a_card_and_one_that_was_never_noted_both_work_and_none_stays(
     async with scene.hub() as hub:
         ask, old, pending = await listed(hub)
         held = scene.api.hold("sendMessage", after_effect=True)
-        await hub.tap(pending, "1")
+        await shown_again(hub, pending)
         await asyncio.to_thread(held.arrived)
     async with scene.hub() as hub:
         await hub.line_up.drained()
