@@ -133,7 +133,9 @@ class RunningInbox:
         return await self.inbox.ask(ask.id)
 
     async def hand_over(self, ask: Ask) -> None:
-        """The agent confirms that it has the answer."""
+        """The agent confirms that it has the answer, once there is one."""
+        async with asyncio.timeout(PATIENCE_MS / 1000):
+            await self.broker.ended(ask.id)
         await self.broker.waiting_calls.delivered(self._calls[ask.id])
 
     async def agent_leaves(self, ask: Ask) -> None:

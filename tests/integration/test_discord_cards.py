@@ -153,6 +153,7 @@ async def test_a_card_that_nobody_noted_before_its_ask_was_answered_elsewhere_sa
     async with Discord.running(StillClock()) as discord:
         ada = discord.world.user("Ada")
         async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
+            await desk.dealt_with()
             discord.fault("POST /api/v10/channels", after_effect=True)
             ask = await desk.desk.ask(SELECT)
             card = await discord.sees(desk.room, "Which database")

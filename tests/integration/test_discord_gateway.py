@@ -66,6 +66,7 @@ async def test_a_tap_of_the_time_without_a_hub_counts_though_it_cannot_be_answer
         async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
             ask = await desk.desk.ask(CONFIRM)
             card = await desk.card(ask)
+            await desk.dealt_with()
         tap = discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
         discord.clock.advance(30)
         async with running_discord(tmp_path, discord=discord, ada=ada) as again:
@@ -238,6 +239,7 @@ async def test_a_session_is_resumed_elsewhere_once_its_own_address_is_gone(tmp_p
     ):
         ask = await desk.desk.ask(CONFIRM)
         card = await desk.card(ask)
+        await desk.dealt_with()
     discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
     assert discord.gateway.starts == 1
     discord.gateway.starts = 999  # none has to be begun, however few are left of the day
