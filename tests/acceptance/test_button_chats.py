@@ -215,29 +215,30 @@ async def test_an_answer_arrives_once_though_the_hub_is_killed_before_or_after_i
         place, home = scene.place, scene.home
         scene.ask(1, "First?")
         card = await place.sees("First?")
-        with home.no_commits():
-            await place.tap(card, "blue")
-            await asyncio.to_thread(home.kill_hub)
-        if not place.repeats_taps:
-            await place.until_hubs(2)
-            await place.tap(card, "blue")  # the service has said that it failed
-        assert (await scene.result())["answers"] == BLUE
-
-        scene.ask(2, "Second?")
-        card = await place.sees("Second?")
-        ask = await scene.asked("Second?")
+        ask = await scene.asked("First?")
         with frozen(scene.agent.process.pid):
             await place.tap(card, "blue")
             await asyncio.to_thread(home.until_it, ask, lambda it: it["status"] == "answered")
             await asyncio.to_thread(home.kill_hub)
         assert (await scene.result())["answers"] == BLUE
         await scene.nothing_more()
-        await place.until_hubs(3)
+        await place.until_hubs(2)
         late = await place.tap(card, "red")
         assert "Already answered" in await late()
         ended = await asyncio.to_thread(home.until_it, ask, lambda it: it["delivered"])
         outcome = ended["outcome"]
         assert (outcome["answers"], outcome["by"], outcome["channel"]) == (BLUE, "Ada", place.name)
+
+        # Now that a tap was committed, the next hub knows from where on events have to come again.
+        scene.ask(2, "Second?")
+        card = await place.sees("Second?")
+        with home.no_commits():
+            await place.tap(card, "blue")
+            await asyncio.to_thread(home.kill_hub)
+        if not place.repeats_taps:
+            await place.until_hubs(3)
+            await place.tap(card, "blue")  # the service has said that it failed
+        assert (await scene.result())["answers"] == BLUE
         assert (place.number("First?"), place.number("Second?")) == (1, 1)
         await scene.nothing_more()
 
