@@ -1,4 +1,5 @@
-"""What all tests share: Hypothesis' profile, a homeserver, the decision about browser tests."""
+"""What all tests share: Hypothesis' profile, a bare environment, a homeserver, the
+decision about browser tests."""
 
 from __future__ import annotations
 
@@ -75,6 +76,15 @@ def found(part: str, how: str = "find") -> str | None:
         return shutil.which("systemd-analyze")
     looked = subprocess.run([CI / part, how], capture_output=True, text=True)
     return looked.stdout.strip() or None
+
+
+@pytest.fixture
+def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Nothing is set, and no configuration file is found."""
+    for name in os.environ:
+        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 @pytest.fixture(autouse=True)

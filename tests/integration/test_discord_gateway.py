@@ -12,13 +12,25 @@ import pytest
 from chatbridge.channels.discord.gateway import INTENTS
 from chatbridge.core.errors import StoreError, TokenRejected
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer
+from chatbridge.core.model import Answer, Ask, Question
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.gateway import INTERVAL, PRIVILEGED, SESSION_LASTS
 from tests.fakes.discord.server import Discord, answered
+from tests.fakes.discord.world import Message, Room, User
 from tests.fakes.discord_desk import data_of, running_discord
 from tests.fakes.disk import failing
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+
+
+async def asked(
+    folder: Path, discord: Discord, ada: User, question: Question, *, room: Room | None = None
+) -> tuple[Ask, Message]:
+    """By a hub that has ended since, with its session stored. It stays open for a day."""
+    async with running_discord(folder, discord=discord, ada=ada, room=room) as desk:
+        ask = await desk.desk.ask(question, timeout=9e4)
+        card = await desk.card(ask)
+        await desk.dealt_with()
+    return ask, card
 
 
 async def test_a_tap_is_answered_only_after_its_effect_is_committed(
@@ -63,10 +75,7 @@ async def test_a_tap_of_the_time_without_a_hub_counts_though_it_cannot_be_answer
 ) -> None:
     async with Discord.running(StillClock()) as discord:
         ada = discord.world.user("Ada")
-        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
-            ask = await desk.desk.ask(CONFIRM)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, CONFIRM)
         tap = discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
         discord.clock.advance(30)
         async with running_discord(tmp_path, discord=discord, ada=ada) as again:
@@ -101,10 +110,7 @@ async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session
 ) -> None:
     async with Discord.running(StillClock()) as discord:
         ada = discord.world.user("Ada")
-        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
-            ask = await desk.desk.ask(TEXT)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, TEXT)
         discord.say(ada, card.room, "feat: more", reply_to=card)
         discord.clock.advance(200)
         async with running_discord(tmp_path, discord=discord, ada=ada) as again:
@@ -119,10 +125,7 @@ async def test_messages_of_a_gap_are_read_once_discord_has_forgotten_the_session
 async def test_a_message_that_comes_while_its_gap_is_read_counts_once(tmp_path: Path) -> None:
     async with Discord.running(StillClock()) as discord:
         ada = discord.world.user("Ada")
-        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
-            ask = await desk.desk.ask(TEXT)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, TEXT)
         discord.clock.advance(200)
         say = partial(discord.say, ada, card.room, "feat: more", reply_to=card)
         discord.rest.while_reading.append(say)
@@ -137,10 +140,7 @@ async def test_a_long_gap_is_read_page_by_page_and_nothing_of_it_twice(tmp_path:
     async with Discord.running(StillClock()) as discord:
         ada, eve = discord.world.user("Ada"), discord.world.user("Eve")
         room = discord.world.channel(ada, eve)
-        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as desk:
-            ask = await desk.desk.ask(TEXT)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, TEXT, room=room)
         for i in range(150):
             discord.say(eve, room, f"chatter {i}")
         discord.say(ada, room, "feat: last", reply_to=card)
@@ -156,10 +156,7 @@ async def test_a_gap_that_takes_more_requests_than_discord_allows_is_read_to_its
     async with Discord.running(StillClock()) as discord:
         ada, eve = discord.world.user("Ada"), discord.world.user("Eve")
         room = discord.world.channel(ada, eve)
-        async with running_discord(tmp_path, discord=discord, ada=ada, room=room) as desk:
-            ask = await desk.desk.ask(TEXT, timeout=9e4)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, TEXT, room=room)
         for i in range(650):
             discord.say(eve, room, f"chatter {i}")
         discord.say(ada, room, "feat: last", reply_to=card)
@@ -173,10 +170,7 @@ async def test_a_gap_that_takes_more_requests_than_discord_allows_is_read_to_its
 async def test_a_message_of_a_gap_that_could_not_be_stored_is_taken_again(tmp_path: Path) -> None:
     async with Discord.running(StillClock()) as discord:
         ada = discord.world.user("Ada")
-        async with running_discord(tmp_path, discord=discord, ada=ada) as desk:
-            ask = await desk.desk.ask(TEXT, timeout=9e4)
-            card = await desk.card(ask)
-            await desk.dealt_with()
+        ask, card = await asked(tmp_path, discord, ada, TEXT)
         discord.say(ada, card.room, "feat: more", reply_to=card)
         discord.clock.advance(200)
         async with failing(tmp_path, "asks"):
@@ -233,13 +227,8 @@ async def test_a_connection_that_is_cut_is_resumed_and_loses_nothing(tmp_path: P
 async def test_a_session_is_resumed_elsewhere_once_its_own_address_is_gone(tmp_path: Path) -> None:
     discord = Discord(StillClock())
     ada = discord.world.user("Ada")
-    async with (
-        discord.serving(socket.create_server(("127.0.0.1", 0))),
-        running_discord(tmp_path, discord=discord, ada=ada) as desk,
-    ):
-        ask = await desk.desk.ask(CONFIRM)
-        card = await desk.card(ask)
-        await desk.dealt_with()
+    async with discord.serving(socket.create_server(("127.0.0.1", 0))):
+        ask, card = await asked(tmp_path, discord, ada, CONFIRM)
     discord.tap(ada, card, data_of(ask, form.Choose(step=0, option=0)))
     assert discord.gateway.starts == 1
     discord.gateway.starts = 999  # none has to be begun, however few are left of the day

@@ -4,7 +4,6 @@ or refused in words; never an exception of another kind, and never more than a p
 from __future__ import annotations
 
 import math
-import os
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,8 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.durations import LONGEST, seconds
 from chatbridge.projects import MIN_TIMEOUT_SECONDS, ProjectSettings, project_of_user, settings_of
 from chatbridge.settings import Settings, checked, parsed
+
+pytestmark = pytest.mark.usefixtures("bare_environment")
 
 PATH = Path("/nowhere/config.toml")
 
@@ -44,13 +45,6 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 TOML = st.text() | st.text("[]{}=.,\"'\n #abe0159_-:TZ", max_size=40)
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
 
 
 def told(error: SettingsError) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tomllib
 from pathlib import Path
@@ -19,6 +18,8 @@ from chatbridge.settings.authority import FILE_ONLY
 from chatbridge.settings.mistakes import line_of
 from chatbridge.settings.tools import ClientLimits
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "config" / "chatbridge.example.toml"
 UNSET = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
@@ -26,14 +27,6 @@ UNSET = re.compile(r"^# (?=[a-z_]+ = )", re.MULTILINE)
 SECRET = "hunter2-hunter2-hunter2"
 BOT = f"123456789:{SECRET}"
 DISCORD_BOT = f"MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.{SECRET}"
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 @pytest.fixture

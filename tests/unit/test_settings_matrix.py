@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import string
 import traceback
 from pathlib import Path
@@ -19,20 +18,14 @@ from chatbridge.hub.wiring.hub import digests
 from chatbridge.link.preface import build_preface
 from chatbridge.settings import Settings, load
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
 SECRET = "hunter2-hunter2-hunter2"
 TOKEN = f"syt_{SECRET}"
 SERVER = "homeserver = 'https://example.org'"
 BOT = "user_id = '@bot:example.org'"
 ON = f"{SERVER}\n{BOT}\naccess_token = '{TOKEN}'"
 V12 = "!" + "aB3_-" * 8 + "xyz"
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 def settings(folder: Path, text: str) -> Settings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zoneinfo
 from pathlib import Path
 
@@ -13,18 +12,13 @@ from chatbridge.core.model import QuietRule
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.settings import load
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
 TELEGRAM = "[telegram]\ntoken = '123456789:hunter2-hunter2-hunter2'\nallowed_users = [7, 8]\n"
 MATRIX = (
     "[matrix]\nhomeserver = 'https://x.org'\nuser_id = '@bot:x.org'\naccess_token = 'secret'\n"
     "allowed_users = ['@ada:x.org']\n"
 )
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from pathlib import Path
 
@@ -11,16 +10,10 @@ import pytest
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import load
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
 SECRET = "hunter2-hunter2-hunter2"
 DISCORD = f"MTIzNDU2Nzg5MDEyMzQ1Njc4.AbCdEf.{SECRET}"
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 @pytest.mark.parametrize(

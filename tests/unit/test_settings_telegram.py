@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from pathlib import Path
 
@@ -13,16 +12,10 @@ from chatbridge.channels.telegram.spec import TELEGRAM
 from chatbridge.core.errors import SettingsError
 from chatbridge.settings import load
 
+pytestmark = pytest.mark.usefixtures("bare_environment")
+
 SECRET = "hunter2-hunter2-hunter2"
 BOT = f"123456789:{SECRET}"
-
-
-@pytest.fixture(autouse=True)
-def bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in os.environ:
-        if name.startswith("CHATBRIDGE_") or name == "CREDENTIALS_DIRECTORY":
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
 def telegram(folder: Path, text: str) -> Telegram:
