@@ -195,6 +195,10 @@ class ToolInputError(ChatbridgeError):
         super().__init__(f"{sentence}\n{path}: given {given}; accepted: {accepted}")
 
 
+class AttachmentError(ChatbridgeError):
+    """A file cannot be attached, as a sentence for who sent it."""
+
+
 class RetryLater(ChatbridgeError):
     """A chat service asks for a pause or cannot be reached."""
 

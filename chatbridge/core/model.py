@@ -27,10 +27,36 @@ class Status(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
+class AttachmentKind(StrEnum):
+    """How a file is shown. Its content decides, not its name."""
+
+    PICTURE = "picture"  # PNG, JPEG, GIF or WebP
+    TEXT = "text"
+    AUDIO = "audio"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that belongs to an ask, a notice or an answer. Its bytes are stored by their digest."""
+
+    digest: str  # SHA-256 of the content, in hexadecimal digits
+    name: str  # The last part of a file name, safe to show, and never used as a path
+    type: str  # Media type
+    size: int
+    kind: AttachmentKind = AttachmentKind.FILE
+    caption: str | None = None
+    width: int | None = None  # Of a picture, in pixels
+    height: int | None = None
+    excerpt: str | None = None  # The first lines of a text
+    path: str | None = None  # Of what a person sent: where a local agent can read it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     label: str
     description: str | None = None
+    image: Attachment | None = None
 
 
 YES_NO = (Option(label="yes"), Option(label="no"))
@@ -54,10 +80,12 @@ class Answer:
     custom_text: str | None = None
     decided_by: str | None = None  # "timeout" if a declared default was used
     ask_back: AskBack | None = None  # If set, `custom_text` is what the person wants to know
+    attachments: tuple[Attachment, ...] = ()  # What the person sent with it
 
     @property
     def skipped(self) -> bool:
-        return not self.values and self.custom_text is None and self.ask_back is None
+        given = self.values or self.attachments or self.ask_back
+        return not given and self.custom_text is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +150,7 @@ class Entry:
     text: str | None = None
     done: bool = False  # The person has moved on. It is skipped if the entry is empty.
     ask_back: AskBack | None = None
+    attachments: tuple[Attachment, ...] = ()
 
 
 class View(StrEnum):
@@ -137,7 +166,16 @@ class View(StrEnum):
     HOW_LONG = "how_long"  # Asks for how long
     CONFIRM_GRANT = "session"  # Asks for the last tap that allows more than one use
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
+    HEARD = "heard"  # Shows what was understood of a voice message, to be sent or discarded
     SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoiceMessage:
+    """A recording that is turned into text before it answers anything."""
+
+    recording: Attachment
+    text: str | None = None  # None: it is being transcribed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +194,7 @@ class Draft:
     lasting: float | None = None  # For how many seconds; None: until the session ends
     until: float | None = None  # When that would be over, as the last screen says
     send_at: float | None = None  # While it is being sent: when it goes out
+    voice: VoiceMessage | None = None  # On the screen `HEARD`
 
 
 def new_draft(questions: tuple[Question, ...]) -> Draft:
@@ -268,12 +307,19 @@ class _Content:
     dialect: str  # The input format that was used, and so the format of the result
     title: str | None = None
     questions: tuple[Question, ...]
+    attachments: tuple[Attachment, ...] = ()
     fingerprint: str = ""  # Hash of the agent's original texts. `replace` keeps it.
 
     @property
     def approval(self) -> bool:
         """Whether this asks for a permission instead of an answer."""
         return is_approval(self.questions)
+
+    @property
+    def files(self) -> tuple[Attachment, ...]:
+        """All that goes with it: the pictures of options come first, in their order."""
+        images = (option.image for question in self.questions for option in question.options)
+        return (*filter(None, images), *self.attachments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -399,6 +445,8 @@ def _fingerprint(request: AskRequest) -> str:
     subjects = [q.subject for q in request.questions if q.subject]
     if subjects:
         content.append([[s.code, s.language, s.file, s.leads_to, s.folder] for s in subjects])
+    if request.files:
+        content.append([[a.digest, a.caption] for a in request.files])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
@@ -434,6 +482,7 @@ class Notice:
     title: str = ""
     level: Level = Level.INFO
     at: float
+    attachments: tuple[Attachment, ...] = ()
     operation: OperationEnd | None = None
     """The operation, if chatbridge itself sends the notice. `message` then says the same in one
     line."""

@@ -5,17 +5,18 @@ Each channel implements these protocols and is tested by the suite in `tests/con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.model import Ask, Notice
+from chatbridge.core.model import Ask, Attachment, Notice
 from chatbridge.core.nights.summary import Summary
 
 if TYPE_CHECKING:
     from chatbridge.core.asks.ask_actions import AskActions
+    from chatbridge.core.store_port import Store
 
 
 class Clock(Protocol):
@@ -26,6 +27,44 @@ class Clock(Protocol):
         """Time in seconds that never steps, and stops while the machine is suspended."""
 
     async def sleep(self, seconds: float) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """A picture without metadata, small enough for every service and model."""
+
+    path: str
+    type: str  # image/png or image/jpeg
+    size: int
+    width: int
+    height: int
+
+
+class AttachmentStore(Protocol):
+    """The bytes of attachments, on this machine."""
+
+    @property
+    def most(self) -> int:
+        """How many files an ask, a notice or an answer may have."""
+
+    @property
+    def largest(self) -> int:
+        """How many bytes they may have together."""
+
+    def path(self, attachment: Attachment) -> str | None:
+        """The file with its content, to be read as a stream; None: it has been removed."""
+
+    async def preview(self, attachment: Attachment) -> Preview | None:
+        """Decode a picture within limits, once. None: it is no picture, or cannot be shown."""
+
+    async def receive(
+        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+    ) -> Attachment:
+        """Store what a person sends as an answer to this ask.
+        :raises AttachmentError: as a sentence for that person."""
+
+    async def sweep(self, store: Store) -> None:
+        """Remove files whose asks and notices are gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,6 +188,9 @@ class Store(Protocol):
     async def tally(self, *, since: float, until: float, now: float) -> Tally:
         """What has happened from `since` on: to asks until `now`, beside them until `until`."""
 
+    async def attachment_digests(self) -> frozenset[str]:
+        """The files that asks and notices have."""
+
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""
 

@@ -120,6 +120,7 @@ NOTICES_BEHIND = """
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
     ORDER BY +seq
 """
+ATTACHMENT_DIGESTS = "SELECT DISTINCT digest FROM attachments"
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
 """
@@ -289,6 +290,9 @@ class SqliteStore:
         of = {"since": since, "until": until, "now": now}
         (row,) = await self._reading.rows(TALLY, of)
         return Tally(**dict(row))
+
+    async def attachment_digests(self) -> frozenset[str]:
+        return frozenset(texts(await self._reading.rows(ATTACHMENT_DIGESTS)))
 
     async def sweep(self, *, before: float) -> int:
         limits, removed = (before, SWEPT_AT_ONCE), 0

@@ -131,6 +131,10 @@ _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
     ON CONFLICT (notice, surface) DO NOTHING
 """
+_ATTACH_TO_ASK = "INSERT INTO attachments (digest, ask) SELECT ?, seq FROM asks WHERE id = ?"
+_ATTACH_TO_NOTICE = (
+    "INSERT INTO attachments (digest, notice) SELECT ?, seq FROM notices WHERE id = ?"
+)
 _DISMISS_NOTICE = """
     UPDATE notices SET dismissed = 1 WHERE NOT dismissed
     AND (id = :id OR :and_older AND seq < (SELECT seq FROM notices WHERE id = :id))
@@ -196,6 +200,8 @@ class SqliteTransaction:
         self.file.check()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
+        for attachment in ask.files:
+            await self.change(_ATTACH_TO_ASK, (attachment.digest, ask.id))
         await self._save_grant(ask)
         self.changes.asks[ask.id] = self._to_keep(ask)
         self.changes.posts[ask.id] = {}
@@ -291,7 +297,9 @@ class SqliteTransaction:
 
     async def add_notice(self, notice: Notice) -> Notice:
         row = notice_row(notice)
-        await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row)
+        if await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row):
+            for attachment in notice.attachments:
+                await self.change(_ATTACH_TO_NOTICE, (attachment.digest, notice.id))
         known = await self.rows(_NOTICE_OF, row)
         return self.unreadable.first(NOTICE, known) or notice
 

@@ -144,7 +144,7 @@ class Announcer(Generic[T]):
             await self._chat.send(
                 Outgoing(
                     room=room,
-                    what=file,
+                    what=doc.Upload.of(file),
                     key=("file", self._chat.name, notice.id),
                     project=notice.project,
                     topic=to.topic,

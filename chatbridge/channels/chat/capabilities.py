@@ -83,6 +83,22 @@ class Continuations(Generic[T]):
     """How much of the options a card repeats whose question is in continuations."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Which files a service takes from a bot, and gives to it."""
+
+    largest: int
+    """In bytes. Larger ones are in the inbox only."""
+    picture: int | None = None
+    """The largest picture that is shown, if that is less."""
+    album: int = 1
+    """How many files one message can have."""
+    fetched: int | None = None
+    """The largest that a bot can fetch; None: any."""
+    too_large: str = "That file is too large. Send it through the inbox, or a smaller one."
+    """What a person is told who sends a larger one."""
+
+
 class Writer(Protocol[T_co]):
     """Writes a document in a channel's markup."""
 
@@ -116,6 +132,8 @@ class Capabilities(Generic[T]):
     continuations: Continuations[T] | None = None
     """Without them, a card that is too large refers to the web inbox, and what an approval is
     about is sent on pages."""
+    files: Files | None = None
+    """Without, pictures and files are in the inbox only."""
     page: int = 1_800
     threads: bool = False
     """Each step of an ask is a message of its own, in the ask's thread."""

@@ -145,7 +145,25 @@ class Message:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     name: str
-    content: bytes
+    content: bytes = b""
+    path: str | None = None
+    """Where it is read from as a stream instead, so that the hub's memory does not grow with it."""
+    type: str = "text/plain"
+    caption: str = ""
+    """Plain text."""
+    size: tuple[int, int] | None = None
+    """Of a picture that the chat should show, in pixels. Anything else is offered as a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """The files of one message: either all are pictures that the chat should show, or none."""
+
+    files: tuple[File, ...]
+
+    @classmethod
+    def of(cls, file: File) -> Upload:
+        return cls((file,))
 
 
 def line(*parts: Inline) -> Lines:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode, encode
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
-from chatbridge.channels.chat.document import File, Message, paragraph
+from chatbridge.channels.chat.document import File, Message, Upload, paragraph
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
     ChatInput,
@@ -63,13 +63,29 @@ ANSWER_WITHIN = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IncomingFile:
+    """A file in a person's message. Nothing is fetched until it is known who sent it, and for
+    which ask."""
+
+    read: Callable[[], AsyncIterator[bytes]]
+    """Fetch its content. :raises RetryLater: :raises AttachmentError: as a sentence for the
+    person."""
+    name: str | None = None
+    size: int | None = None
+    """As the service says, if it does."""
+    voice: bool = False
+    """It was spoken into the chat, and not chosen as a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
     """A message of a chat: one that somebody wrote, or whose button they tapped."""
 
     room: str
     id: str
     text: str | None = None
-    """None: a picture, for instance."""
+    """None: there is none. Of a message with files, the caption."""
+    files: tuple[IncomingFile, ...] = ()
     at: float = 0.0
     """When it was written, by the service's clock."""
     topic: str | None = None
@@ -458,7 +474,9 @@ class ButtonReceiver(ABC):
             self._spawn(patiently(send, self._clock, pause=error.after))
 
     async def send_file(self, file: File, *, to: Incoming) -> None:
-        await patiently(partial(self._writer(to).send, self._outgoing(file, to)), self._clock)
+        await patiently(
+            partial(self._writer(to).send, self._outgoing(Upload.of(file), to)), self._clock
+        )
 
     async def rewrite(self, message: Incoming, said: Message) -> None:
         chat = self._writer(message)
@@ -468,7 +486,7 @@ class ButtonReceiver(ABC):
         return self.chat_at(to.room) or self._chats[0]  # which can write elsewhere, too
 
     def _outgoing(
-        self, what: Drawing[Any] | File, to: Incoming, *, reply: bool = True
+        self, what: Drawing[Any] | Upload, to: Incoming, *, reply: bool = True
     ) -> Outgoing[Any]:
         root, answers = (self.root_of(to), to.id) if reply else (None, "")
         return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)

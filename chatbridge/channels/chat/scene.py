@@ -11,7 +11,7 @@ from chatbridge.channels.chat import approvals, long_questions
 from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card_messages import FOLDED, OVER, CardMessages, Part
-from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.planner import Wanted
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.core.cards.card import Card
@@ -47,11 +47,11 @@ class Scene(Generic[T]):
     seen: Seen
     can: Capabilities[T]
     drawing: Drawing[T]
-    before: Sequence[Drawing[T] | File]
+    before: Sequence[Drawing[T] | Upload]
     """What comes before the card."""
-    first: Sequence[Drawing[T] | File]
+    first: Sequence[Drawing[T] | Upload]
     """Attachments that have to be there before the card is."""
-    attachments: Sequence[Drawing[T] | File]
+    attachments: Sequence[Drawing[T] | Upload]
 
     def wanted(self, digest: Callable[[Drawing[T]], object]) -> Wanted[Drawing[T]]:
         ask, card, seen, can = self.ask, self.card, self.seen, self.can
@@ -104,7 +104,7 @@ def draw_scene(
         seen=seen,
         can=can,
         drawing=Drawing(text=text, rows=rows),
-        before=[*(Drawing(text=each) for each in more.leaflets), *more.before],
+        before=[*(Drawing(text=each) for each in more.leaflets), *map(Upload.of, more.before)],
         first=first,
         attachments=after,
     )
@@ -112,8 +112,8 @@ def draw_scene(
 
 def attachments(
     card: Card, can: Capabilities[T], more: long_questions.Overflow[T]
-) -> Sequence[Drawing[T] | File]:
+) -> Sequence[Drawing[T] | Upload]:
     """What goes with a card and has to be read before it is allowed: files, or pages."""
     if can.continuations:
-        return more.after
+        return [*map(Upload.of, more.after)]
     return [Drawing(text=can.write(page, now=0.0)) for page in approvals.pages(card, can)]

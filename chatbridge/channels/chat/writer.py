@@ -14,7 +14,7 @@ from typing import Generic
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, T
-from chatbridge.channels.chat.document import File, Message, Rows
+from chatbridge.channels.chat.document import Message, Rows, Upload
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Level, Notice, Project
@@ -42,7 +42,7 @@ class Drawing(Generic[T]):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing(Generic[T]):
     room: str
-    what: Drawing[T] | File
+    what: Drawing[T] | Upload
     key: Key
     project: Project | None = None
     topic: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chatbridge.channels.chat.bot import BotChat
-from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.discord.api import Api, Body, Rejected, written_at
@@ -25,9 +25,9 @@ class Chat(BotChat[Text]):
 
     async def send(self, new: Outgoing[Text]) -> Sent:
         flags, file = SILENT if new.silent else 0, None
-        if isinstance(new.what, File):
+        if isinstance(new.what, Upload):
             drawn: Body = {"flags": flags, "allowed_mentions": NO_MENTIONS}
-            file = new.what
+            file = new.what.files[0]
         else:
             drawn = body(new.what.text, new.what.rows, flags=flags)
         sent = await self.client.send(new.room, drawn, key=new.key, reply_to=new.root, file=file)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from chatbridge.channels.chat.bot import BotChat
-from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.sent_before import SentBefore, key_name
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -36,8 +36,8 @@ class Chat(BotChat[Text]):
 
     async def send(self, new: Outgoing[Text]) -> Sent:
         room, thread = new.room, new.root
-        if isinstance(new.what, File):
-            await self.client.send_file(room, new.what, thread=thread)
+        if isinstance(new.what, Upload):
+            await self.client.send_file(room, new.what.files[0], thread=thread)
             return Sent(id="")
         name = key_name(new.key)
         if found := await self._before.find(room, thread, name):

@@ -23,7 +23,7 @@ from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.switching import read_switch
 from chatbridge.core.policy import DAY, Policy
-from chatbridge.core.ports import Clock
+from chatbridge.core.ports import AttachmentStore, Clock
 from chatbridge.core.statistics import Statistics, statistics_of
 from chatbridge.core.store_port import Store, Transaction
 
@@ -55,13 +55,21 @@ class AskActions:
     :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
 
     def __init__(
-        self, broker: _Broker, *, store: Store, clock: Clock, outputs: Outputs | None = None
+        self,
+        broker: _Broker,
+        *,
+        store: Store,
+        clock: Clock,
+        outputs: Outputs | None = None,
+        attachments: AttachmentStore | None = None,
     ) -> None:
         self._broker = broker
         self._store = store
         self._clock = clock
         self._policy = broker.policy
         self._outputs = outputs
+        self.attachments = attachments
+        """None: no files are taken."""
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
         self.post, self.post_at, self.note = store.post, store.post_at, store.note

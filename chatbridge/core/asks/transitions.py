@@ -53,6 +53,7 @@ def open_ask(
         dialect=request.dialect,
         title=request.title,
         questions=questions,
+        attachments=request.attachments,
         fingerprint=request.fingerprint,
         created_at=now,
         deadline=deadline,

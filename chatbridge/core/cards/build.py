@@ -8,6 +8,7 @@ from functools import partial
 
 from chatbridge.core.asks.deadlines import soon_at
 from chatbridge.core.asks.transitions import grant_of, is_sending, takes_late_answer
+from chatbridge.core.cards.attached import CLIP, file_label
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     GLYPHS,
@@ -42,7 +43,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
-SIDE_VIEWS = (*form.ASIDE, View.OTHER, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
+SIDE_VIEWS = (*form.ASIDE, View.OTHER, View.HEARD, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
@@ -84,6 +85,9 @@ def build_card(
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
         entered=_entered(ask) if question else None,
+        attachments=ask.attachments,
+        attached=ask.draft.entries[ask.draft.at].attachments if question else (),
+        heard=_heard(ask) if view is View.HEARD else None,
         changed_by=ask.draft.by,
         choices=postponing if view is View.LATER else choices,
         later=postponing,
@@ -141,6 +145,10 @@ def _entered(ask: Ask) -> str | None:
     return entry.text
 
 
+def _heard(ask: Ask) -> str:
+    return visible((ask.draft.voice and ask.draft.voice.text) or "")
+
+
 def state_of(ask: Ask) -> State:
     match ask.status:
         case Status.OPEN:
@@ -187,6 +195,7 @@ def _choices(ask: Ask, question: Question, view: View | None) -> tuple[Choice, .
             action=form.Toggle(step=step, option=i, on=i not in entry.picked)
             if multi
             else form.Choose(step=step, option=i),
+            image=option.image,
         )
         for i, option in enumerate(question.choices)
     )
@@ -250,6 +259,9 @@ def answer_text(answer: Answer) -> str | None:
     if answer.skipped:
         return None
     texts = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
+    if answer.attachments:
+        files = [f"{CLIP} {file_label(each)}" for each in answer.attachments]
+        texts = [text for text in texts if text != form.file_names(answer.attachments)] + files
     said = ", ".join(map(visible, texts))
     if answer.ask_back is None:
         return said
@@ -267,6 +279,9 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.CANCEL_NOW: ("Cancel question", form.Cancel),
     Role.BACK: ("Back", form.Back),
     Role.SEND: ("Send answers", form.Submit),
+    Role.SEND_ATTACHED: ("Send only this", form.SendAttached),
+    Role.DROP_ATTACHED: ("", form.DropAttached),
+    Role.SEND_HEARD: ("Send", form.SendHeard),
     Role.OTHER: ("Other…", form.Other),
     Role.DROP_OTHER: ("", form.DropOther),
     Role.SKIP: ("Skip", form.Skip),
@@ -328,7 +343,15 @@ def _form_buttons(ask: Ask) -> list[Button]:
             return [_tap(ask, Role.BACK), _tap(ask, Role.SEND)]
         case View.OTHER:
             return [_tap(ask, Role.BACK, "Back to the options")]
+        case View.HEARD:
+            send = [_tap(ask, Role.SEND_HEARD)] if _heard(ask) else []
+            return [*send, _tap(ask, Role.BACK, "Discard")]
     question, buttons = ask.questions[draft.at], []
+    if attached := draft.entries[draft.at].attachments:
+        if question.type in (QuestionType.TEXT, QuestionType.SELECT):
+            buttons.append(_tap(ask, Role.SEND_ATTACHED))
+        label = "Remove the file" if len(attached) == 1 else "Remove the files"
+        buttons.append(_tap(ask, Role.DROP_ATTACHED, label))
     if question.takes_other:
         buttons.append(_tap(ask, Role.OTHER))
     if draft.at or draft.editing:

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.forms.form import Event, Text
-from chatbridge.core.model import Grant, Outcome, Person, QuestionType, Subject, View
+from chatbridge.core.model import Attachment, Grant, Outcome, Person, QuestionType, Subject, View
 
 Part = str | Name | Time  # Of a sentence of ours
 
@@ -57,6 +57,9 @@ class Role(StrEnum):
     SKIP = "skip"
     DONE = "done"
     SEND = "send"
+    SEND_ATTACHED = "send_attached"
+    DROP_ATTACHED = "drop_attached"
+    SEND_HEARD = "send_heard"
     CANCEL = "cancel"
     CANCEL_NOW = "cancel_now"
     LATER = "later"
@@ -94,6 +97,7 @@ class Choice:
     recommended: bool
     picked: bool
     action: Event
+    image: Attachment | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,9 @@ class Card:
     required: bool = True
     placeholder: str | None = None
     entered: str | None = None  # The text entered for this question
+    attachments: tuple[Attachment, ...] = ()  # What the agent shows with it, beside the options
+    attached: tuple[Attachment, ...] = ()  # What the person has sent for this question so far
+    heard: str | None = None  # What was understood of a voice message; empty: it is transcribed now
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
     later: tuple[Choice, ...] = ()  # The ways to postpone it

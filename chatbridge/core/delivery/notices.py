@@ -8,7 +8,7 @@ from typing import Protocol
 
 from chatbridge.core.bounds import bound_text
 from chatbridge.core.errors import TooManyNotices
-from chatbridge.core.model import Agent, CallName, Level, Notice, OperationEnd, Project
+from chatbridge.core.model import Agent, Attachment, CallName, Level, Notice, OperationEnd, Project
 from chatbridge.core.policy import PARTY_FACTOR, TOTAL_FACTOR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -42,6 +42,7 @@ class Notices:
         message: str,
         title: str = "",
         level: Level = Level.INFO,
+        attachments: tuple[Attachment, ...] = (),
         operation: OperationEnd | None = None,
         shared_link: bool = False,
     ) -> Notice:
@@ -58,6 +59,7 @@ class Notices:
             title=bound_text(title),
             level=level,
             at=self.clock.time(),
+            attachments=attachments,
             operation=operation,
         )
 

@@ -58,7 +58,7 @@ def advance_approval(question: Question, draft: Draft, event: form.Event) -> for
         case View.OTHER, form.Text(text=text):
             reason = encodable(text).strip()
             return form.check_text(reason) or _decide(question, draft, DENY, reason)
-        case _, form.Text():
+        case _, (form.Text() | form.Attach() | form.Speak()):
             return TAP_IT
     return form.UNFIT
 

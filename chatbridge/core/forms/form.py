@@ -13,15 +13,18 @@ from typing import Any
 from chatbridge.core.model import (
     Answer,
     AskBack,
+    Attachment,
     Draft,
     Entry,
     Question,
     QuestionType,
     View,
+    VoiceMessage,
 )
 from chatbridge.core.text import encodable
 
 MAX_TEXT = 10_000  # Maximum characters of one answer or reason
+MAX_ATTACHMENTS = 10  # Maximum files of one answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +72,44 @@ class Text:
 
     text: str
     step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attach:
+    """Files that a person sends: the answer to a question for text, or to an Other; beside options
+    they wait for the tap that they belong to."""
+
+    attachments: tuple[Attachment, ...]
+    text: str | None = None  # Their caption
+    keep: bool = False  # More may follow: they answer nothing by themselves
+    step: int | None = None
+
+
+class SendAttached(_Tap):
+    """Answer with the files that were sent, without another word."""
+
+
+class DropAttached(_Tap):
+    """Take back the files of this question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speak:
+    """A voice message, to be turned into text."""
+
+    recording: Attachment
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transcribed(_Tap):
+    """What was understood of a voice message; None if nothing was: then it is sent as a file."""
+
+    text: str | None
+
+
+class SendHeard(_Tap):
+    """Answer with what was understood of a voice message."""
 
 
 class Other(_Tap):
@@ -189,6 +230,7 @@ Event = (
     Choose | Toggle | Select | DropOther | Done | Text | Other | Skip | Back | Edit | Submit
     | AskCancel | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll
     | Undo | AskLater | ShowNow | Later
+    | Attach | SendAttached | DropAttached | Speak | Transcribed | SendHeard
 )  # fmt: skip
 
 
@@ -239,6 +281,8 @@ NONE_PICKED = Refused(why="Pick at least one, or use Other.")
 REQUIRED = Refused(why="This question needs an answer.")
 EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
+NO_FILE_HERE = Refused(why="A file does not fit here. Go back to the question first.")
+TOO_MANY_FILES = Refused(why=f"An answer can have {MAX_ATTACHMENTS} files at most.")
 ABOUT_TO_BE_SENT = Refused(why="This answer is about to be sent. Undo it first.")
 TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
 
@@ -279,6 +323,14 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return show(draft, view=View.QUESTION)
         case View.OTHER, Text(text=text):
             return _enter_text(questions, draft, text)
+        case ((View.QUESTION | View.OTHER), Attach()):
+            return _attach(questions, draft, event)
+        case ((View.QUESTION | View.OTHER | View.HEARD), Speak(recording=recording)):
+            return show(draft, view=View.HEARD, voice=VoiceMessage(recording=recording))
+        case View.HEARD, _:
+            return _on_voice_message(questions, draft, event)
+        case _, (Attach() | Speak()):
+            return NO_FILE_HERE
         case View.QUESTION, _:
             return _on_question(questions, draft, event)
     return UNFIT
@@ -288,8 +340,7 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
     question, entry = questions[draft.at], draft.entries[draft.at]
     multi = question.type is QuestionType.MULTI_SELECT
     single = question.type in (QuestionType.SELECT, QuestionType.CONFIRM)
-    answered = entry.picked or entry.text is not None or entry.ask_back is not None
-    lacks_choice = multi and question.required and not answered
+    lacks_choice = multi and question.required and entry_answer(question, entry).skipped
     match event:
         case Choose(option=option, remark=remark) if single and option in range(
             len(question.choices)
@@ -302,6 +353,13 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Select(options=options) if multi and options <= {*range(len(question.choices))}:
             entry = replace(_drop_ask_back(entry), picked=tuple(sorted(options)))
             return Moved(draft=_enter(draft, entry))
+        case SendAttached() if entry.attachments and question.type in (
+            QuestionType.TEXT,
+            QuestionType.SELECT,
+        ):
+            return _move_on(questions, draft, replace(entry, picked=(), done=True))
+        case DropAttached() if entry.attachments:
+            return show(_enter(draft, replace(entry, attachments=())))
         case DropOther() if multi:
             return Moved(draft=_enter(draft, replace(_drop_ask_back(entry), text=None)))
         case Done() if multi:
@@ -328,7 +386,11 @@ def _choose(questions: Sequence[Question], draft: Draft, option: int, remark: st
     if text and questions[draft.at].type is not QuestionType.CONFIRM:
         return UNFIT  # of a select, a text is another answer
     refused = check_text(text) if text else None
-    return refused or _move_on(questions, draft, Entry(picked=(option,), text=text, done=True))
+    before = _drop_ask_back(draft.entries[draft.at])
+    if not text and not before.done and questions[draft.at].type is QuestionType.CONFIRM:
+        text = before.text  # a remark that came before the tap
+    entry = Entry(picked=(option,), text=text, done=True, attachments=before.attachments)
+    return refused or _move_on(questions, draft, entry)
 
 
 def can_ask_back(questions: Sequence[Question], draft: Draft) -> bool:
@@ -384,7 +446,56 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
     if questions[draft.at].type is QuestionType.MULTI_SELECT:
         entry = replace(draft.entries[draft.at], text=text, ask_back=None)
         return show(_enter(draft, entry), view=View.QUESTION)
-    return _move_on(questions, draft, Entry(text=text, done=True))
+    attachments = draft.entries[draft.at].attachments
+    return _move_on(questions, draft, Entry(text=text, done=True, attachments=attachments))
+
+
+# ── files and voice messages ──────────────────────────────────────────────────────────────────────
+
+
+def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
+    question, entry = questions[draft.at], _drop_ask_back(draft.entries[draft.at])
+    files = (*entry.attachments, *event.attachments)
+    text = encodable(event.text or "").strip() or None
+    if len(files) > MAX_ATTACHMENTS:
+        return TOO_MANY_FILES
+    if text and (refused := check_text(text)):
+        return refused
+    own = text is not None or draft.view is View.OTHER
+    answers = question.type is QuestionType.TEXT or (question.type is QuestionType.SELECT and own)
+    if answers and not event.keep:
+        return _move_on(questions, draft, Entry(text=text, done=True, attachments=files))
+    entry = replace(entry, text=text or entry.text, attachments=files)
+    if draft.view is View.OTHER and not event.keep:
+        return show(_enter(draft, entry), view=View.QUESTION)
+    return Moved(draft=_enter(draft, entry))
+
+
+def _on_voice_message(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
+    voice = draft.voice
+    without = replace(draft, view=View.QUESTION, voice=None)
+    match event:
+        case Back():
+            return show(without)
+        case Transcribed(text=text) if voice and voice.text is None:
+            text = encodable(text or "").strip()[:MAX_TEXT]
+            if text:
+                return show(draft, voice=replace(voice, text=text))
+            return _attach(questions, without, Attach(attachments=(voice.recording,)))
+        case SendHeard() if voice and voice.text is not None:
+            return _enter_words(questions, without, voice.text)
+        case Text(text=text):
+            return _enter_words(questions, without, text)
+    return UNFIT
+
+
+def _enter_words(questions: Sequence[Question], draft: Draft, text: str) -> Step:
+    """As a typed text; beside yes and no it is a remark, and waits for the tap."""
+    if questions[draft.at].type is not QuestionType.CONFIRM:
+        return _enter_text(questions, draft, text)
+    text = encodable(text)
+    entry = replace(_drop_ask_back(draft.entries[draft.at]), text=text, done=False)
+    return check_text(text) or show(_enter(draft, entry))
 
 
 # ── sending ───────────────────────────────────────────────────────────────────────────────────────
@@ -450,8 +561,16 @@ def entry_answer(question: Question, entry: Entry) -> Answer:
     if entry.ask_back is not None:
         return Answer(ask_back=entry.ask_back, custom_text=entry.text)
     values = tuple(question.choices[i].label for i in entry.picked)
-    if entry.text is None:
-        return Answer(values=values)
+    text, files = entry.text, entry.attachments
+    if text is None and not values and files:
+        text = file_names(files)
+    if text is None:
+        return Answer(values=values, attachments=files)
     if question.type is QuestionType.TEXT:
-        return Answer(values=(entry.text,))
-    return Answer(values=values, custom_text=entry.text)
+        return Answer(values=(text,), attachments=files)
+    return Answer(values=values, custom_text=text, attachments=files)
+
+
+def file_names(attachments: Sequence[Attachment]) -> str:
+    """Stands for the text of an answer that consists of files alone."""
+    return ", ".join(each.name for each in attachments)

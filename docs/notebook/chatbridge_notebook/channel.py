@@ -11,7 +11,7 @@ from typing import Any
 from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities
-from chatbridge.channels.chat.document import File, Rows
+from chatbridge.channels.chat.document import Rows, Upload
 from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
@@ -89,8 +89,8 @@ class Chat(ChatSurface[str]):
         return ROOM
 
     async def send(self, new: Outgoing[str]) -> Sent:
-        if isinstance(new.what, File):
-            name = self._notebook.post(new.what.content.decode(errors="replace"))
+        if isinstance(new.what, Upload):
+            name = self._notebook.post(new.what.files[0].content.decode(errors="replace"))
         else:
             name = self._notebook.post(new.what.text, new.what.rows, silent=new.silent)
         return Sent(id=name, at=self._clock.time())

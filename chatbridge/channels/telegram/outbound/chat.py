@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from telegram import ForceReply
 
-from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -137,8 +137,8 @@ class Chat(ChatSurface[Text]):
     async def _send(self, new: Outgoing[Text]) -> Sent:
         chat, thread = int(new.room), int(new.topic) if new.topic else None
         reply_to = int(new.root) if new.root else None
-        if isinstance(new.what, File):
-            name, content = new.what.name, new.what.content
+        if isinstance(new.what, Upload):
+            name, content = new.what.files[0].name, new.what.files[0].content
             sent = await self._api.send_file(chat, name, content, thread=thread, reply_to=reply_to)
         else:
             prompt = None
