@@ -38,7 +38,7 @@ class AttachmentKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
-    """A file that belongs to an ask, a notice or an answer. Its bytes are stored by their digest."""
+    """A file of an ask, a notice or an answer. Its bytes are stored by their digest."""
 
     digest: str  # SHA-256 of the content, in hexadecimal digits
     name: str  # The last part of a file name, safe to show, and never used as a path

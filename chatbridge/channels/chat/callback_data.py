@@ -133,6 +133,9 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "N": (form.Snooze, ("step", "minutes")),
     "U": (form.SnoozeUntil, ("step", "until")),
     "W": (form.ShowNow, ("step",)),
+    "A": (form.SendAttached, ("step",)),
+    "B": (form.DropAttached, ("step",)),
+    "H": (form.SendHeard, ("step",)),
     "E": (partial(form.Extend, minutes=15), ()),  # on cards of earlier versions
     "D": (lambda: AskAction.DISCARD, ()),
     "T": (lambda: AskAction.TAKE_BACK, ()),

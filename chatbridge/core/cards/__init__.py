@@ -4,6 +4,7 @@ Modules:
 
     card: the card and its buttons
     build: builds the card of an ask
+    attached: files in words
     markup: the tree of a question's markup
     grants: what an approval allows beyond one use, in words
     row: an ask as a row of a list
