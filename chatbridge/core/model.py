@@ -49,7 +49,8 @@ class Attachment:
     width: int | None = None  # Of a picture, in pixels
     height: int | None = None
     excerpt: str | None = None  # The first lines of a text
-    path: str | None = None  # Of what a person sent: where a local agent can read it
+    ask_id: str | None = None  # Of what a person sent: the ask that it was sent for
+    path: str | None = None  # Likewise: where a local agent can read it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,10 @@ class VoiceMessage:
     """A recording that is turned into text before it answers anything."""
 
     recording: Attachment
-    text: str | None = None  # None: it is being transcribed
+    text: str | None = None
+    problem: str | None = (
+        None  # Why there is no text, as a sentence. Neither: it is transcribed now
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,6 +39,7 @@ from chatbridge.core.model import (
     Status,
     Subject,
     View,
+    VoiceMessage,
 )
 from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
@@ -87,7 +88,7 @@ def build_card(
         entered=_entered(ask) if question else None,
         attachments=ask.attachments,
         attached=ask.draft.entries[ask.draft.at].attachments if question else (),
-        heard=_heard(ask) if view is View.HEARD else None,
+        voice=_voice(ask) if view is View.HEARD else None,
         changed_by=ask.draft.by,
         choices=postponing if view is View.LATER else choices,
         later=postponing,
@@ -145,8 +146,9 @@ def _entered(ask: Ask) -> str | None:
     return entry.text
 
 
-def _heard(ask: Ask) -> str:
-    return visible((ask.draft.voice and ask.draft.voice.text) or "")
+def _voice(ask: Ask) -> VoiceMessage | None:
+    voice = ask.draft.voice
+    return replace(voice, text=visible(voice.text)) if voice and voice.text else voice
 
 
 def state_of(ask: Ask) -> State:
@@ -344,8 +346,7 @@ def _form_buttons(ask: Ask) -> list[Button]:
         case View.OTHER:
             return [_tap(ask, Role.BACK, "Back to the options")]
         case View.HEARD:
-            send = [_tap(ask, Role.SEND_HEARD)] if _heard(ask) else []
-            return [*send, _tap(ask, Role.BACK, "Discard")]
+            return [*_send_heard(ask), _tap(ask, Role.BACK, "Discard")]
     question, buttons = ask.questions[draft.at], []
     if attached := draft.entries[draft.at].attachments:
         if question.type in (QuestionType.TEXT, QuestionType.SELECT):
@@ -365,6 +366,12 @@ def _form_buttons(ask: Ask) -> list[Button]:
         count = len(draft.entries[draft.at].picked) + (other is not None)
         buttons.append(_tap(ask, Role.DONE, f"Done ({count})"))
     return buttons
+
+
+def _send_heard(ask: Ask) -> Iterator[Button]:
+    voice = ask.draft.voice
+    if voice and (voice.text or voice.problem):
+        yield _tap(ask, Role.SEND_HEARD, "" if voice.text else "Send the recording")
 
 
 def _declared(ask: Ask) -> str | None:

@@ -11,7 +11,16 @@ from enum import StrEnum
 
 from chatbridge.core.cards.markup import Name, Time
 from chatbridge.core.forms.form import Event, Text
-from chatbridge.core.model import Attachment, Grant, Outcome, Person, QuestionType, Subject, View
+from chatbridge.core.model import (
+    Attachment,
+    Grant,
+    Outcome,
+    Person,
+    QuestionType,
+    Subject,
+    View,
+    VoiceMessage,
+)
 
 Part = str | Name | Time  # Of a sentence of ours
 
@@ -131,7 +140,7 @@ class Card:
     entered: str | None = None  # The text entered for this question
     attachments: tuple[Attachment, ...] = ()  # What the agent shows with it, beside the options
     attached: tuple[Attachment, ...] = ()  # What the person has sent for this question so far
-    heard: str | None = None  # What was understood of a voice message; empty: it is transcribed now
+    voice: VoiceMessage | None = None  # On the screen that shows what was understood of it
     changed_by: Person | None = None  # The person who changed the draft last
     choices: tuple[Choice, ...] = ()
     later: tuple[Choice, ...] = ()  # The ways to postpone it

@@ -103,13 +103,14 @@ class Speak:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcribed(_Tap):
-    """What was understood of a voice message; None if nothing was: then it is sent as a file."""
+    """What was understood of a voice message, or why nothing was."""
 
-    text: str | None
+    text: str
+    problem: str | None = None
 
 
 class SendHeard(_Tap):
-    """Answer with what was understood of a voice message."""
+    """Answer with what was understood of a voice message; with the recording if nothing was."""
 
 
 class Other(_Tap):
@@ -281,6 +282,7 @@ NONE_PICKED = Refused(why="Pick at least one, or use Other.")
 REQUIRED = Refused(why="This question needs an answer.")
 EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
+NOTHING_HEARD = "Nothing was understood."
 NO_FILE_HERE = Refused(why="A file does not fit here. Go back to the question first.")
 TOO_MANY_FILES = Refused(why=f"An answer can have {MAX_ATTACHMENTS} files at most.")
 ABOUT_TO_BE_SENT = Refused(why="This answer is about to be sent. Undo it first.")
@@ -477,13 +479,14 @@ def _on_voice_message(questions: Sequence[Question], draft: Draft, event: Event)
     match event:
         case Back():
             return show(without)
-        case Transcribed(text=text) if voice and voice.text is None:
-            text = encodable(text or "").strip()[:MAX_TEXT]
-            if text:
-                return show(draft, voice=replace(voice, text=text))
-            return _attach(questions, without, Attach(attachments=(voice.recording,)))
-        case SendHeard() if voice and voice.text is not None:
+        case Transcribed(text=text, problem=problem) if voice and not (voice.text or voice.problem):
+            text = encodable(text).strip()[:MAX_TEXT]
+            problem = None if text else problem or NOTHING_HEARD
+            return show(draft, voice=replace(voice, text=text or None, problem=problem))
+        case SendHeard() if voice and voice.text:
             return _enter_words(questions, without, voice.text)
+        case SendHeard() if voice and voice.problem:
+            return _attach(questions, without, Attach(attachments=(voice.recording,)))
         case Text(text=text):
             return _enter_words(questions, without, text)
     return UNFIT
