@@ -177,9 +177,7 @@ class VoiceMessage:
 
     recording: Attachment
     text: str | None = None
-    problem: str | None = (
-        None  # Why there is no text, as a sentence. Neither: it is transcribed now
-    )
+    problem: str | None = None  # Why there is no text. Neither: it is being transcribed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
