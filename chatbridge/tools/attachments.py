@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import binascii
+import codecs
 import io
 import os
 from base64 import b64decode, b64encode
@@ -134,7 +135,7 @@ class ToolFiles:
         path = text_field("Path in the project", maxLength=MAX_PATH)
         caption = text_field("Shown with it", maxLength=MAX_CAPTION)
         file = object_schema("path", path=path, caption=caption)
-        image = text_field(f"{IMAGE}: its path in the project", maxLength=MAX_PATH)
+        image: dict[str, Any] = {"description": IMAGE, "anyOf": [{"type": "string"}, file]}
         if not local:
             file = object_schema(
                 *("data", "name"),
@@ -279,7 +280,8 @@ class ToolFiles:
             data = await asyncio.to_thread(Path(path).read_bytes)
         except OSError:
             return None
-        return data.decode(errors="replace")
+        wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        return data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
 
 
 def reads_paths(call: ToolCall) -> bool:
