@@ -30,6 +30,7 @@ from chatbridge.tools.call import Peer, ToolCall, ToolHandler
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.core_env import OWNER, PATIENCE, World, world
 from tests.fakes.sample_files import png
+from tests.fakes.window import Questions
 
 Json = dict[str, Any]
 SHOP = Project(key="/src/shop", name="shop")
@@ -51,8 +52,8 @@ class Desk:
 
     def __init__(self, hub: World, store: AttachmentFiles, project: Project) -> None:
         self.hub, self.store, self._project = hub, store, project
-        files = ToolFiles(store=store, open=open_in_project, most_data=1_000, own=())
-        waiting = Waiting(hub.broker, self._reached, files)
+        self.files = ToolFiles(store=store, open=open_in_project, most_data=1_000, own=())
+        waiting = Waiting(hub.broker, self._reached, self.files)
         renderers = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
         tools: list[ToolHandler] = [
             AskUser(waiting),
@@ -196,6 +197,24 @@ async def test_a_ticket_and_a_kept_answer_have_it_as_well(tmp_path: Path) -> Non
         waited = await here.call("wait_for_answer", {"askId": ask.id})
     assert texts(waited)[1].endswith(f": {photo.path}")
     assert len(pictures(waited)) == 1
+
+
+async def test_question_ask_has_it_beside_the_answer_that_is_saved(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        asking = Questions(here.hub, tmp_path, files=here.files)
+        waiting = asyncio.create_task(asking.tool.run({"question": "Why?"}, asking.call()))
+        ask = await here.hub.until(lambda ask: ask.open)
+        photo = await here.received(ask, PICTURE, "photo.png")
+        await here.put(ask, form.Attach(attachments=(photo,)))
+        result = await waiting
+    assert isinstance(result, CallToolResult)
+    answer, told = texts(result)
+    assert json.loads(answer)["answer"] == "photo.png"
+    assert json.loads(answer)["attachments"][0]["path"] == photo.path
+    assert told.endswith(f": {photo.path}")
+    assert len(pictures(result)) == 1
+    (saved,) = asking.files()
+    assert 'answer: "photo.png"' in saved.read_text()
 
 
 async def test_an_agent_elsewhere_gets_no_path_but_what_is_in_it(tmp_path: Path) -> None:
