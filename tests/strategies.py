@@ -104,9 +104,10 @@ PHOTO = Attachment(
 _offsets = st.sampled_from([0, 0, 0, 0, -1, 1, -(10**9), 10**9])
 _numbers = st.integers(0, 9) | st.sampled_from([-1, -(10**9), 10, 10**9])
 _said = words | texts | big_texts
+_digests = st.sampled_from("abcd").map(lambda letter: letter * 64)
 recordings = st.builds(
     Attachment,
-    digest=st.sampled_from("abc").map(lambda letter: letter * 64),
+    digest=_digests,
     name=words,
     type=st.just("audio/ogg"),
     size=st.integers(0, 10**9),
@@ -143,7 +144,13 @@ _relative_events: st.SearchStrategy[form.Event] = st.one_of(
         keep=_coins,
     ),
     st.builds(form.Speak, step=st.none() | _offsets, recording=recordings),
-    st.builds(form.Transcribed, step=_offsets, text=_said, problem=some_text),
+    st.builds(
+        form.Transcribed,
+        step=st.none() | _offsets,
+        digest=_digests,
+        text=_said,
+        problem=some_text,
+    ),
     st.builds(form.Edit, step=_offsets, question=_numbers),
     st.builds(form.Pick, step=_offsets, option=_numbers),
     st.builds(form.Cancel, step=_offsets, reason=st.none() | _said),
@@ -214,7 +221,9 @@ def sending_files(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
     """Those of them that are about files and voice messages, with the way back to a question."""
     step, said = draft.step, f"text for {draft.at}"
     if draft.view is View.HEARD:
-        understood = [form.Transcribed(text=text, step=step) for text in (said, "")]
+        assert draft.voice is not None
+        digest = draft.voice.recording.digest
+        understood = [form.Transcribed(digest=digest, text=text) for text in (said, "")]
         return [*understood, form.SendHeard(step=step)]
     if draft.view is not View.QUESTION:
         return [form.Back(step=step)]

@@ -252,8 +252,12 @@ def spoken(*questions: Question, text: str = "", problem: str | None = None) -> 
     filling.put(form.Speak(recording=VOICE))
     assert filling.draft.view is View.HEARD
     if text or problem:
-        tap(filling, form.Transcribed, text=text, problem=problem)
+        understand(filling, text, problem)
     return filling
+
+
+def understand(filling: Filling, text: str, problem: str | None = None) -> form.Step:
+    return filling.put(form.Transcribed(digest=VOICE.digest, text=text, problem=problem))
 
 
 def test_what_was_understood_answers_only_once_it_is_sent() -> None:
@@ -304,16 +308,26 @@ def test_a_voice_message_can_be_discarded_and_another_one_takes_its_place() -> N
 
 def test_a_transcript_for_another_recording_counts_no_more() -> None:
     filling = spoken(TEXT)
-    first = filling.draft.step
     filling.put(form.Speak(recording=PHOTO))
-    late = form.Transcribed(step=first, text="the first one")
-    assert filling.put(late) == form.STALE
+    assert understand(filling, "the first one") == form.UNFIT
+    assert understand(Filling(TEXT), "discarded") == form.UNFIT
+
+
+@pytest.mark.parametrize("way", [form.AskCancel, form.AskExplain, form.AskLater])
+def test_a_transcript_that_comes_on_a_screen_beside_it_is_there_afterwards(
+    way: type[form.Event],
+) -> None:
+    filling = spoken(TEXT)
+    tap(filling, way)
+    assert isinstance(understand(filling, "port 8080"), Moved)
+    tap(filling, form.Back)
+    assert answer_of(tap(filling, form.SendHeard)) == Answer(values=("port 8080",))
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_transcript_is_a_problem_and_the_recording_can_be_sent(text: str) -> None:
     filling = spoken(TEXT)
-    tap(filling, form.Transcribed, text=text)
+    understand(filling, text)
     assert filling.draft.voice
     assert filling.draft.voice.problem == form.NOTHING_HEARD
     assert answer_of(tap(filling, form.SendHeard)).attachments == (VOICE,)

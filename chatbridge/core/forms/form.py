@@ -102,11 +102,13 @@ class Speak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transcribed(_Tap):
+class Transcribed:
     """What was understood of a voice message, or why nothing was."""
 
+    digest: str  # Of the recording
     text: str
     problem: str | None = None
+    step: int | None = None
 
 
 class SendHeard(_Tap):
@@ -329,6 +331,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return _attach(questions, draft, event)
         case ((View.QUESTION | View.OTHER | View.HEARD), Speak(recording=recording)):
             return show(draft, view=View.HEARD, voice=VoiceMessage(recording=recording))
+        case _, Transcribed():
+            return _understood(draft, event)
         case _, (Attach() | Speak()):
             return NO_FILE_HERE
         case View.HEARD, _:
@@ -481,16 +485,23 @@ def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
     return Moved(draft=_enter(draft, entry))
 
 
+def _understood(draft: Draft, event: Transcribed) -> Step:
+    voice = draft.voice
+    waits = voice is not None and not (voice.text or voice.problem)
+    if voice is None or not waits or voice.recording.digest != event.digest:
+        return UNFIT
+    text = encodable(event.text).strip()[:MAX_TEXT]
+    problem = None if text else event.problem or NOTHING_HEARD
+    draft = replace(draft, voice=replace(voice, text=text or None, problem=problem))
+    return show(draft) if draft.view is View.HEARD else Moved(draft=draft)
+
+
 def _on_voice_message(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
     voice = draft.voice
     without = replace(draft, view=View.QUESTION, voice=None)
     match event:
         case Back():
             return show(without)
-        case Transcribed(text=text, problem=problem) if voice and not (voice.text or voice.problem):
-            text = encodable(text).strip()[:MAX_TEXT]
-            problem = None if text else problem or NOTHING_HEARD
-            return show(draft, voice=replace(voice, text=text or None, problem=problem))
         case SendHeard() if voice and voice.text:
             return _enter_words(questions, without, voice.text)
         case SendHeard() if voice and voice.problem:
