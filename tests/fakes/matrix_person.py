@@ -142,7 +142,7 @@ class Person(Client):
         )
         async with answer:
             assert answer.status == 200, answer
-            found = await answer.read()
+            found: bytes = await answer.read()
         if not lock:
             return found
         plain: bytes = decrypt_attachment(

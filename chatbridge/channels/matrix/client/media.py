@@ -7,19 +7,19 @@ import asyncio
 import hashlib
 import os
 import re
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from io import BytesIO
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from aiohttp import ClientResponse
 from Crypto.Cipher import AES
-from nio.crypto.attachments import encrypted_attachment_generator
 from nio.responses import ErrorResponse
-from unpaddedbase64 import decode_base64
+from unpaddedbase64 import decode_base64, encode_base64
 
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.writer import MessageRejected
@@ -28,8 +28,6 @@ from chatbridge.channels.matrix.settings import SERVER
 from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import AttachmentError, RetryLater
 from chatbridge.safe_json import value_at
-
-T = TypeVar("T")
 
 Open = Callable[..., AbstractAsyncContextManager[ClientResponse]]
 """Makes a request, with a method, a path, headers and a stream."""
@@ -98,6 +96,32 @@ def _decoded(value: object, length: int) -> bytes | None:
     return found if len(found) == length else None
 
 
+class Encryption:
+    """Of one file, chunk by chunk."""
+
+    def __init__(self) -> None:
+        self._key, self._nonce = secrets.token_bytes(32), secrets.token_bytes(8)
+        self._cipher = AES.new(self._key, AES.MODE_CTR, nonce=self._nonce)
+        self._sha256 = hashlib.sha256()
+
+    def encrypt(self, chunk: bytes) -> bytes:
+        encrypted = self._cipher.encrypt(chunk)
+        self._sha256.update(encrypted)
+        return encrypted
+
+    def lock(self) -> dict[str, Any]:
+        """What a person's app needs to read all that was encrypted until now."""
+        key = {"k": encode_base64(self._key, urlsafe=True), "ext": True}
+        key |= {"kty": "oct", "alg": "A256CTR", "key_ops": ["encrypt", "decrypt"]}
+        counter = encode_base64(self._nonce + bytes(8))
+        return {
+            "v": "v2",
+            "key": key,
+            "iv": counter,
+            "hashes": {"sha256": encode_base64(self._sha256.digest())},
+        }
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uploaded:
     where: dict[str, Any]
@@ -132,23 +156,23 @@ class ContentRepository:
     async def _upload(
         self, source: BinaryIO, file: File, size: int, *, encrypted: bool
     ) -> Uploaded:
-        path = f"{BEFORE_1_11}/upload"
-        keys: dict[str, Any] = {}
-        chunks = iter(partial(source.read, CHUNK), b"")
+        path, kind, encryption = f"{BEFORE_1_11}/upload", OPAQUE, Encryption()
+        chunks: Iterator[bytes] = iter(partial(source.read, CHUNK), b"")
         if encrypted:
-            data, kind = _encrypted(chunks, keys), OPAQUE
+            chunks = map(encryption.encrypt, chunks)
         else:
-            data, kind = _off_loop(chunks), file.type
-            path += f"?filename={quote(file.name, safe='')}"
+            path, kind = f"{path}?filename={quote(file.name, safe='')}", file.type
         headers = {"Content-Type": kind, "Content-Length": str(size)}
-        async with self._open("POST", path, data=data, headers=headers) as answer:
+        async with self._open("POST", path, data=_off_loop(chunks), headers=headers) as answer:
             if refused := await _refusal(answer):
                 raise refused
             address = value_at(await answer.json(content_type=None), "content_uri")
         if not isinstance(address, str):
             raise RetryLater("matrix: the homeserver does not say where a file is")
-        where = {"url": address}
-        return Uploaded(where={"file": keys | where} if encrypted else where, size=size)
+        where: dict[str, Any] = {"url": address}
+        if encrypted:
+            where = {"file": encryption.lock() | where}
+        return Uploaded(where=where, size=size)
 
     async def _largest_taken(self) -> int | None:
         """By what the server says, which is asked once."""
@@ -164,9 +188,11 @@ class ContentRepository:
 
     # ── from the server ───────────────────────────────────────────────────────────────────────────
 
-    async def read(self, media: Media) -> AsyncIterator[bytes]:
+    async def read(self, media: Media | None) -> AsyncIterator[bytes]:
         """What is encrypted counts only at the end: then it is known that nobody changed it.
         :raises AttachmentError: as a sentence for who sent it. :raises RetryLater:"""
+        if media is None:
+            raise AttachmentError(UNKNOWN_PLACE)
         lock, digest = media.lock, hashlib.sha256()
         cipher = lock and AES.new(
             lock.key,
@@ -181,8 +207,6 @@ class ContentRepository:
                     yield cipher.decrypt(chunk) if cipher else chunk
         except Rejected as error:
             raise AttachmentError(NOT_HANDED_OUT.format(why=error.code)) from None
-        except OverflowError:
-            raise AttachmentError(DAMAGED) from None
         if lock and digest.digest() != lock.sha256:
             raise AttachmentError(DAMAGED)
 
@@ -232,15 +256,6 @@ def _opened(file: File) -> BinaryIO:
     return BytesIO(file.content) if file.path is None else open(file.path, "rb")
 
 
-async def _encrypted(chunks: Iterator[bytes], keys: dict[str, Any]) -> AsyncIterator[bytes]:
-    """The keys are known at the end."""
-    async for each in _off_loop(encrypted_attachment_generator(chunks)):
-        if isinstance(each, dict):
-            keys |= each
-        else:
-            yield each
-
-
-async def _off_loop(each: Iterator[T]) -> AsyncIterator[T]:
-    while (found := await asyncio.to_thread(next, each, None)) is not None:
-        yield found
+async def _off_loop(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
+    while chunk := await asyncio.to_thread(next, chunks, b""):
+        yield chunk
