@@ -114,7 +114,10 @@ class Chat(ChatSurface[Words]):
             ask_id, step = new.card
             made |= marked(Mark(ask_id=ask_id, step=step))
         if new.root is not None:
-            made |= content.in_thread(new.root, after=new.after or new.root)
+            after = new.after
+            made |= (
+                content.in_thread(new.root, after=after) if after else content.in_reply(new.root)
+            )
         event = await self._api.send(new.room, made, tx=transaction(*new.key))
         if new.card is not None and new.root is None:
             if len(self._sure) >= MAX_SURE:
