@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 
+from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import CardMessages
 from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.people import Allowlist
@@ -68,6 +69,12 @@ class Chat(ChatSurface[Words]):
         others = set(self._api.members(self.room or "")) - {self._api.user_id}
         allowed = self._people.among(others)
         return allowed[0] if len(others) == 1 and allowed else None
+
+    @property
+    def files(self) -> Files | None:
+        """None in quiet hours: there is no kind of message with a picture that makes no sound."""
+        is_quiet = self._inbox.nights.is_quiet(self._clock.time())
+        return None if is_quiet else super().files
 
     @property
     def strangers(self) -> int:
