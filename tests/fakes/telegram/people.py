@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tests.fakes.telegram.chats import (
     CHANCE,
+    EMPTY,
     TOPIC_COLOUR,
     ChatRecord,
     Document,
@@ -259,7 +260,7 @@ class Phone:
             message = service.post(
                 chat,
                 self.person,
-                formatted(text),
+                formatted(text) if text or file is None else EMPTY,
                 thread=thread,
                 reply_to=answered,
                 document=file,
