@@ -20,6 +20,7 @@ from chatbridge.core.model import (
     Agent,
     Ask,
     AskRequest,
+    Attachment,
     CallName,
     Level,
     Notice,
@@ -34,7 +35,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Channel, Clock
+from chatbridge.core.ports import AttachmentStore, Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -125,6 +126,7 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         priority: Priority = Priority.NORMAL,
+        attachments: tuple[Attachment, ...] = (),
     ) -> Ask:
         request = AskRequest(
             project=project,
@@ -135,6 +137,7 @@ class Desk:
             title=title,
             timeout=timeout,
             priority=priority,
+            attachments=attachments,
         )
         name = CallName(link="link", request=str(next(self._requests)))
         return (await self.broker.ask(request, name, shared_link=True))[0]
@@ -148,6 +151,7 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         request: str | None = None,
+        attachments: tuple[Attachment, ...] = (),
     ) -> Notice:
         """`request` makes it a repeated call, if it was used before."""
         assert self._notices is not None
@@ -158,6 +162,7 @@ class Desk:
             message=message,
             title=title,
             level=level,
+            attachments=attachments,
         )
 
     async def tell_end(self, end: OperationEnd, *, project: Project = SHOP) -> Notice:
@@ -195,6 +200,7 @@ async def open_desk(
     channel: Channel,
     policy: Policy | None = None,
     ready: asyncio.Event | None = None,
+    attachments: AttachmentStore | None = None,
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
@@ -219,7 +225,7 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    intake = AskActions(broker, store=store, clock=clock, outputs=output)
+    intake = AskActions(broker, store=store, clock=clock, outputs=output, attachments=attachments)
     desk = Desk(broker, intake, delivery, clock, notices, outputs)
     desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]

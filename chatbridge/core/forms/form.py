@@ -333,6 +333,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return _on_voice_message(questions, draft, event)
         case _, (Attach() | Speak()):
             return NO_FILE_HERE
+        case View.OTHER, (SendAttached() | DropAttached()):
+            return _on_question(questions, draft, event)
         case View.QUESTION, _:
             return _on_question(questions, draft, event)
     return UNFIT
