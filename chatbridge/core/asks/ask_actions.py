@@ -54,6 +54,8 @@ class AskActions:
     same transaction as the effect. All methods that change an ask :raises UnknownAsk:
     :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
 
+    transcribes = False  # Whether voice messages are turned into text
+
     def __init__(
         self,
         broker: _Broker,
@@ -75,6 +77,7 @@ class AskActions:
         """Whether voice messages are turned into text."""
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.notice = store.notice
         self.post, self.post_at, self.note = store.post, store.post_at, store.note
         self.tally = store.tally
         self.show_again = broker.show_again
