@@ -494,6 +494,14 @@ async def test_a_recording_is_attached_where_nothing_transcribes_it(web: Web) ->
     assert await attached(web, ask) == ["recording.webm"]
 
 
+async def heard(web: Web, ask: Ask, text: str, problem: str | None = None) -> None:
+    """As the hub says it, once the recording is transcribed."""
+    voice = (await web.desk.inbox.ask(ask.id)).draft.voice
+    assert voice
+    event = form.Transcribed(digest=voice.recording.digest, text=text, problem=problem)
+    await web.desk.inbox.put(ask.id, event, person=IN_A_BROWSER)
+
+
 async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> None:
     ask, inbox = await web.desk.ask(TEXT), web.desk.inbox
     inbox.transcribes = True
@@ -505,7 +513,7 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     assert recording
     assert (await web.browser.get(recording[0])).content == b"\x1aE\xdf\xa3sound"
     problem = "The transcription took too long."
-    await inbox.put(ask.id, form.Transcribed(step=1, text="", problem=problem), person=IN_A_BROWSER)
+    await heard(web, ask, "", problem)
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert problem in page
     assert "Send the recording" in page
@@ -513,7 +521,7 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     page = (await web.browser.post(form_address, data=back, headers=MARK)).text
     assert 'id="attach"' in page
     await send(web, ask, b"\x1aE\xdf\xa3again", "recording.webm", voice=1)
-    await inbox.put(ask.id, form.Transcribed(step=4, text="Take <it>"), person=IN_A_BROWSER)
+    await heard(web, ask, "Take <it>")
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert "You said:" in page
     assert ">Take &lt;it&gt;</textarea>" in page

@@ -54,8 +54,6 @@ class AskActions:
     same transaction as the effect. All methods that change an ask :raises UnknownAsk:
     :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
 
-    transcribes = False  # Whether voice messages are turned into text
-
     def __init__(
         self,
         broker: _Broker,
