@@ -176,10 +176,7 @@ def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
         answered=bool(answers),
         cancelled=ask.status in (Status.CANCELLED, Status.WITHDRAWN),
         timedOut=timed_out,
-        answers=[
-            _answer(question_id, answer, ask.project)
-            for question_id, answer in zip(call.question_ids, answers, strict=False)
-        ],
+        answers=list(map(_answer, call.question_ids, answers)),
         reason=_reason(ask) or None,
         late=True if call.late or ask.late is not None else None,
         delivery=reach.nobody if timed_out and not answers else None,
@@ -193,13 +190,13 @@ def _reason(ask: Ask) -> str | None:
     return ask.outcome.reason if ask.outcome else None
 
 
-def _answer(question_id: str, answer: Answer, project: Project) -> dict[str, Any]:
+def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
     return present(
         questionId=question_id,
         values=list(answer.values),
         customText=answer.custom_text,
         decidedBy=answer.decided_by,
-        attachments=attachment_objects(answer.attachments, project) or None,
+        attachments=attachment_objects(answer.attachments) or None,
     )
 
 
