@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import (
     Neither,
+    Originals,
     QuickAnswer,
     Show,
     Tap,
@@ -298,8 +299,8 @@ class ChatInput:
     async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
         action = tap.action
         match action:
-            case Neither() | Use():
-                raise AssertionError("it is for the message that has the button, not for the card")
+            case Neither() | Use() | Originals():
+                raise AssertionError("it changes nothing of the ask")
             case Show() if ask.open:
                 return await self._bring_down(ask, by)
             case Write(step=step) if not is_over(ask):

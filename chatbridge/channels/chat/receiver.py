@@ -14,7 +14,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode, encode
+from chatbridge.channels.chat.callback_data import (
+    Originals,
+    Output,
+    Quiet,
+    Tap,
+    Write,
+    decode,
+    encode,
+)
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, Message, Upload, paragraph
@@ -236,6 +244,10 @@ class ButtonReceiver(ABC):
         if isinstance(tap, Output):
             send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        if isinstance(tap, Tap) and isinstance(tap.action, Originals):
+            send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
+            ask = await self._input.find(tap.ask_id)
+            return await self._outputs.originals(ask, chat, send=send, say=say) if ask else UNKNOWN
         if isinstance(tap, Quiet):
             # What was meant while no hub was there is over, as with commands.
             told, said = await self._input.quiet("" if before_start else tap.words, by)

@@ -28,6 +28,7 @@ from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.dictation import Dictation
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
@@ -213,11 +214,11 @@ async def open_hub(
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
         watchers = Watchers()
+        hears_changes = [delivery.changed, keeper.changed, watchers.changed]
 
         def changed(ask: Ask) -> None:
-            delivery.changed(ask)
-            keeper.changed(ask)
-            watchers.changed(ask)
+            for hear in hears_changes:
+                hear(ask)
 
         drained = supervisor.drained
         inbox: str | None = None
@@ -236,11 +237,21 @@ async def open_hub(
         outputs = Outputs(lock.state / "operations")
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
+        transcriber = settings.voice.transcriber()
         intake = AskActions(
-            broker, store=store, clock=clock, outputs=outputs.whole, attachments=files
+            broker,
+            store=store,
+            clock=clock,
+            outputs=outputs.whole,
+            attachments=files,
+            transcribes=transcriber is not None,
         )
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
+        if transcriber is not None:
+            dictation = Dictation(transcriber, files, background.spawn, intake)
+            hears_changes.append(dictation.changed)
+            dictation.resume(await store.open_asks())
 
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
