@@ -10,7 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 # Otherwise every pause that Telegram asks for is a warning about the library's next version.
 os.environ["PTB_TIMEDELTA"] = "true"
@@ -21,6 +21,8 @@ from telegram import (
     ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
+    InputMediaDocument,
+    InputMediaPhoto,
     LinkPreviewOptions,
     Message,
     ReplyParameters,
@@ -28,7 +30,7 @@ from telegram import (
 )
 from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
 
-from chatbridge.channels.chat.document import Rows
+from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.spec import PersonName
 from chatbridge.channels.telegram.client.errors import Rejected, meaning_of
@@ -39,7 +41,9 @@ from chatbridge.channels.telegram.client.response_checks import (
     Polling,
     connections,
 )
+from chatbridge.channels.telegram.client.uploads import CAPTION, fits_as_photo, opened
 from chatbridge.channels.telegram.render.html import plain_text
+from chatbridge.core.text import clipped
 
 log = logging.getLogger(__name__)
 
@@ -182,24 +186,56 @@ class Api:
             self._warn_once("telegram cannot read our formatting, sending plain text: %s", error)
         return await write(plain_text(html), None)
 
-    async def send_file(
+    async def send_files(
         self,
         chat: int,
-        name: str,
-        content: bytes,
+        files: Sequence[File],
         *,
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> SentMessage:
-        sending = self._bot.send_document(
-            chat,
-            content,
-            filename=name,
-            disable_notification=True,
-            message_thread_id=thread,
-            reply_parameters=_reply(reply_to),
-        )
-        return self._sent(await self._do(sending, chat))
+        """Send them as one message or album, of which the first message is returned. Pictures are
+        photos if Telegram takes each of them as one, otherwise documents.
+
+        :raises Rejected: it takes a file neither way, or one cannot be read.
+        """
+
+        async def send(*, photos: bool) -> SentMessage:
+            kind = InputMediaPhoto if photos else InputMediaDocument
+            with opened(files) as parts:
+                media = [
+                    kind(part, caption=clipped(file.caption, CAPTION) or None)
+                    for part, file in zip(parts, files, strict=True)
+                ]
+                return self._sent(await self._do(self._media(chat, media, thread, reply_to), chat))
+
+        if all(map(fits_as_photo, files)):
+            try:
+                return await send(photos=True)
+            except Rejected as error:
+                if not error.no_photo:
+                    raise
+                log.debug("telegram takes a picture as a document only: %s", error)
+        return await send(photos=False)
+
+    async def _media(
+        self,
+        chat: int,
+        media: Sequence[InputMediaPhoto | InputMediaDocument],
+        thread: int | None,
+        reply_to: int | None,
+    ) -> Message:
+        first, caption = media[0], media[0].caption
+        how: dict[str, Any] = {
+            "disable_notification": True,
+            "message_thread_id": thread,
+            "reply_parameters": _reply(reply_to),
+        }
+        if len(media) > 1:
+            return (await self._bot.send_media_group(chat, media, **how))[0]
+        if isinstance(first, InputMediaPhoto):
+            return await self._bot.send_photo(chat, first.media, caption, **how)
+        return await self._bot.send_document(chat, first.media, caption, **how)
 
     async def delete(self, chat: int, message: int) -> None:
         await self._do(self._bot.delete_message(chat, message), chat)

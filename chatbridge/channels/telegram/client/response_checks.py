@@ -21,6 +21,7 @@ from telegram.error import TelegramError
 from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
+from chatbridge.channels.telegram.client.attached import attached, check_types
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ UNKNOWN: dict[str, object] = {
 """A message or a topic of which only this is known: that there is one."""
 _OK = re.compile(rb'\s*\{.*"ok"\s*:\s*true\b', re.DOTALL)
 """In JSON that may be broken, but not in a page of some gateway's."""
-_NUMBER = re.compile(rb'"result"\s*:\s*\{\s*"(message(?:_thread)?_id)"\s*:\s*(\d{1,15})\s*[,}]')
+_NUMBER = re.compile(rb'"result"\s*:[\s\[]*\{\s*"(message(?:_thread)?_id)"\s*:\s*(\d{1,15})\s*[,}]')
 """What was made begins with its own number; those of other messages come later."""
 
 if find_spec("sniffio") is None:
@@ -70,8 +71,9 @@ class Asking(HTTPXRequest):
 
     async def do_request(self, url: str, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
         status, payload = await super().do_request(url, *args, **kwargs)
-        if status == HTTPStatus.OK and not url.rpartition("/")[2].startswith("get"):
-            payload = _least(payload)
+        method = url.rpartition("/")[2]
+        if status == HTTPStatus.OK and not method.startswith("get"):
+            payload = _least(payload, several=method == "sendMediaGroup")
         return status, payload
 
     @staticmethod
@@ -91,9 +93,9 @@ def _unreadable(payload: bytes) -> TelegramError:
     return (SaidOk if _OK.match(payload) else TelegramError)(UNREADABLE)
 
 
-def _least(payload: bytes) -> bytes:
-    """Of the answer to a call that does something: what is used of it. The rest may be in any form:
-    what the server says is done must not be done again."""
+def _least(payload: bytes, *, several: bool) -> bytes:
+    """Of the answer to a call that does something: what is used of it, which of several messages is
+    the first. The rest may be in any form: what the server says is done must not be done again."""
     try:
         found = safe_json.loads(payload)
         is_ok, made = value_at(found, "ok") is True, value_at(found, "result")
@@ -102,6 +104,8 @@ def _least(payload: bytes) -> bytes:
         made = {number[1].decode(): int(number[2])} if number else {}
     if not is_ok:
         return payload
+    if isinstance(made, list):
+        made = made[0] if made else {}
     numbers = {name: value_at(made, name) for name in ("message_id", "message_thread_id")}
     dates = {name: value_at(made, name) for name in ("date", "edit_date")}
     least = {
@@ -109,7 +113,7 @@ def _least(payload: bytes) -> bytes:
         **{name: number for name, number in numbers.items() if type(number) is int},
         **{name: at for name, at in dates.items() if type(at) is int and 0 < at < 2**32},
     }
-    return json.dumps({"ok": True, "result": least}).encode()
+    return json.dumps({"ok": True, "result": [least] if several else least}).encode()
 
 
 class Polling(Asking):
@@ -139,9 +143,8 @@ def _decodable(update: object) -> dict[str, object]:
 def _check(update: Update) -> None:
     """The library does not look at the types of what it is given."""
     message, query = update.message, update.callback_query
-    texts = [message.text if message else None, query.data if query else None]
-    group = message.migrate_to_chat_id if message else None
-    if any(not isinstance(text, str | None) for text in texts):
-        raise TypeError("a text that is none")
-    if type(group) not in (int, type(None)):
-        raise TypeError("a number that is none")
+    check_types(str, query.data if query else None)
+    if message is not None:
+        check_types(str, message.text, message.caption, message.media_group_id)
+        attached(message)
+        check_types(int, message.migrate_to_chat_id)
