@@ -56,6 +56,7 @@ class Rejected(MessageRejected):
         gone = ("message thread not found", "topic_closed", "topic_deleted")
         self.topic_gone = any(words in text for words in gone)
         self.unreadable = "can't parse entities" in text
+        self.file_too_large = "file is too big" in text
         self.no_photo = any(words in text for words in NO_PHOTO)
 
 
