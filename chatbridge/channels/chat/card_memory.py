@@ -27,6 +27,8 @@ class CardMemory(Generic[T]):
     digest: Callable[[Drawing[T]], object]
     before: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Messages before a card that are out, while the card is not; by room and ask."""
+    uploads: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    """Likewise messages with files, by their keys."""
     _drawn: dict[str, tuple[str, Drawing[T]]] = field(default_factory=dict)
     """What was shown, and where: the same again needs no edit."""
     _fresh: dict[str, float] = field(default_factory=dict)
@@ -59,6 +61,7 @@ class CardMemory(Generic[T]):
             self._rang_at = self.clock.time()
         self._fresh[ask.id] = self.clock.monotonic()
         self.before.pop((room, ask.id), None)
+        self.uploads.pop((room, ask.id), None)
 
     def touched(self, ask_id: str, message: str) -> None:
         """Somebody is using this card of an ask: it is the one, if nobody has said which."""

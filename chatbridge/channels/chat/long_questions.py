@@ -35,6 +35,10 @@ class Overflow(Generic[T]):
 # ── in the card ───────────────────────────────────────────────────────────────────────────────────
 
 
+def largest(chat: Capabilities[T]) -> Lengths:
+    return ALL if chat.continuations else chat.lengths[0]
+
+
 def fitted(make: Callable[[Lengths], doc.Document], chat: Capabilities[T], *, now: float) -> T:
     """A card, cut so that it fits; where there are continuations, they hold what does not."""
     *larger, smallest = (ALL,) if chat.continuations else chat.lengths

@@ -5,16 +5,31 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from chatbridge.channels.chat import approvals, card_messages, keyboard, long_questions, notices
+from chatbridge.channels.chat import (
+    approvals,
+    attachments,
+    card_messages,
+    keyboard,
+    long_questions,
+    notices,
+)
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import continued, placeholder
 from chatbridge.channels.chat.card_memory import CardMemory
-from chatbridge.channels.chat.card_messages import OVER, BotReaction, CardMessages, Part, Prompt
+from chatbridge.channels.chat.card_messages import (
+    ALL_SENT,
+    OVER,
+    BotReaction,
+    CardMessages,
+    Part,
+    Prompt,
+    SentFiles,
+)
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
     AddReaction,
@@ -43,6 +58,16 @@ from chatbridge.core.ports import Clock, Remark, Shown
 
 FAR_ABOVE = 8
 """So many messages below a card, it is no longer on a phone's screen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is out before a card is sent."""
+
+    topic: str | None = None
+    messages: tuple[str, ...] = ()
+    uploads: tuple[str, ...] = ()
+    files: SentFiles = ALL_SENT
 
 
 class ChatSurface(ChatWriter[T]):
@@ -209,6 +234,8 @@ class ChatSurface(ChatWriter[T]):
         request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)
         old, above, raises = tuple[str, ...](), "", False
         replaced: tuple[Part, ...] = ()
+        # Another card of the same ask does not bring its files again.
+        files = None if place is None else place.files
         if place is not None:
             place, replaced = self.memory.recalled(ask, place).without(removed)
         if place is not None:
@@ -229,13 +256,20 @@ class ChatSurface(ChatWriter[T]):
                 above = place.root.event
             kept = (above, *(part.event for part in replaced))
             old, place = tuple(each for each in place.messages if each not in kept), None
-        scene = await self._scene(ask, place, request)
+        scene = await self._scene(ask, place, request, files=files)
         steps, sent = await self._steps(scene, place), list[str]()
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
             if place is None or step is PlainStep.SEND_CARD:
                 new = not (old or above)
-                posted, sent = await self._post(scene, place, room, request, removed, new=new)
+                before = Before(files=scene.seen.files)
+                if place is None:
+                    before = await self._send_before(scene, room, files)
+                if before.files != scene.seen.files:
+                    scene = await self._scene(ask, place, request, files=before.files)
+                posted, sent = await self._post(
+                    scene, place, room, request, removed, before=before, new=new
+                )
                 place = replace(posted, parts=(*posted.parts, *replaced), old=old, above=above)
                 request = self._granted(ask, request, left=CardRequest(typing=request.typing))
             else:
@@ -284,7 +318,14 @@ class ChatSurface(ChatWriter[T]):
         )
         return await off_loop(build, weight=weight_of(ask))
 
-    async def _scene(self, ask: Ask, place: CardMessages | None, request: CardRequest) -> Scene[T]:
+    async def _scene(
+        self,
+        ask: Ask,
+        place: CardMessages | None,
+        request: CardRequest,
+        *,
+        files: SentFiles | None = None,
+    ) -> Scene[T]:
         card = await self.card_of(ask)
         multi = place is not None and card.type is QuestionType.MULTI_SELECT
         seen = Seen(
@@ -295,6 +336,7 @@ class ChatSurface(ChatWriter[T]):
             reacted=await self.reacted(ask, place.newest.event) if place and multi else frozenset(),
             prompted=await self._prompts(ask, card, request, place),
             again=request.again if place is None else place.again and place.root.step == card.step,
+            files=place.files if place is not None else files or ALL_SENT,
         )
         draw = partial(draw_scene, ask, card, seen, place, self._can)
         return await off_loop(draw, weight=weight_of(ask))
@@ -328,6 +370,31 @@ class ChatSurface(ChatWriter[T]):
 
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────
 
+    async def _send_before(self, scene: Scene[T], room: str, files: SentFiles | None) -> Before:
+        """Send what comes before a new card. `files`: what became of those that are sent once."""
+        ask, place = scene.ask, (room, scene.ask.id)
+        new = partial(Outgoing, room=room, project=ask.project)
+        self.memory.posting(ask)
+        topic = await self.open_topic(room, ask.project)
+        out = self.memory.before.get(place, [])
+        for what in [*scene.before, *scene.first][len(out) :]:
+            key = ("before", self.name, ask.id, str(len(out)))
+            sent = await self.send(new(what=what, key=key, topic=topic))
+            topic = sent.topic
+            out = self.memory.before[place] = [*out, sent.id]
+        if files is not None or not ask.files:
+            return Before(topic, tuple(out), files=files or ALL_SENT)
+        uploads = self.memory.uploads.setdefault(place, {})
+        files = await attachments.upload(
+            self,
+            attachments.of_ask(ask),
+            partial(new, topic=topic),
+            key=("file", self.name, ask.id),
+            clock=self._clock,
+            out=uploads,
+        )
+        return Before(topic, tuple(out), tuple(uploads.values()), files)
+
     async def _post(
         self,
         scene: Scene[T],
@@ -336,22 +403,13 @@ class ChatSurface(ChatWriter[T]):
         request: CardRequest,
         removed: Sequence[str],
         *,
+        before: Before,
         new: bool,
     ) -> tuple[CardMessages, list[str]]:
         """Return what is there then, and all that was sent."""
         ask, card = scene.ask, scene.card
         outgoing = partial(Outgoing, room=room, project=ask.project)
-        topic, out = None, list[str]()
-        if place is None:
-            self.memory.posting(ask)
-            topic = await self.open_topic(room, ask.project)
-            out = self.memory.before.get((room, ask.id), [])
-            for what in [*scene.before, *scene.first][len(out) :]:
-                key = ("before", self.name, ask.id, str(len(out)))
-                sent = await self.send(outgoing(what=what, key=key, topic=topic))
-                topic = sent.topic
-                out = self.memory.before[room, ask.id] = [*out, sent.id]
-        else:
+        if place is not None:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
         again = (f"raised {ask.attention.raised}",) if ask.attention.raised else ()
@@ -361,7 +419,7 @@ class ChatSurface(ChatWriter[T]):
                 outgoing(
                     what=scene.drawing,
                     key=("card", self.name, ask.id, str(card.step), *again, *removed),
-                    topic=topic,
+                    topic=before.topic,
                     silent=sound not in (Sound.ONCE, Sound.LOUD),
                     card=(ask.id, card.step),
                 )
@@ -385,10 +443,11 @@ class ChatSurface(ChatWriter[T]):
             since=since,
             topic=sent.topic,
             again=request.again,
-            pages=tuple(out[len(scene.before) :]),
+            pages=before.messages[len(scene.before) :],
+            files=before.files,
             raised=ask.attention.raised,
         )
-        return posted, [*out, sent.id]
+        return posted, [*before.messages, *before.uploads, sent.id]
 
     def _sound(self, ask: Ask, request: CardRequest) -> Sound:
         """Who asked for a card, or has just answered the step before, is looking."""

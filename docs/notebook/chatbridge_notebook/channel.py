@@ -10,8 +10,8 @@ from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
-from chatbridge.channels.chat.capabilities import Buttons, Capabilities
-from chatbridge.channels.chat.document import Rows, Upload
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Files
+from chatbridge.channels.chat.document import File, Rows, Upload
 from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
@@ -29,7 +29,8 @@ Line = dict[str, Any]
 NAME, ROOM = "notebook", "page"
 LOOK_EVERY = 0.2
 KEYS = Buttons(most_options=20, private=(30, 14), group=(30, 14))
-CAN = Capabilities(channel=NAME, write=write_plain, size=len, card=2_000, buttons=KEYS)
+FILES = Files(largest=100_000)
+CAN = Capabilities(channel=NAME, write=write_plain, size=len, card=2_000, buttons=KEYS, files=FILES)
 
 
 class Notebook:
@@ -90,7 +91,9 @@ class Chat(ChatSurface[str]):
 
     async def send(self, new: Outgoing[str]) -> Sent:
         if isinstance(new.what, Upload):
-            name = self._notebook.post(new.what.files[0].content.decode(errors="replace"))
+            (file,) = new.what.files  # there are no albums
+            content = await asyncio.to_thread(read, file)
+            name = self._notebook.post(content, file=file.name, caption=file.caption)
         else:
             name = self._notebook.post(new.what.text, new.what.rows, silent=new.silent)
         return Sent(id=name, at=self._clock.time())
@@ -104,6 +107,13 @@ class Chat(ChatSurface[str]):
 
     async def remove(self, room: str, message: str) -> None:
         self._notebook.append({"id": message})
+
+
+def read(file: File) -> str:
+    """A text; of anything else, which file it is."""
+    content = Path(file.path).read_bytes() if file.path else file.content
+    is_text = file.type.startswith("text/")
+    return content.decode(errors="replace") if is_text else f"[{file.name}] {file.caption}"
 
 
 class Receiver(EventReceiver[Line]):

@@ -6,6 +6,7 @@ import hashlib
 import logging
 
 from chatbridge.channels.chat.card_messages import CardMessages
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -101,9 +102,14 @@ class Chat(ChatSurface[Words]):
         return True
 
     async def send(self, new: Outgoing[Words]) -> Sent:
-        assert isinstance(new.what, Drawing)
-        mentions = () if new.silent else self._people.among(self._api.members(new.room))
-        made = content.message(new.what.text, notice=new.silent, mentions=mentions)
+        if isinstance(new.what, Upload):
+            (file,) = new.what.files
+            encrypted = self._api.is_encrypted(new.room)
+            uploaded = await self._api.media.upload(file, encrypted=encrypted)
+            made = content.file_message(file, uploaded)
+        else:
+            mentions = () if new.silent else self._people.among(self._api.members(new.room))
+            made = content.message(new.what.text, notice=new.silent, mentions=mentions)
         if new.card is not None:
             ask_id, step = new.card
             made |= marked(Mark(ask_id=ask_id, step=step))

@@ -1,0 +1,280 @@
+"""What every chat promises about the files of questions and notices.
+
+A chat that takes no files fails here: each of ours does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from chatbridge.channels.chat.attachments import WITHIN
+from chatbridge.channels.chat.capabilities import Files
+from chatbridge.channels.chat.document import File, Upload
+from chatbridge.channels.chat.scene import CardRequest
+from chatbridge.channels.chat.surface import ChatSurface
+from chatbridge.channels.chat.writer import MessageRejected, Outgoing, Sent
+from chatbridge.core.errors import RetryLater
+from chatbridge.core.forms import form
+from chatbridge.core.model import Ask, Attachment, Level
+from tests.contract.drivers import CHATS, DRIVERS, Driver
+from tests.fakes.clock import StillClock
+from tests.fakes.inbox import SELECT
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+IN_THE_INBOX = "could not be sent here; it is in the inbox."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
+async def running_driver(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Driver]:
+    async with DRIVERS[request.param](tmp_path_factory.mktemp("chat"), request) as found:
+        yield found
+
+
+class Service:
+    """The way to the chat's service, which can be slow and refuse."""
+
+    def __init__(self, chat: ChatSurface[Any]) -> None:
+        self.chat = chat
+        self.out: list[Outgoing[Any]] = []
+        """What has arrived, the oldest first."""
+        self.tries = 0
+        """Of uploads."""
+        self.refuses: Callable[[Upload], Exception | None] = lambda _: None
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.down = 0
+        """How many messages of any kind get lost."""
+        self._send: Callable[[Outgoing[Any]], Awaitable[Sent]] = chat.send
+
+    async def send(self, new: Outgoing[Any]) -> Sent:
+        if self.down:
+            self.down -= 1
+            raise RetryLater("the network is down")
+        if isinstance(new.what, Upload):
+            self.tries += 1
+            if error := self.refuses(new.what):
+                raise error
+            await self.answers.wait()
+        sent = await self._send(new)
+        self.out.append(new)
+        return sent
+
+    @property
+    def limits(self) -> Files:
+        assert self.chat.files is not None
+        return self.chat.files
+
+    @property
+    def uploads(self) -> list[Upload]:
+        return [new.what for new in self.out if isinstance(new.what, Upload)]
+
+    @property
+    def files(self) -> list[File]:
+        return [file for upload in self.uploads for file in upload.files]
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def service(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> Service:
+    (chat,) = driver.channel.surfaces
+    assert isinstance(chat, ChatSurface)
+    found = Service(chat)
+    monkeypatch.setattr(chat, "send", found.send)
+    return found
+
+
+async def passing(driver: Driver, work: Awaitable[str]) -> str:
+    """What this waits for, while time passes."""
+    clock, task = driver.desk.clock, asyncio.ensure_future(work)
+    while not task.done():
+        if isinstance(clock, StillClock):
+            clock.advance(1.0)
+        await asyncio.wait({task}, timeout=0.02)
+    return await task
+
+
+async def ask_with(driver: Driver, *files: Attachment) -> Ask:
+    return await driver.desk.ask(SELECT, attachments=files)
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_pictures_of_options_come_above_the_card_with_the_numbers_of_its_buttons(
+    driver: Driver, service: Service
+) -> None:
+    stored = driver.desk.files
+    first, second = (
+        replace(option, image=stored.picture(f"{number}.png"))
+        for number, option in enumerate(SELECT.options)
+    )
+    last = stored.picture("now.png", caption="How it looks now")
+    ask = await driver.desk.ask(replace(SELECT, options=(first, second)), attachments=(last,))
+    shown = await driver.shown(ask)
+    captions = ["1 · PostgreSQL in Docker", "2 · SQLite", "How it looks now"]
+    assert [file.caption for file in service.files] == captions
+    assert all(file.size == (40, 30) and file.type == "image/png" for file in service.files)
+    assert all(len(upload.files) <= service.limits.album for upload in service.uploads)
+    assert len(service.uploads) == -(-3 // service.limits.album)
+    assert isinstance(service.out[0].what, Upload)
+    assert not isinstance(service.out[-1].what, Upload)
+    assert "3 pictures" in shown
+    assert "in the inbox" not in shown
+
+
+async def test_a_text_comes_as_a_file_and_the_card_shows_how_it_begins(
+    driver: Driver, service: Service
+) -> None:
+    log = driver.desk.files.text("build.log", "first line\nsecond line\n", caption="All of it")
+    shown = await driver.shown(await ask_with(driver, log))
+    (file,) = service.files
+    assert (file.name, file.caption, file.size) == ("build.log", "All of it", None)
+    assert "📎 " in shown
+    assert "1 file (build.log, 23 bytes)" in shown
+    assert "second line" in shown
+
+
+async def test_a_picture_that_is_refused_comes_as_a_file(driver: Driver, service: Service) -> None:
+    picture = driver.desk.files.picture("wide.png", size=(300, 2))
+
+    def refuses(upload: Upload) -> Exception | None:
+        return MessageRejected("too wide") if upload.files[0].size else None
+
+    service.refuses = refuses
+    shown = await driver.shown(await ask_with(driver, picture))
+    (file,) = service.files
+    assert file.path == driver.desk.files.path(picture)
+    assert "in the inbox" not in shown
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MessageRejected("no"), RetryLater("cut"), OSError("no such file"), ValueError("a fault")],
+    ids=["refused", "cut off", "unreadable", "broken"],
+)
+async def test_a_file_that_cannot_be_sent_is_named_and_the_question_is_there(
+    driver: Driver, service: Service, error: Exception
+) -> None:
+    log, plan = (driver.desk.files.text(name, f"{name} {error}") for name in ("a.log", "plan.txt"))
+
+    def refuses(upload: Upload) -> Exception | None:
+        return error if any(file.name == "a.log" for file in upload.files) else None
+
+    service.refuses = refuses
+    ask = await ask_with(driver, log, plan)
+    shown = await driver.shown(ask)
+    assert SELECT.text in shown
+    assert "a.log" in shown
+    assert "in the inbox" in shown
+    tries = service.tries
+    await driver.tap(ask, form.AskExplain(step=0))
+    await driver.tap(ask, form.Back(step=1))
+    shown = await driver.shown(await driver.desk.inbox.ask(ask.id))
+    assert "in the inbox" in shown
+    assert service.tries == tries
+
+
+async def test_a_file_that_is_no_longer_kept_is_named(driver: Driver, service: Service) -> None:
+    picture = driver.desk.files.picture("gone.png", size=(9, 9))
+    driver.desk.files.remove(picture)
+    shown = await driver.shown(await ask_with(driver, picture))
+    assert "gone.png" in shown
+    assert IN_THE_INBOX in shown
+
+
+async def test_a_slow_upload_does_not_hold_up_the_question(
+    driver: Driver, service: Service
+) -> None:
+    service.answers.clear()
+    ask = await ask_with(driver, driver.desk.files.text("slow.log", "slow"))
+    shown = await slowly(driver, ask)
+    assert SELECT.text in shown
+    assert "slow.log" in shown
+    assert IN_THE_INBOX in shown
+    assert service.tries == 1
+
+
+async def test_a_picture_that_takes_long_to_shrink_does_not_hold_up_the_question(
+    driver: Driver, service: Service
+) -> None:
+    driver.desk.files.ready.clear()
+    try:
+        ask = await ask_with(driver, driver.desk.files.picture("bomb.png", size=(7, 7)))
+        shown = await slowly(driver, ask)
+    finally:
+        driver.desk.files.ready.set()
+    assert SELECT.text in shown
+    assert IN_THE_INBOX in shown
+
+
+async def test_with_the_network_down_everything_is_tried_again(
+    driver: Driver, service: Service
+) -> None:
+    service.down = 2
+    ask = await ask_with(driver, driver.desk.files.text("later.log", "later"))
+    shown = await passing(driver, driver.shown(ask))
+    assert [file.name for file in service.files] == ["later.log"]
+    assert "in the inbox" not in shown
+
+
+async def test_a_pause_that_the_service_asks_for_is_kept(driver: Driver, service: Service) -> None:
+    pauses = [RetryLater("slow down", after=2.0)]
+    service.refuses = lambda _: pauses.pop() if pauses else None
+    ask = await ask_with(driver, driver.desk.files.text("paced.log", "paced"))
+    shown = await passing(driver, driver.shown(ask))
+    assert [file.name for file in service.files] == ["paced.log"]
+    assert "in the inbox" not in shown
+
+
+async def test_a_card_that_comes_again_does_not_bring_its_files_again(
+    driver: Driver, service: Service
+) -> None:
+    ask = await ask_with(driver, driver.desk.files.text("once.log", "once"))
+    await driver.shown(ask)
+    service.chat.requests[ask.id] = CardRequest(repost=True)
+    await driver.desk.inbox.redraw(ask.id)
+    again = await driver.desk.inbox.ask(ask.id)
+    assert "once.log" in await driver.shown(again)
+    cards = [new for new in service.out if new.card]
+    assert len(cards) == 2
+    assert len(service.files) == 1
+
+
+# ── notices ───────────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_the_files_of_a_notice_come_below_it(driver: Driver, service: Service) -> None:
+    log = driver.desk.files.text("nightly.log", "all green\n")
+    notice = await driver.desk.notify("It is done", level=Level.WARNING, attachments=(log,))
+    assert await driver.desk.shown_on(notice)
+    said, upload = service.out
+    assert isinstance(upload.what, Upload)
+    assert not isinstance(said.what, Upload)
+    assert upload.root
+    assert any("nightly.log" in text and "all green" in text for text, _ in driver.heard())
+
+
+async def test_a_notice_says_which_file_could_not_be_sent(driver: Driver, service: Service) -> None:
+    service.refuses = lambda _: MessageRejected("no")
+    log = driver.desk.files.text("refused.log", "refused\n")
+    await driver.desk.notify("The run is over", level=Level.WARNING, attachments=(log,))
+    said = await driver.notices(until=IN_THE_INBOX)
+    assert "refused.log" in said[-1]
+
+
+async def slowly(driver: Driver, ask: Ask) -> str:
+    """What is shown once a card has waited for its files as long as it does."""
+    clock = driver.desk.clock
+    assert isinstance(clock, StillClock)
+    async with asyncio.timeout(20):
+        await clock.until_asleep(WITHIN)
+    clock.advance(WITHIN)
+    return await driver.shown(ask)
