@@ -98,7 +98,7 @@ class Chat(ChatSurface[Words]):
         """Each as it comes, without a list of several."""
         room = self.current_room()
         with self.watched():
-            await self.send(
+            sent = await self.send(
                 Outgoing(
                     room=room,
                     what=Drawing(text=draw_notice(notice)),
@@ -106,6 +106,7 @@ class Chat(ChatSurface[Words]):
                     silent=self.is_silent(notice),
                 )
             )
+            await self.announcer.upload(notice, room, sent)
         return True
 
     async def send(self, new: Outgoing[Words]) -> Sent:
