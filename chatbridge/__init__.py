@@ -12,6 +12,8 @@ Modules and sub-packages:
     core: asks, forms, cards and delivery, without I/O
     store: the SQLite database
     settings: the configuration file and environment variables
+    attachments: the files of asks, notices and answers
+    voice: voice messages turned into text
     projects: the project of a folder, and its `.chatbridge.toml`
     markdown: the parser of agents' markdown
     clock: the system clock

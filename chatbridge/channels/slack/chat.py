@@ -11,7 +11,7 @@ from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.sent_before import SentBefore, key_name
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.slack.api import PAGE, Api, key_of
-from chatbridge.channels.slack.render import SLACK, drawn
+from chatbridge.channels.slack.render import SLACK, comment, drawn
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
@@ -37,7 +37,8 @@ class Chat(BotChat[Text]):
     async def send(self, new: Outgoing[Text]) -> Sent:
         room, thread = new.room, new.root
         if isinstance(new.what, Upload):
-            await self.client.send_file(room, new.what.files[0], thread=thread)
+            files = new.what.files
+            await self.client.send_files(room, files, blocks=comment(files), thread=thread)
             return Sent(id="")
         name = key_name(new.key)
         if found := await self._before.find(room, thread, name):
