@@ -10,6 +10,7 @@ import pytest
 from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.matrix.outbound.chat import Chat
+from tests.fakes.inbox import TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.synapse import MAX_UPLOAD, Synapse
 
@@ -69,3 +70,20 @@ async def test_a_file_that_the_server_does_not_take_is_refused_without_being_rea
         with pytest.raises(MessageRejected, match="no longer there"):
             await send(matrix, File(name="a.bin", path=str(gone)))
         assert await send(matrix, File(name="a.txt", content=b"small"))
+
+
+async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        await matrix.desk.inbox.switch_quiet("2h")
+        ask = await matrix.desk.ask(TEXT, attachments=(matrix.desk.files.picture("a.png"),))
+        card = await matrix.root(ask)
+        assert "could not be sent here; it is in the inbox." in card.body
+        assert [each.msgtype for each in matrix.ada.messages(matrix.room)] == ["m.notice"]
+        await matrix.desk.inbox.switch_quiet("off")
+        ask = await matrix.desk.ask(TEXT, attachments=(matrix.desk.files.picture("b.png"),))
+        card = await matrix.root(ask)
+        assert "in the inbox" not in card.body
+        picture = matrix.ada.messages(matrix.room)[-2]
+        assert (picture.msgtype, picture.body) == ("m.image", "b.png")
