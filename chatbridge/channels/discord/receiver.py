@@ -165,8 +165,7 @@ class Receiver(ButtonReceiver):
         if message.get("type", PLAIN) not in (PLAIN, REPLY):
             return  # somebody joined, a message was pinned, …
         sender, replied = _sender(author), incoming.replied
-        unread = not incoming.text and not incoming.files
-        if chat and not chat.private and replied and replied.ours and unread:
+        if chat and not chat.private and replied and replied.ours and not incoming.text:
             mentioned = [value_at(each, "id") for each in message.get("mentions") or ()]
             if self._me.id not in mentioned and self._people.allows(sender.id):
                 await self.answer(CANNOT_READ, to=incoming)

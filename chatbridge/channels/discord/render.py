@@ -29,7 +29,7 @@ from chatbridge.channels.chat.keyboard import (
 from chatbridge.channels.chat.markdown_writer import MarkdownWriter, escape, write
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import Text, units
-from chatbridge.channels.sockets.files import TOO_LARGE, captions
+from chatbridge.channels.sockets.files import captions
 from chatbridge.core.text import clipped, one_line
 
 Body = dict[str, Any]
@@ -58,7 +58,7 @@ DISCORD: Capabilities[Text] = Capabilities(
     output=1_800,
     buttons=Buttons(most_options=OPTIONS, private=(38, 18), group=(38, 18), boxes=False),
     continuations=Continuations(split=MARKDOWN.split, size=LIMIT - 100, most=4, options=1_500),
-    files=Files(largest=FILE_BYTES, album=FILES, too_large=TOO_LARGE),
+    files=Files(largest=FILE_BYTES, album=FILES),
 )
 
 

@@ -24,7 +24,7 @@ from chatbridge.channels.chat.document import File, Key, Rows
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
 from chatbridge.channels.chat.writer import Drawing
-from chatbridge.channels.sockets.files import TOO_LARGE, captions
+from chatbridge.channels.sockets.files import captions
 from chatbridge.core.text import clipped, shortened
 
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ SLACK: Capabilities[Text] = Capabilities(
     output=3_000,
     buttons=Buttons(most_options=30, private=(30, 30), group=(30, 30), boxes=False),
     continuations=Continuations(split=runs.split, size=LIMIT - 500, most=4, options=2_000),
-    files=Files(largest=FILE_BYTES, album=FILES, too_large=TOO_LARGE),
+    files=Files(largest=FILE_BYTES, album=FILES),
 )
 
 

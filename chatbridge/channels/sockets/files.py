@@ -27,7 +27,6 @@ from chatbridge.safe_json import value_at
 CHUNK = 64 * 1024
 SLOWEST = 64 * 1024
 """Bytes a second. A slower upload is given up."""
-TOO_LARGE = "That file is too large. Send a smaller one."
 GONE = "{} no longer has that file. Send it again."
 LARGER = "That file is larger than {} says. Send it again, or through the inbox."
 

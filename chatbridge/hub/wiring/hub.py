@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ from typing import Any
 from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, runtime_paths
+from chatbridge.attachments.files import AttachmentFiles
 from chatbridge.channels.spec import ChannelContext, ChannelSpec
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
@@ -231,7 +232,11 @@ async def open_hub(
         )
         await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
-        intake = AskActions(broker, store=store, clock=clock, outputs=outputs.whole)
+        files = AttachmentFiles(lock.state, settings.attachments, clock)
+        stack.push_async_callback(files.close)
+        intake = AskActions(
+            broker, store=store, clock=clock, outputs=outputs.whole, attachments=files
+        )
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
 
@@ -239,6 +244,10 @@ async def open_hub(
             ask = await store.ask(ask_id)
             surfaces = await store.surfaces_of(ask_id)
             return supervisor.reach(surfaces, since=ask.created_at if ask else None)
+
+        async def sweep() -> None:
+            await broker.sweep()
+            await files.sweep(store)
 
         waiting, notices = Waiting(broker, reached), Notices(store, delivery, clock=clock)
         elicitation = Elicitation(intake)
@@ -290,7 +299,7 @@ async def open_hub(
             waiting_calls=broker.waiting_calls,
             clients=Clients(clients),
             clock=clock,
-            after_call=_sweeper(broker, background, clock),
+            after_call=_sweeper(sweep, background, clock),
             spawn=background.spawn,
             missing=extra.missing,
             changes=extra.changes,
@@ -369,16 +378,18 @@ def stop_on_signals() -> asyncio.Event:
     return stop
 
 
-def _sweeper(broker: Broker, background: Background, clock: SystemClock) -> Callable[[], None]:
+def _sweeper(
+    sweep: Callable[[], Coroutine[Any, Any, None]], background: Background, clock: SystemClock
+) -> Callable[[], None]:
     """Sweeps at the start, and after a tool ran if the last sweep is long ago."""
     last = clock.monotonic()
-    background.spawn(broker.sweep())
+    background.spawn(sweep())
 
     def after_call() -> None:
         nonlocal last
         if clock.monotonic() - last >= SWEEP_EVERY_SECONDS:
             last = clock.monotonic()
-            background.spawn(broker.sweep())
+            background.spawn(sweep())
 
     return after_call
 

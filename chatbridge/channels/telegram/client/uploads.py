@@ -1,0 +1,59 @@
+"""Files as Telegram takes them from a bot: within which limits, and which pictures as photos."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import BinaryIO
+
+from telegram import InputFile
+
+from chatbridge.channels.chat.capabilities import Files
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.telegram.client.attached import FETCHED
+from chatbridge.channels.telegram.client.errors import Rejected
+
+MB = 1 << 20
+PHOTO = 10 * MB
+SIDES = 10_000
+"""The most that width and height of a photo may be together."""
+RATIO = 20
+CAPTION = 1024
+FILES = Files(
+    largest=50 * MB,
+    picture=PHOTO,
+    album=10,
+    fetched=FETCHED,
+    too_large=(
+        "Telegram lets bots fetch 20 MB at most. Send it through the inbox, or a smaller one."
+    ),
+)
+
+
+def fits_as_photo(file: File) -> bool:
+    """Whether Telegram shows it; it takes any other picture as a document only."""
+    if file.size is None or sum(file.size) > SIDES or max(file.size) > RATIO * min(file.size):
+        return False
+    try:
+        return (os.path.getsize(file.path) if file.path else len(file.content)) <= PHOTO
+    except OSError:
+        return False
+
+
+@contextmanager
+def opened(files: Sequence[File]) -> Iterator[list[InputFile]]:
+    """Each is read while it is sent, and not before. :raises Rejected: one cannot be read."""
+    with ExitStack() as stack:
+        parts = []
+        for file in files:
+            content: bytes | BinaryIO = file.content
+            if file.path:
+                try:
+                    content = stack.enter_context(open(file.path, "rb"))
+                except OSError as error:
+                    raise Rejected(f"{file.name} cannot be read ({error.strerror})") from None
+            part = InputFile(content, filename=file.name, attach=True, read_file_handle=False)
+            part.mimetype = file.type  # the library goes by the name
+            parts.append(part)
+        yield parts
