@@ -119,15 +119,13 @@ class Person(Client):
         room: str,
         content: bytes,
         *,
-        kind: str = "m.image",
         name: str = "photo.png",
         caption: str | None = None,
         relates: Event | None = None,
-        more: Event | None = None,
     ) -> str:
         """Encrypted where the room is."""
         where = await self.upload(content, lock=self._client.rooms[room].encrypted)
-        said = {"msgtype": kind, "body": caption or name, "filename": name, **where, **(more or {})}
+        said = {"msgtype": "m.image", "body": caption or name, "filename": name, **where}
         said["info"] = {"size": len(content)}
         if relates is not None:
             said["m.relates_to"] = relates
