@@ -35,6 +35,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from chatbridge import bounded_read, runtime_paths
+from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.channels.registry import channel_specs, plugin_problems
 from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.core.errors import SettingsError
@@ -137,6 +138,7 @@ class Settings(BaseSettings):
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
+    attachments: AttachmentLimits = AttachmentLimits()
     voice: Voice = Voice()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())

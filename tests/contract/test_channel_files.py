@@ -48,6 +48,7 @@ class Service:
         """What has arrived, the oldest first."""
         self.tries = 0
         """Of uploads."""
+        self.tried = asyncio.Event()
         self.refuses: Callable[[Upload], Exception | None] = lambda _: None
         self.answers = asyncio.Event()
         self.answers.set()
@@ -61,6 +62,7 @@ class Service:
             raise RetryLater("the network is down")
         if isinstance(new.what, Upload):
             self.tries += 1
+            self.tried.set()
             if error := self.refuses(new.what):
                 raise error
             await self.answers.wait()
@@ -195,7 +197,7 @@ async def test_a_slow_upload_does_not_hold_up_the_question(
 ) -> None:
     service.answers.clear()
     ask = await ask_with(driver, driver.desk.files.text("slow.log", "slow"))
-    shown = await slowly(driver, ask)
+    shown = await slowly(driver, ask, service.tried)
     assert SELECT.text in shown
     assert "slow.log" in shown
     assert IN_THE_INBOX in shown
@@ -205,10 +207,10 @@ async def test_a_slow_upload_does_not_hold_up_the_question(
 async def test_a_picture_that_takes_long_to_shrink_does_not_hold_up_the_question(
     driver: Driver, service: Service
 ) -> None:
-    driver.desk.files.ready.clear()
+    driver.desk.files.stall()
     try:
         ask = await ask_with(driver, driver.desk.files.picture("bomb.png", size=(7, 7)))
-        shown = await slowly(driver, ask)
+        shown = await slowly(driver, ask, driver.desk.files.asked)
     finally:
         driver.desk.files.ready.set()
     assert SELECT.text in shown
@@ -270,11 +272,10 @@ async def test_a_notice_says_which_file_could_not_be_sent(driver: Driver, servic
     assert "refused.log" in said[-1]
 
 
-async def slowly(driver: Driver, ask: Ask) -> str:
+async def slowly(driver: Driver, ask: Ask, begun: asyncio.Event) -> str:
     """What is shown once a card has waited for its files as long as it does."""
-    clock = driver.desk.clock
-    assert isinstance(clock, StillClock)
+    assert isinstance(driver.desk.clock, StillClock)
     async with asyncio.timeout(20):
-        await clock.until_asleep(WITHIN)
-    clock.advance(WITHIN)
+        await begun.wait()
+    driver.desk.clock.advance(WITHIN)
     return await driver.shown(ask)

@@ -33,15 +33,21 @@ def png(width: int, height: int, color: int = 0) -> bytes:
 
 
 class FilesInFolder:
-    """An `AttachmentStore`. `stalled`: no preview gets ready until it is set."""
+    """An `AttachmentStore`."""
 
     most, largest = 5, 20_000_000
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self.ready = asyncio.Event()
+        self.ready, self.asked = asyncio.Event(), asyncio.Event()
+        """Previews, and that somebody wants one."""
         self.ready.set()
+
+    def stall(self) -> None:
+        """No preview gets ready until `ready` is set."""
+        self.ready.clear()
+        self.asked.clear()
 
     def text(self, name: str, content: str, *, caption: str | None = None) -> Attachment:
         made = self._kept(name, content.encode(), "text/plain", AttachmentKind.TEXT)
@@ -59,6 +65,7 @@ class FilesInFolder:
         return str(found) if found.exists() else None
 
     async def preview(self, attachment: Attachment) -> Preview | None:
+        self.asked.set()
         await self.ready.wait()
         if attachment.kind is not AttachmentKind.PICTURE or self.path(attachment) is None:
             return None

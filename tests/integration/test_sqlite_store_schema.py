@@ -42,8 +42,11 @@ FROZEN = {
     "0008_attention.sql": "e335e7ac6e81f16cf733881dbe482ba19c1248ef7f724cafa0bb5320ae845ff8",
     "0009_late_calls.sql": "33a7630ce7ae6195d5bfd7ff820b85e9dda8b44b85bccf451480321163cab395",
     "0010_stats.sql": "b6c01eddd096afbe4774a5d5a365545615311e19740fc361a923a11042873df3",
+    "0011_attachments.sql": "6677aa08dc8477477965b98bfafe0691b9edf075bc137a2c8ddfe4e7fcd8b009",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
+WHOLE_TABLES = {"ATTACHMENT_DIGESTS": {"SCAN attachments"}}
+"""What has to be walked through, because all of it is the answer."""
 A_MIGRATION = """
     ALTER TABLE asks ADD COLUMN colour TEXT;
     UPDATE asks SET colour = 'blue';
@@ -204,7 +207,7 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
     scans = [s for s in steps if s.startswith("SCAN") and not any(each in s for each in no_table)]
     walked = {re.sub(r"SCAN \w+ USING (COVERING )?INDEX ", "", line) for line in scans}
     # An index of the few rows that are wanted may be walked through; nothing else.
-    assert walked <= partial
+    assert walked <= partial | WHOLE_TABLES.get(statement, set())
 
 
 @pytest.mark.parametrize(

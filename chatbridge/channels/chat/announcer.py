@@ -42,12 +42,14 @@ def draw_notice(notice: Notice, chat: Capabilities[T]) -> doc.Message:
     return doc.Message(document=(said, *draw_files(notice, chat, said)))
 
 
-def draw_files(notice: Notice, chat: Capabilities[T], said: doc.Block) -> doc.Document:
+def draw_files(
+    notice: Notice, chat: Capabilities[T], said: doc.Block, *, most: int = MAX_SIZE
+) -> doc.Document:
     """What a notice shows of its files below what it says, as far as there is room."""
     files = doc.Lines((attachments.listed(notice.attachments),))
     for lines in EXCERPT_LINES if notice.attachments else ():
         shown = (*attachments.excerpts(notice.attachments, lines), files)
-        if chat.size_of(said, *shown) < MAX_SIZE:
+        if chat.size_of(said, *shown) < most:
             return shown
     return (files,) if notice.attachments else ()
 

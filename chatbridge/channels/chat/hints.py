@@ -79,7 +79,13 @@ def _heard(card: Card) -> Line:
         return (TRANSCRIBING,)
     if voice.text:
         return ("You said: “", Name(one_line(voice.text), HEARD_LENGTH), "”")
-    return (Name(one_line(voice.problem or ""), DECLARED_LENGTH),)
+    return ("Your voice message: ", Name(one_line(voice.problem or ""), DECLARED_LENGTH))
+
+
+def _recorded(card: Card) -> tuple[str, str]:
+    """What can be sent of a voice message, and what can be typed instead."""
+    understood = card.voice is not None and card.voice.text
+    return ("it", "a correction") if understood else ("the recording", "your answer")
 
 
 def _ends(card: Card, now: float, *, stop: str) -> Line:
@@ -116,7 +122,7 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
     elif card.view is View.HEARD:
         yield _heard(card)
         if card.button(Role.SEND_HEARD):
-            yield ("Send it, or reply with a correction.",)
+            yield (f"Send {_recorded(card)[0]}, or reply with {_recorded(card)[1]}.",)
     elif card.view is View.REVIEW:
         yield ("Nothing has been sent yet.",)
         if card.changed_by is not None and not seen.private:
@@ -212,16 +218,21 @@ def side_hint(card: Card, seen: Seen) -> Line:
         words = "or with words such as +45min, snooze 2h or snooze until 08:00."
         return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {format_later(card)}".rstrip(),)
     if card.view is View.HEARD:
-        how = "Reply discard to drop it." if not seen.reactions else "❌ discards it."
-        if card.button(Role.SEND_HEARD):
-            how = "Reply send or discard, or with a correction."
-            if seen.reactions:
-                how = "✅ sends it, ❌ discards it. Or reply with a correction."
-        return sentences((_heard(card), (how,)))
+        return sentences((_heard(card), (_what_was_heard(card, seen),)))
     if card.approval and card.view is View.OTHER:
         back = "↩️ goes back." if seen.reactions else "Reply back to go back."
         return (f"Why should it be denied? Reply with the reason. {back}",)
     return ()
+
+
+def _what_was_heard(card: Card, seen: Seen) -> str:
+    """How a voice message is sent, or not."""
+    what, instead = _recorded(card)
+    if not card.button(Role.SEND_HEARD):
+        return "❌ discards it." if seen.reactions else "Reply discard to drop it."
+    if seen.reactions:
+        return f"✅ sends {what}, ❌ discards it. Or reply with {instead}."
+    return f"Reply send to send {what}, or discard, or reply with {instead}."
 
 
 def _decide(card: Card, seen: Seen) -> str:
@@ -326,13 +337,13 @@ def _words(card: Card, seen: Seen) -> str:
 def _attached_words(card: Card, seen: Seen) -> str:
     if not card.button(Role.DROP_ATTACHED):
         return ""
-    sends = card.button(Role.SEND_ATTACHED)
+    sends, it = card.button(Role.SEND_ATTACHED), "it" if len(card.attached) == 1 else "them"
     if seen.reactions:
         alone = f"{emoji_shortcuts.FORWARD} sends only this, " if sends else ""
-        return f"{alone}{emoji_shortcuts.REMOVE} removes it."
+        return f"{alone}{emoji_shortcuts.REMOVE} removes {it}."
     send, remove = (_word(card, role) for role in (Role.SEND, Role.DROP_ATTACHED))
     alone = f"Reply {send} to send only this, " if sends else "Reply "
-    return f"{alone}{remove} to remove it."
+    return f"{alone}{remove} to remove {it}."
 
 
 def _word(card: Card, role: Role) -> str:

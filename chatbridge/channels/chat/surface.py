@@ -95,7 +95,7 @@ class ChatSurface(ChatWriter[T]):
         """The last request for each ask, until it is granted."""
         self.memory = CardMemory(clock, self.handle, self.digest)
         self.visibility = Visibility(self.channel, clock=clock)
-        self._announcer = Announcer(self, can, clock=clock)
+        self.announcer = Announcer(self, can, clock=clock)
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
@@ -143,7 +143,7 @@ class ChatSurface(ChatWriter[T]):
     async def announce(self, notice: Notice) -> bool:
         room = self.current_room()
         with self.watched():
-            await self._announcer.announce(notice, room)
+            await self.announcer.announce(notice, room)
         return True
 
     async def tell(self, remark: Remark) -> None:
@@ -258,11 +258,11 @@ class ChatSurface(ChatWriter[T]):
             old, place = tuple(each for each in place.messages if each not in kept), None
         scene = await self._scene(ask, place, request, files=files)
         steps, sent = await self._steps(scene, place), list[str]()
+        before = Before(files=scene.seen.files)
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
             if place is None or step is PlainStep.SEND_CARD:
                 new = not (old or above)
-                before = Before(files=scene.seen.files)
                 if place is None:
                     before = await self._send_before(scene, room, files)
                 if before.files != scene.seen.files:
@@ -288,7 +288,8 @@ class ChatSurface(ChatWriter[T]):
             if self.hears_removals:
                 await self._inbox.forget(self.channel, self._lost_key(ask))
         parts = (part.event for part in place.parts)
-        named = dict.fromkeys((*parts, *(sent if not self._can.threads else ())))
+        beside = before.uploads if self._can.threads else sent
+        named = dict.fromkeys((*parts, *beside))
         return Shown(
             place=self.to_text(place),
             handles=tuple(self.handle(room, message) for message in named if message),

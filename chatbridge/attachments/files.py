@@ -1,0 +1,415 @@
+"""The bytes of attachments in the state directory, and the quotas over them.
+
+    attachments/<digest>: what agents sent, stored once for each content
+    received/<ask id>/<digest>.<extension>: what a person sent for an ask
+
+Everything is written to a temporary name first, so that a crash leaves nothing else behind, and the
+next start removes that. Names from outside are never part of a path. Files are read and written as
+streams, in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import hashlib
+import logging
+import os
+import re
+import threading
+from collections.abc import AsyncIterable, Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from chatbridge.attachments.content_type import extension_of, inspect, safe_name
+from chatbridge.attachments.pictures import Pictures
+from chatbridge.attachments.received_copies import copy_into_project
+from chatbridge.attachments.settings import AttachmentLimits
+from chatbridge.core.cards.attached import format_size
+from chatbridge.core.errors import AttachmentError, StoreError
+from chatbridge.core.model import Ask, Attachment, AttachmentKind
+from chatbridge.core.ports import Clock, Preview
+from chatbridge.core.store_port import Store
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+CHUNK_BYTES = 256 * 1024
+GRACE_SECONDS = 3600.0
+"""A file is stored before its ask is."""
+SHORT_DIGEST = 12
+TEMPORARY = ".new-"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_ASK_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class AttachmentFiles:
+    """Implements `core.ports.AttachmentStore`."""
+
+    def __init__(self, state_dir: str | Path, limits: AttachmentLimits, clock: Clock) -> None:
+        self._limits, self._clock = limits, clock
+        self._sent = _Folder(Path(state_dir, "attachments"), _Room(limits.quota), clock)
+        self._received = _Folder(Path(state_dir, "received"), _Room(limits.quota), clock)
+        self._pictures = Pictures(clock=clock)
+        self._opening: asyncio.Task[None] | None = None
+
+    @property
+    def most(self) -> int:
+        return self._limits.most
+
+    @property
+    def largest(self) -> int:
+        return self._limits.largest
+
+    @property
+    def outsider(self) -> int:
+        """How many bytes an agent without a project here may send with one call."""
+        return self._limits.outsider
+
+    async def add(
+        self,
+        content: BinaryIO,
+        *,
+        name: str,
+        caption: str | None = None,
+        at_most: int | None = None,
+    ) -> Attachment:
+        """Store what an agent sends. Reads `content` in a thread.
+        :raises AttachmentError: as a sentence for the agent."""
+
+        def store() -> Attachment:
+            with _told(_ToAgent), self._sent.new(limit) as new:
+                while piece := _read(content):
+                    new.write(piece)
+                found = new.described(name, caption=caption)
+                new.keep(self._sent.path / found.digest)
+                return found
+
+        limit = self.largest if at_most is None else min(at_most, self.largest)
+        await self._open()
+        return await asyncio.to_thread(store)
+
+    async def receive(
+        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+    ) -> Attachment:
+        folder = self._received.path / _checked(_ASK_ID, ask.id)
+
+        async def work(do: Callable[..., T], *given: Any, **named: Any) -> T:
+            with _told(_ToPerson):
+                return await asyncio.to_thread(do, *given, **named)
+
+        await self._open()
+        new = await work(self._received.new, self.largest)
+        try:
+            async for piece in content:
+                for at in range(0, len(piece), CHUNK_BYTES):
+                    await work(new.write, piece[at : at + CHUNK_BYTES])
+            found = await work(new.described, name, ask_id=ask.id)
+            target = folder / _received_name(found)
+            await work(new.keep, target)
+        finally:
+            await asyncio.to_thread(new.close)
+        where = await asyncio.to_thread(self._place_for_agent, target, ask)
+        return replace(found, path=where)
+
+    def path(self, attachment: Attachment) -> str | None:
+        if not _DIGEST.fullmatch(attachment.digest):
+            return None
+        if attachment.ask_id is None:
+            path = self._sent.path / attachment.digest
+        elif _ASK_ID.fullmatch(attachment.ask_id):
+            path = self._received.path / attachment.ask_id / _received_name(attachment)
+        else:
+            return None
+        return str(path) if path.is_file() else None
+
+    async def preview(self, attachment: Attachment) -> Preview | None:
+        path = self.path(attachment)
+        if attachment.kind is not AttachmentKind.PICTURE or path is None:
+            return None
+        folder = self._sent if attachment.ask_id is None else self._received
+        return await self._pictures.preview(path, made=folder.room.count)
+
+    async def sweep(self, store: Store) -> None:
+        await self._open()
+        try:
+            digests = await store.attachment_digests()
+            names = await asyncio.to_thread(self._received.names)
+            gone = [name for name in names if await store.ask(name) is None]
+            count = await asyncio.to_thread(self._sent.sweep, digests)
+            for name in gone:
+                count += await asyncio.to_thread(self._received.sweep, (), name)
+        except (StoreError, OSError) as error:
+            log.warning("files are not swept: %s", error)
+            return
+        if count:
+            log.info("removed %d files whose asks and notices are gone", count)
+
+    async def close(self) -> None:
+        await self._pictures.close()
+
+    async def _open(self) -> None:
+        """Count what is there, once."""
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(asyncio.to_thread(self._count))
+        await asyncio.shield(self._opening)
+
+    def _count(self) -> None:
+        for folder in (self._sent, self._received):
+            try:
+                folder.open()
+            except OSError as error:
+                log.warning("%s cannot be read: %s", folder.path, error)
+
+    def _place_for_agent(self, stored: Path, ask: Ask) -> str | None:
+        if ask.project.outsider:
+            return None
+        if self._limits.received == "project" and ask.project.key.startswith("/"):
+            try:
+                return copy_into_project(stored, root=ask.project.key, now=self._clock.time())
+            except OSError as error:
+                log.warning("%s stays in %s: %s", stored.name, stored.parent, error)
+        return str(stored)
+
+
+class _Room:
+    """How many bytes are there, of those that may be. Used in threads."""
+
+    def __init__(self, quota: int) -> None:
+        self.quota, self.used = quota, 0
+        self._lock = threading.Lock()
+
+    def take(self, size: int) -> None:
+        """:raises _NoRoom:"""
+        with self._lock:
+            if self.used + size > self.quota:
+                raise _NoRoom
+            self.used += size
+
+    def count(self, size: int) -> None:
+        """What is there already, or no longer, or is ours."""
+        with self._lock:
+            self.used += size
+
+
+class _Folder:
+    """A folder of ours with a quota."""
+
+    def __init__(self, path: Path, room: _Room, clock: Clock) -> None:
+        self.path, self.room, self._clock = path, room, clock
+        self._lock = threading.Lock()
+        """A file is not removed while another call finds that it is there already."""
+
+    def open(self) -> None:
+        """Remove what a crash has left, and count the rest. :raises OSError:"""
+        for entry in self._files():
+            if entry.name.startswith("."):
+                os.unlink(entry)
+            else:
+                self.room.count(entry.stat(follow_symlinks=False).st_size)
+
+    def new(self, limit: int) -> _NewFile:
+        """:raises OSError:"""
+        _make_private(self.path)
+        return _NewFile(self, limit)
+
+    def keep(self, temporary: str, target: Path, *, size: int) -> None:
+        """Give the file its name, unless there is one already. :raises _NoRoom: :raises OSError:"""
+        if target.parent != self.path:
+            _make_private(target.parent)
+        now = self._clock.time()
+        with self._lock:
+            if not target.is_file():
+                self.room.take(size)
+                os.rename(temporary, target)
+            os.utime(target, (now, now))  # its time of grace begins
+        _sync(target.parent)
+
+    def names(self) -> list[str]:
+        with suppress(FileNotFoundError):
+            return os.listdir(self.path)
+        return []
+
+    def sweep(self, digests: Collection[str], inside: str = "") -> int:
+        """Remove all but these, and what is new; the number of files."""
+        before, count = self._clock.time() - GRACE_SECONDS, 0
+        for entry in self._files(inside):
+            if entry.name.partition(".")[0] in digests:
+                continue
+            with self._lock, suppress(FileNotFoundError):
+                found = os.stat(entry, follow_symlinks=False)
+                if found.st_mtime < before:
+                    os.unlink(entry)
+                    self.room.count(-found.st_size)
+                    count += 1
+        if inside:
+            with suppress(OSError):  # something in it is new
+                os.rmdir(self.path / inside)
+        return count
+
+    def _files(self, inside: str = "") -> Iterator[os.DirEntry[str]]:
+        try:
+            entries = os.scandir(self.path / inside)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        with entries:
+            for entry in entries:
+                if not entry.is_dir(follow_symlinks=False):
+                    yield entry
+                elif not inside:
+                    yield from self._files(entry.name)
+
+
+class _NewFile:
+    """A file that is being written. Closed without having been kept, it is gone."""
+
+    def __init__(self, folder: _Folder, limit: int) -> None:
+        self._folder, self._limit = folder, limit
+        self._path = str(folder.path / f"{TEMPORARY}{os.urandom(8).hex()}")
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = open(os.open(self._path, flags, 0o600), "w+b")  # noqa: SIM115
+        self._digest = hashlib.sha256()
+        self._size = 0
+        self._lock = threading.Lock()
+        """A call that is cancelled closes the file while its thread still writes."""
+
+    def __enter__(self) -> _NewFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def write(self, piece: bytes) -> None:
+        """:raises _TooLarge: :raises OSError:"""
+        with self._lock:
+            self._size += len(piece)
+            if self._size > self._limit:
+                raise _TooLarge(self._limit)
+            self._digest.update(piece)
+            self._file.write(piece)
+
+    def described(
+        self, name: str | None, *, caption: str | None = None, ask_id: str | None = None
+    ) -> Attachment:
+        """Bring it to the disk, and say what it is. :raises _Empty: :raises OSError:"""
+        with self._lock:
+            if not self._size:
+                raise _Empty
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            found = inspect(self._file)
+        return Attachment(
+            digest=self._digest.hexdigest(),
+            name=safe_name(name, type=found.type),
+            type=found.type,
+            size=self._size,
+            kind=found.kind,
+            caption=caption,
+            width=found.width,
+            height=found.height,
+            excerpt=found.excerpt,
+            ask_id=ask_id,
+        )
+
+    def keep(self, target: Path) -> None:
+        """:raises _NoRoom: :raises OSError:"""
+        with self._lock:
+            self._folder.keep(self._path, target, size=self._size)
+
+    def close(self) -> None:
+        with self._lock:
+            try:
+                self._file.close()
+            except OSError:
+                pass  # what could not be written is not kept
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
+
+
+# ── what is told ──────────────────────────────────────────────────────────────────────────────────
+
+
+class _TooLarge(Exception):
+    def __init__(self, limit: int) -> None:
+        self.limit = format_size(limit)
+
+
+class _NoRoom(Exception):
+    pass
+
+
+class _Empty(Exception):
+    pass
+
+
+class _ToAgent:
+    too_large = "It is too large: {} fit here. Attach a smaller file, or a part of it."
+    no_room = (
+        "The space for attached files is full. Go on without this one, and tell the user to raise "
+        "quota under [attachments] in config.toml."
+    )
+    full = "The disk of the user's computer is full. Go on without the file, and tell the user."
+    failed = "It cannot be stored ({}). Go on without it, and tell the user."
+
+
+class _ToPerson:
+    too_large = "That is too large: {} fit here. Send a smaller one."
+    no_room = (
+        "The space for files is full. Answer in words, or raise quota under [attachments] in "
+        "config.toml and restart chatbridge."
+    )
+    full = "Your computer's disk is full. Make some room and send it again, or answer in words."
+    failed = "It cannot be stored on your computer ({}). Answer in words, or try again later."
+
+
+@contextmanager
+def _told(words: type[_ToAgent | _ToPerson]) -> Iterator[None]:
+    try:
+        yield
+    except _TooLarge as error:
+        raise AttachmentError(words.too_large.format(error.limit)) from None
+    except _NoRoom:
+        raise AttachmentError(words.no_room) from None
+    except _Empty:
+        raise AttachmentError("The file is empty.") from None
+    except OSError as error:
+        log.warning("a file cannot be stored: %s", error)
+        if error.errno in _FULL:
+            raise AttachmentError(words.full) from error
+        raise AttachmentError(words.failed.format(error.strerror or error)) from error
+
+
+def _read(content: BinaryIO) -> bytes:
+    try:
+        return content.read(CHUNK_BYTES)
+    except OSError as error:
+        raise AttachmentError(f"It cannot be read ({error.strerror or error}).") from error
+
+
+# ── paths ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _received_name(attachment: Attachment) -> str:
+    return f"{attachment.digest[:SHORT_DIGEST]}.{extension_of(attachment.type)}"
+
+
+def _checked(form: re.Pattern[str], name: str) -> str:
+    if not form.fullmatch(name):
+        raise AttachmentError("This question takes no files. Answer in words.")
+    return name
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
