@@ -64,8 +64,10 @@ LAYOUT = replace(
     ),
 )
 SPOKEN = stepped(ask(select("Which?", "a", "b")), form.Speak(recording=VOICE))
-HEARD = stepped(SPOKEN, form.Transcribed(step=0, text="Use the first,\nplease"))
-UNHEARD = stepped(SPOKEN, form.Transcribed(step=0, text="", problem="It took too long."))
+HEARD = stepped(SPOKEN, form.Transcribed(step=0, digest="voice", text="Use the first,\nplease"))
+UNHEARD = stepped(
+    SPOKEN, form.Transcribed(step=0, digest="voice", text="", problem="It took too long.")
+)
 
 
 def with_files(*files: Attachment) -> Ask:
@@ -308,7 +310,7 @@ def test_a_text_beside_the_cards_can_be_the_correction() -> None:
             stepped(
                 ask(select("Which?", "a", "b"), confirm("Sure?")),
                 form.Speak(recording=VOICE),
-                form.Transcribed(step=0, text="The first"),
+                form.Transcribed(step=0, digest="voice", text="The first"),
                 form.SendHeard(step=0),
             ),
             "1. Which?\nThe first",
