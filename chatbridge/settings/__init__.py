@@ -138,8 +138,8 @@ class Settings(BaseSettings):
     store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
-    voice: Voice = Voice()
     attachments: AttachmentLimits = AttachmentLimits()
+    voice: Voice = Voice()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)

@@ -35,7 +35,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Channel, Clock
+from chatbridge.core.ports import AttachmentStore, Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.attachments import FilesInFolder
 from tests.fakes.clock import StillClock
@@ -208,6 +208,7 @@ async def open_desk(
     channel: Channel,
     policy: Policy | None = None,
     ready: asyncio.Event | None = None,
+    attachments: AttachmentStore | None = None,
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
@@ -233,7 +234,10 @@ async def open_desk(
         return outputs.get(operation_id)
 
     files = FilesInFolder(folder / "attachments")
-    intake = AskActions(broker, store=store, clock=clock, outputs=output, attachments=files)
+    store_of_files = attachments or files
+    intake = AskActions(
+        broker, store=store, clock=clock, outputs=output, attachments=store_of_files
+    )
     desk = Desk(broker, intake, delivery, clock, notices, outputs, files)
     desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]

@@ -70,7 +70,7 @@ async def dictating(
         tasks.add(asyncio.ensure_future(work))
 
     recordings: Any = Recordings(there=there)
-    dictation = Dictation(listener, recordings, spawn, lambda: here.inbox)
+    dictation = Dictation(listener, recordings, spawn, here.inbox)
     try:
         yield dictation
     finally:

@@ -9,8 +9,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-import jsonschema
 import pytest
+from jsonschema import Draft202012Validator
 
 from chatbridge.cli.connect.catalogue import CLIENTS
 from chatbridge.commands.definitions.check import check
@@ -75,7 +75,8 @@ def test_json_is_a_clients_entry_a_definition_a_call_or_a_result(block: Block) -
     elif {"hooks", "oauth_config"} & set(found) or block.place.page.startswith("docs/clients/"):
         pass  # test_hook_docs.py, test_slack_setup.py and test_connect_command.py look at these
     elif "question" in found:
-        jsonschema.validate(found, input_schema(Limits(default=300.0, longest=1800.0)))
+        schema = input_schema(Limits(default=300.0, longest=1800.0))
+        assert Draft202012Validator(schema).is_valid(found)
     elif "operationId" in found:
         assert {"status", "next"} <= set(found)
     else:

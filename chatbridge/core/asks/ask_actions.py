@@ -75,6 +75,7 @@ class AskActions:
         """Whether voice messages are turned into text."""
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.notice = store.notice
         self.post, self.post_at, self.note = store.post, store.post_at, store.note
         self.tally = store.tally
         self.show_again = broker.show_again

@@ -33,7 +33,7 @@ class Dictation:
         transcriber: Transcriber,
         recordings: AttachmentStore,
         spawn: Callable[[Coroutine[Any, Any, object]], None],
-        actions: Callable[[], _Form],
+        actions: _Form,
     ) -> None:
         self._transcriber = transcriber
         self._recordings = recordings
@@ -66,7 +66,7 @@ class Dictation:
             except TranscriptionFailed as error:
                 problem = str(error)
             event = form.Transcribed(digest=recording.digest, text=text, problem=problem)
-            await self._actions().put(ask_id, event, person=person)
+            await self._actions.put(ask_id, event, person=person)
         except (AskEnded, UnknownAsk):
             pass  # it was answered otherwise meanwhile
         except ChatbridgeError as error:

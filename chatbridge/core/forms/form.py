@@ -337,6 +337,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return NO_FILE_HERE
         case View.HEARD, _:
             return _on_voice_message(questions, draft, event)
+        case View.OTHER, (SendAttached() | DropAttached()):
+            return _on_question(questions, draft, event)
         case View.QUESTION, _:
             return _on_question(questions, draft, event)
     return UNFIT
