@@ -25,7 +25,7 @@ from tests.acceptance.browser import (
     visit_on_a_phone,
     visiting,
 )
-from tests.fakes.attachment_folder import picture
+from tests.fakes.sample_store import BROKEN, picture
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
@@ -64,9 +64,9 @@ def payload(name: str, content: bytes = b"text") -> FilePayload:
     return FilePayload(name=name, mimeType="", buffer=content)
 
 
-def layouts(visit: Visit) -> Question:
+async def layouts(visit: Visit) -> Question:
     images = [
-        visit.inbox.files.add(picture(colour=colour), name=f"{colour}.png")
+        await visit.inbox.files.sample(picture(colour=colour), name=f"{colour}.png")
         for colour in ("teal", "navy")
     ]
     options = (Option(label="Sidebar", image=images[0]), Option(label="Tabs", image=images[1]))
@@ -83,7 +83,7 @@ async def files_of(visit: Visit, ask: Ask) -> list[Attachment]:
 
 
 async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: Visit) -> None:
-    ask = await visit.inbox.ask(layouts(visit))
+    ask = await visit.inbox.ask(await layouts(visit))
     page = await visit.open(ask)
     await page.get_by_role("link", name="1 · Sidebar").click()
     box = page.get_by_role("dialog", name="Picture")
@@ -110,8 +110,8 @@ async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: 
 
 
 async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
-    shot = visit.inbox.files.add(picture(colour="gold"), name="a.png")
-    ask = await visit.inbox.ask(layouts(visit), attachments=(shot,))
+    shot = await visit.inbox.files.sample(picture(colour="gold"), name="a.png")
+    ask = await visit.inbox.ask(await layouts(visit), attachments=(shot,))
     loads: list[str] = []
 
     def note(request: Request) -> None:
@@ -133,8 +133,7 @@ async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
 
 
 async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(visit: Visit) -> None:
-    shot = visit.inbox.files.add(picture(), name="a.png")
-    visit.inbox.files.decodes = False
+    shot = await visit.inbox.files.sample(BROKEN, name="a.png")
     ask = await visit.inbox.ask(multi("Which?", "One", "Two"), attachments=(shot,))
     page = await visit.open(ask)
     row = page.get_by_role("link", name="Download a.png")
@@ -147,7 +146,7 @@ async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(visit: Vis
 
 async def test_without_the_script_a_picture_is_downloaded(browser: Browser, tmp_path: Path) -> None:
     async with visiting(browser, tmp_path, PHONE, script=False) as visit:
-        shot = visit.inbox.files.add(picture(), name="a.png")
+        shot = await visit.inbox.files.sample(picture(), name="a.png")
         ask = await visit.inbox.ask(BRANCH, attachments=(shot,))
         await visit.page.goto(f"{visit.inbox.address}/asks/{ask.id}")
         await expect(visit.page.get_by_text("Attach", exact=True)).to_be_hidden()
@@ -303,6 +302,7 @@ async def test_a_voice_message_becomes_a_text_that_can_be_corrected(
     await field.fill("thrown away")
     await page.get_by_role("button", name="Discard").click()
     await recorded(page, "Stop")
+    await expect(page.get_by_text("Turning your voice message into text…")).to_be_visible()
     again = form.Transcribed(step=4, text="Release 24")
     await visit.inbox.inbox.put(ask.id, again, person=IN_A_BROWSER)
     await expect(field).to_have_value("Release 24")

@@ -75,7 +75,7 @@ function end(upload, request) {
   }
   if (request.status) {
     answered({ status: request.status, html: request.responseText, said: request.status === 200 ? said : "" });
-    if (request.status === 200 && !said) announce(`${upload.file.name} is attached`);
+    if (request.status === 200 && !upload.voice) announce(`${upload.file.name} is attached`);
   }
   showUploads(card());
   sendNext();
