@@ -32,13 +32,14 @@ visit = visit_on_a_phone
 
 BRANCH = text("Which branch is released?")
 UPLOADS = "**/files?question=*"
-HAND_OVER = """([kind, files]) => {
+HAND_OVER = """([kind, files, text]) => {
   const data = new DataTransfer();
+  if (text) data.setData("text/plain", text);
   for (const [name, content] of files) {
     const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
     data.items.add(new File([bytes], name, { type: "image/png" }));
   }
-  const at = document.querySelector("#card");
+  const at = document.querySelector(text ? "textarea" : "#card");
   const given = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
   if (kind === "paste") at.dispatchEvent(new ClipboardEvent("paste", given));
   else for (const name of ["dragover", "drop"]) at.dispatchEvent(new DragEvent(name, given));
@@ -186,6 +187,17 @@ async def test_what_is_pasted_or_dropped_waits_beside_the_options(visit: Visit, 
     assert [each.name for each in await files_of(visit, ask)] == ["shot.png"]
 
 
+async def test_cells_of_a_table_are_pasted_into_a_field_as_text(visit: Visit) -> None:
+    ask = await visit.inbox.ask(BRANCH)
+    page = await visit.open(ask)
+    given = [["table.png", b64encode(picture()).decode()]]
+    await page.evaluate(HAND_OVER, ["paste", given, "one\ttwo"])
+    await page.evaluate(HAND_OVER, ["paste", given])
+    await expect(page.get_by_role("link", name="table.png", exact=True)).to_be_visible()
+    draft = (await visit.inbox.now(ask)).draft
+    assert len(draft.entries[0].attachments) == 1
+
+
 async def test_a_photo_can_be_sent_alone_and_another_be_removed_before(visit: Visit) -> None:
     ask = await visit.inbox.ask(BRANCH)
     page = await visit.open(ask)
@@ -195,6 +207,7 @@ async def test_a_photo_can_be_sent_alone_and_another_be_removed_before(visit: Vi
     await camera.set_input_files(payload("blurred.jpg", picture(kind="JPEG")))
     await page.get_by_role("button", name="Remove the file").click()
     await expect(page.get_by_role("button", name="Send only this")).to_be_hidden()
+    await expect(page.get_by_label("Attach files")).to_be_focused()
     await camera.set_input_files(payload("sharp.jpg", picture(kind="JPEG")))
     await page.get_by_role("button", name="Send only this").click()
     assert [each.name for each in await files_of(visit, ask)] == ["sharp.jpg"]

@@ -154,7 +154,9 @@ document.addEventListener("change", ({ target }) => {
 });
 document.addEventListener("paste", (event) => {
   const files = [...(event.clipboardData?.files ?? [])];
-  if (!files.length || !box() || find("dialog[open]")) return;
+  // A table's cells come as a text and as a picture of it: in a field the text is meant.
+  const asText = event.target.matches("textarea, input") && event.clipboardData.types.includes("text/plain");
+  if (!files.length || asText || !box() || find("dialog[open]")) return;
   event.preventDefault();
   addFiles(files);
 });
