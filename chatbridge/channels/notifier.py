@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import keyboard
+from chatbridge.channels.chat.attachments import files_of
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Seen
 from chatbridge.channels.chat.poll_loop import PollLoop
@@ -196,8 +197,7 @@ class Notifier(ABC):
             lines.append(_plain(card.subject.code)[:CODE])
         if card.only_on:
             lines.append(format_only_on(card.only_on))
-        images = (choice.image for choice in card.choices if choice.image)
-        lines += _files((*images, *card.attachments))
+        lines += _files(files_of(card))
         step = f"{card.number} of {card.count}" if card.count > 1 else None
         page = self._page()
         return Notification(

@@ -24,6 +24,7 @@ outputs: what is sent as a file when somebody asks: outputs of operations, origi
 people: who may answer
 planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service
+received_files: files that a person sends: their limits, and how they are fetched
 receiver: what arrives in a chat with buttons and replies, applied and answered
 runs: a document as flat text with tags, and where it is cut
 scene: an ask as it is to be shown in a chat now

@@ -17,6 +17,7 @@ from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import SentFiles
 from chatbridge.channels.chat.writer import ChatWriter, Key, MessageRejected, Outgoing
 from chatbridge.core.cards.attached import CLIP, format_attachments, shown_name
+from chatbridge.core.cards.card import Card
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask, Attachment, AttachmentKind
 from chatbridge.core.ports import AttachmentStore, Clock, Preview
@@ -58,6 +59,17 @@ def not_sent(attachments: Sequence[Attachment]) -> doc.Line:
         named[-2] = " and "
     where = "it is" if len(attachments) == 1 else "they are"
     return (f"{CLIP} ", *named, f" could not be sent here; {where} in the inbox.")
+
+
+def files_of(card: Card) -> tuple[Attachment, ...]:
+    """What goes with this question."""
+    return (*(choice.image for choice in card.choices if choice.image), *card.attachments)
+
+
+def file_lines(card: Card, missing: Sequence[str]) -> doc.Lines:
+    """Which files go with this question, and which of them are in the inbox only."""
+    files = files_of(card)
+    return doc.Lines((listed(files), not_sent([each for each in files if each.digest in missing])))
 
 
 def excerpts(attachments: Iterable[Attachment], lines: int) -> Iterator[doc.Block]:

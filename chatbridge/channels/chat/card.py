@@ -74,15 +74,13 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Row
     return long_questions.fitted(document, chat, now=seen.now), rows
 
 
-def _files(card: Card, seen: Seen, lines: int) -> Iterator[doc.Block]:
+def _files(card: Card, seen: Seen, lines: int) -> doc.Document:
     """What the agent shows with the question: so many lines of each text, and which files there
     are."""
     if card.view not in (View.QUESTION, View.OTHER):
-        return
-    files = (*(choice.image for choice in card.choices if choice.image), *card.attachments)
-    missing = [each for each in files if each.digest in seen.files.missing]
-    yield from attachments.excerpts(card.attachments, lines)
-    yield doc.Lines((attachments.listed(files), attachments.not_sent(missing)))
+        return ()
+    shown = attachments.excerpts(card.attachments, lines)
+    return (*shown, attachments.file_lines(card, seen.files.missing))
 
 
 def _screen(

@@ -79,7 +79,7 @@ def _heard(card: Card) -> Line:
         return (TRANSCRIBING,)
     if voice.text:
         return ("You said: “", Name(one_line(voice.text), HEARD_LENGTH), "”")
-    return (Name(one_line(voice.problem or ""), DECLARED_LENGTH),)
+    return ("Your voice message: ", Name(one_line(voice.problem or ""), DECLARED_LENGTH))
 
 
 def _recorded(card: Card) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from aiohttp.payload import PAYLOAD_REGISTRY
 from yarl import URL
 
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.receiver import IncomingFile
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.sockets.errors import pause, unreachable
 from chatbridge.channels.sockets.session import SessionClient

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from chatbridge.channels.chat.receiver import IncomingFile
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.matrix.client.events import RoomEvent
 from chatbridge.channels.matrix.client.media import ContentRepository, media_in
 from chatbridge.safe_json import value_at

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 # Otherwise every pause that Telegram asks for is a warning about the library's next version.
 os.environ["PTB_TIMEDELTA"] = "true"
@@ -41,9 +43,9 @@ from chatbridge.channels.telegram.client.response_checks import (
     Polling,
     connections,
 )
-from chatbridge.channels.telegram.client.uploads import CAPTION, fits_as_photo, opened
+from chatbridge.channels.telegram.client.uploads import FILES, opened
 from chatbridge.channels.telegram.render.html import plain_text
-from chatbridge.core.text import clipped
+from chatbridge.core.errors import AttachmentError
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,11 @@ T = TypeVar("T")
 UPDATES = ["message", "callback_query"]
 CONNECTIONS = 8
 ANSWERED_WITHIN = 10.0
+GONE = "Telegram no longer has this file. Send it again."
+NOT_OVER_HTTP = (
+    "The Bot API server in telegram.api_base runs with --local and hands out no files. "
+    "Send it through the inbox."
+)
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -82,14 +89,17 @@ class Api:
         self._hint = hint
         self._patience = patience
         self._warned: set[str] = set()
+        self._asking = Asking(
+            read_timeout=patience,
+            pool_timeout=patience,
+            httpx_kwargs=connections(CONNECTIONS),
+        )
+        self._files = f"{base}/file/bot{token}/"
         self._bot = Bot(
             token,
             base_url=f"{base}/bot",
-            request=Asking(
-                read_timeout=patience,
-                pool_timeout=patience,
-                httpx_kwargs=connections(CONNECTIONS),
-            ),
+            base_file_url=f"{base}/file/bot",
+            request=self._asking,
             get_updates_request=Polling(httpx_kwargs=connections(1)),
         )
 
@@ -194,48 +204,45 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> SentMessage:
-        """Send them as one message or album, of which the first message is returned. Pictures are
-        photos if Telegram takes each of them as one, otherwise documents.
+        """Send them as one message, or as an album, of which the first message is returned.
 
-        :raises Rejected: it takes a file neither way, or one cannot be read.
+        :raises Rejected: Telegram does not take one, or it cannot be read.
         """
-
-        async def send(*, photos: bool) -> SentMessage:
-            kind = InputMediaPhoto if photos else InputMediaDocument
-            with opened(files) as parts:
-                media = [
-                    kind(part, caption=clipped(file.caption, CAPTION) or None)
-                    for part, file in zip(parts, files, strict=True)
-                ]
-                return self._sent(await self._do(self._media(chat, media, thread, reply_to), chat))
-
-        if all(map(fits_as_photo, files)):
-            try:
-                return await send(photos=True)
-            except Rejected as error:
-                if not error.no_photo:
-                    raise
-                log.debug("telegram takes a picture as a document only: %s", error)
-        return await send(photos=False)
-
-    async def _media(
-        self,
-        chat: int,
-        media: Sequence[InputMediaPhoto | InputMediaDocument],
-        thread: int | None,
-        reply_to: int | None,
-    ) -> Message:
-        first, caption = media[0], media[0].caption
+        shown = files[0].size is not None
+        kind = InputMediaPhoto if shown else InputMediaDocument
         how: dict[str, Any] = {
             "disable_notification": True,
             "message_thread_id": thread,
             "reply_parameters": _reply(reply_to),
         }
-        if len(media) > 1:
-            return (await self._bot.send_media_group(chat, media, **how))[0]
-        if isinstance(first, InputMediaPhoto):
-            return await self._bot.send_photo(chat, first.media, caption, **how)
-        return await self._bot.send_document(chat, first.media, caption, **how)
+        with opened(files) as parts:
+            if len(files) > 1:
+                both = zip(parts, files, strict=True)
+                media = [kind(part, caption=file.caption or None) for part, file in both]
+                album = await self._do(self._bot.send_media_group(chat, media, **how), chat)
+                return self._sent(album[0])
+            caption = files[0].caption or None
+            send = self._bot.send_photo if shown else self._bot.send_document
+            return self._sent(await self._do(send(chat, parts[0], caption, **how), chat))
+
+    async def fetch(self, file: str) -> AsyncGenerator[bytes, None]:
+        """The content of a file that somebody sent, in pieces.
+
+        :raises AttachmentError: Telegram does not hand it out. :raises RetryLater:
+        """
+        try:
+            found = (await self._do(self._bot.get_file(file))).file_path or ""
+            path = found.removeprefix(self._files)
+            if path.startswith("/"):
+                raise AttachmentError(NOT_OVER_HTTP)  # never a path on this machine
+            async with aclosing(self._asking.download(self._files + quote(path))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Exception as error:  # noqa: BLE001 - as below
+            meant = self._meaning(error, None)
+            if isinstance(meant, Rejected):
+                meant = AttachmentError(FILES.too_large if meant.file_too_large else GONE)
+            raise meant from None
 
     async def delete(self, chat: int, message: int) -> None:
         await self._do(self._bot.delete_message(chat, message), chat)
@@ -313,7 +320,10 @@ class Api:
         try:
             return await call
         except Exception as error:  # noqa: BLE001 - the edge where everything is translated
-            raise meaning_of(error, hint=self._hint, chat=chat) from None
+            raise self._meaning(error, chat) from None
+
+    def _meaning(self, error: Exception, chat: int | None) -> Exception:
+        return meaning_of(error, hint=self._hint, chat=chat)
 
 
 def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:

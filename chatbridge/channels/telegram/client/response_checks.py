@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import sys
+from collections.abc import AsyncGenerator
 from functools import cache
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ from typing import Any
 
 import httpx
 from telegram import Update
-from telegram.error import TelegramError
+from telegram.error import BadRequest, NetworkError, TelegramError, TimedOut
 from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
@@ -28,6 +29,9 @@ log = logging.getLogger(__name__)
 
 KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
+PIECE = 1 << 16
+AS_IT_IS = {"Accept-Encoding": "identity"}
+NOT_HANDED_OUT = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 UNREADABLE = "its answer cannot be read"
 NO_NUMBER = 0
 """The number of a message, or a topic, that was made without its number being known; or its
@@ -75,6 +79,22 @@ class Asking(HTTPXRequest):
         if status == HTTPStatus.OK and not method.startswith("get"):
             payload = _least(payload, several=method == "sendMediaGroup")
         return status, payload
+
+    async def download(self, url: str) -> AsyncGenerator[bytes, None]:
+        """What is at this address, in pieces. Errors are the library's, as of any request."""
+        try:
+            async with self._client.stream("GET", url, headers=AS_IT_IS) as answer:
+                status = answer.status_code
+                if status in NOT_HANDED_OUT:
+                    raise BadRequest(str(status))
+                if status != HTTPStatus.OK:
+                    raise NetworkError(str(status))
+                async for piece in answer.aiter_raw(PIECE):
+                    yield piece
+        except httpx.TimeoutException as error:
+            raise TimedOut from error
+        except httpx.HTTPError as error:
+            raise NetworkError(f"httpx.{type(error).__name__}") from error
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
