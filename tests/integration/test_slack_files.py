@@ -277,6 +277,25 @@ async def test_files_in_the_thread_answer_with_their_comment(desk: SlackDesk) ->
     assert desk.slack.kept.fetches.total() == 2
 
 
+async def test_what_slack_sends_again_during_a_slow_fetch_is_fetched_once(desk: SlackDesk) -> None:
+    ask = await desk.desk.ask(TEXT)
+    card, kept, hold = await desk.card(ask), desk.slack.kept, asyncio.Event()
+    kept.faults.append(FetchFault(hold=hold))
+    files = [("photo.png", PHOTO)]
+    sending = await desk.slack.share(desk.ada, desk.room, files, thread=card["ts"])
+    async with asyncio.timeout(20):
+        await kept.begun.wait()
+    desk.clock.advance(3.5)
+    await desk.slack.until(lambda: sending.attempt)
+    hold.set()
+    await desk.acknowledged(sending)
+    answer = await answer_of(desk, ask)
+    assert answer is not None
+    assert len(answer.attachments) == 1
+    await desk.say("another", to=card)
+    assert kept.fetches.total() == 1
+
+
 async def test_a_voice_clip_beside_the_cards_answers_the_only_question(
     slack: Slack, tmp_path: Path
 ) -> None:
