@@ -10,6 +10,7 @@ import pytest
 from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.matrix.outbound.chat import Chat
+from chatbridge.core.model import Answer
 from tests.fakes.inbox import TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.synapse import MAX_UPLOAD, Synapse
@@ -87,3 +88,19 @@ async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring
         assert "in the inbox" not in card.body
         picture = matrix.ada.messages(matrix.room)[-2]
         assert (picture.msgtype, picture.body) == ("m.image", "b.png")
+
+
+async def test_a_reply_to_a_file_above_a_card_answers_its_question(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with running_matrix(tmp_path, synapse) as matrix:
+        ask = await matrix.desk.ask(TEXT, attachments=(matrix.desk.files.text("a.log", "a"),))
+        await matrix.desk.ask(TEXT)
+        await matrix.root(ask)
+        file = next(m for m in matrix.ada.messages(matrix.room) if m.msgtype == "m.file")
+        await matrix.ada.react(matrix.room, file.event_id, "❌")
+        await matrix.ada.reply(matrix.room, "feat: it", to=file.event_id)
+        await matrix.dealt_with()
+        answered = (await matrix.now(ask)).answer
+        assert answered is not None
+        assert answered.answers == (Answer(values=("feat: it",)),)
