@@ -114,6 +114,23 @@ class Person(Client):
         event_id: str = found["chunk"][0]["event_id"]
         return event_id
 
+    async def send_file(
+        self,
+        room: str,
+        content: bytes,
+        *,
+        name: str = "photo.png",
+        caption: str | None = None,
+        relates: Event | None = None,
+    ) -> str:
+        """Encrypted where the room is."""
+        where = await self.upload(content, lock=self._client.rooms[room].encrypted)
+        said = {"msgtype": "m.image", "body": caption or name, "filename": name, **where}
+        said["info"] = {"size": len(content)}
+        if relates is not None:
+            said["m.relates_to"] = relates
+        return await self.send_raw(room, "m.room.message", said)
+
     async def upload(self, content: bytes, *, type: str = "image/png", lock: bool = False) -> Event:
         """Where it is then, for the content of a message; `lock`: encrypted."""
         keys: Event = {}

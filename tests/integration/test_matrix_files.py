@@ -10,13 +10,29 @@ import pytest
 from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.matrix.outbound.chat import Chat
-from chatbridge.core.model import Answer
-from tests.fakes.inbox import TEXT
+from chatbridge.core.model import Attachment
+from tests.fakes.inbox import SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
-from tests.fakes.synapse import MAX_UPLOAD, Synapse
+from tests.fakes.matrix_person import Person
+from tests.fakes.relay import Relay
+from tests.fakes.synapse import MAX_UPLOAD, SERVER_NAME, Synapse
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 3_000
 """Longer than what is read at once."""
+
+
+def in_thread(root: str) -> dict[str, object]:
+    return {"rel_type": "m.thread", "event_id": root, "is_falling_back": True}
+
+
+def in_reply(to: str) -> dict[str, object]:
+    return {"m.in_reply_to": {"event_id": to}}
+
+
+def received(matrix: Matrix, *files: Attachment) -> list[tuple[str, bytes]]:
+    """Their names, and what is stored of them."""
+    paths = [(file.name, matrix.desk.files.path(file)) for file in files]
+    return [(name, Path(path).read_bytes()) for name, path in paths if path]
 
 
 def chat_of(matrix: Matrix) -> Chat:
@@ -90,17 +106,108 @@ async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring
         assert (picture.msgtype, picture.body) == ("m.image", "b.png")
 
 
-async def test_a_reply_to_a_file_above_a_card_answers_its_question(
+# ── from people ───────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_an_encrypted_picture_is_the_answer_and_one_that_was_changed_is_not(
     tmp_path: Path, synapse: Synapse
 ) -> None:
-    async with running_matrix(tmp_path, synapse) as matrix:
-        ask = await matrix.desk.ask(TEXT, attachments=(matrix.desk.files.text("a.log", "a"),))
-        await matrix.desk.ask(TEXT)
-        await matrix.root(ask)
-        file = next(m for m in matrix.ada.messages(matrix.room) if m.msgtype == "m.file")
-        await matrix.ada.react(matrix.room, file.event_id, "❌")
-        await matrix.ada.reply(matrix.room, "feat: it", to=file.event_id)
+    async with running_matrix(tmp_path, synapse, encrypted=True) as matrix:
+        ask = await matrix.desk.ask(TEXT)
+        thread = in_thread((await matrix.root(ask)).event_id)
+        where, other = [await matrix.ada.upload(each, lock=True) for each in (PNG, PNG[:-1])]
+        where["file"]["url"] = other["file"]["url"]
+        changed = {"msgtype": "m.image", "body": "a.png", "m.relates_to": thread, **where}
+        await matrix.ada.send_raw(matrix.room, "m.room.message", changed)
+        assert (await matrix.told("arrived damaged")).thread == thread["event_id"]
+        assert await matrix.now(ask) == ask
+        name, caption = "../../error ü.png", "This is the error"
+        await matrix.ada.send_file(matrix.room, PNG, name=name, caption=caption, relates=thread)
         await matrix.dealt_with()
-        answered = (await matrix.now(ask)).answer
-        assert answered is not None
-        assert answered.answers == (Answer(values=("feat: it",)),)
+        (answer,) = await matrix.answers(ask)
+        assert answer.values == (caption,)
+        assert received(matrix, *answer.attachments) == [(name, PNG)]
+
+
+async def test_a_picture_as_a_reply_waits_for_the_option_that_it_is_for(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(SELECT)
+    root = await matrix.root(ask)
+    await matrix.ada.send_file(matrix.room, PNG, relates=in_reply(root.event_id))
+    await matrix.dealt_with()
+    assert (await matrix.now(ask)).open
+    assert "photo.png" in (await matrix.card(ask)).body
+    await matrix.tap(ask, "2️⃣")
+    (answer,) = await matrix.answers(ask)
+    assert answer.values == ("SQLite",)
+    assert received(matrix, *answer.attachments) == [("photo.png", PNG)]
+
+
+async def test_a_reply_to_the_picture_of_a_question_is_for_that_question(matrix: Matrix) -> None:
+    asks = [
+        await matrix.desk.ask(TEXT, attachments=(matrix.desk.files.picture(name),))
+        for name in ("a.png", "b.png")
+    ]
+    for ask in asks:
+        await matrix.root(ask)
+    shown = await matrix.ada.sees(lambda it: it.body == "a.png", room=matrix.room)
+    await matrix.ada.reply(matrix.room, "The left one", to=shown.event_id)
+    await matrix.dealt_with()
+    (answer,) = await matrix.answers(asks[0])
+    assert answer.values == ("The left one",)
+    assert (await matrix.now(asks[1])).open
+
+
+async def test_a_picture_beside_the_cards_is_for_the_question_that_a_tap_names(
+    matrix: Matrix,
+) -> None:
+    asks = [await matrix.desk.ask(TEXT), await matrix.desk.ask(TEXT, timeout=900.0)]
+    for ask in asks:
+        await matrix.root(ask)
+    await matrix.ada.send_file(matrix.room, PNG, caption="Look")
+    asked = await matrix.told("Which question is this for?")
+    await matrix.ada.react(matrix.room, asked.event_id, "2️⃣")
+    await matrix.dealt_with()
+    (answer,) = await matrix.answers(asks[1])
+    assert answer.values == ("Look",)
+    assert received(matrix, *answer.attachments) == [("photo.png", PNG)]
+    assert (await matrix.now(asks[0])).open
+
+
+async def test_a_file_that_is_not_there_is_told_and_changes_nothing(matrix: Matrix) -> None:
+    ask = await matrix.desk.ask(TEXT)
+    root = await matrix.root(ask)
+    said = {"msgtype": "m.image", "body": "a.png", "m.relates_to": in_thread(root.event_id)}
+    missing = {"url": f"mxc://{SERVER_NAME}/missing"}
+    await matrix.ada.send_raw(matrix.room, "m.room.message", said | missing)
+    await matrix.told("does not hand that file out (M_NOT_FOUND)")
+    await matrix.ada.send_raw(matrix.room, "m.room.message", said)
+    await matrix.told("did not say where that file is")
+    assert (await matrix.now(ask)) == ask
+
+
+async def test_neither_a_strangers_picture_nor_a_sticker_is_fetched(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+        Person.online(synapse, "Eve", tmp_path / "eve") as eve,
+    ):
+        ask = await matrix.desk.ask(TEXT)
+        root = (await matrix.root(ask)).event_id
+        await matrix.ada.invite(matrix.room, eve.user_id)
+        await eve.join(matrix.room)
+        said = len(matrix.said())
+        await eve.send_file(matrix.room, PNG, relates=in_thread(root))
+        sticker = {"body": "cat", "m.relates_to": in_thread(root)}
+        sticker |= await matrix.ada.upload(PNG)
+        await matrix.ada.send_raw(matrix.room, "m.sticker", sticker)
+        await matrix.dealt_with()
+        assert (await matrix.now(ask)) == ask
+        await matrix.settled()
+        assert len(matrix.said()) == said
+        assert not [each for each in relay.requests if "/media/" in each]
+        await matrix.ada.send_file(matrix.room, PNG, relates=in_thread(root))
+        await matrix.dealt_with()
+        assert len(await matrix.answers(ask)) == 1
+        assert len([each for each in relay.requests if "/media/download/" in each]) == 1

@@ -84,18 +84,6 @@ async def test_a_file_that_is_too_large_is_not_fetched(
     assert telegram.fetched == 0
 
 
-async def test_a_file_that_goes_on_for_ever_is_given_up(
-    telegram: BotApi, api: Api, phone: Phone
-) -> None:
-    phone.send(PDF)
-    telegram.rewrite("file", lambda body: bytes(FETCHED + 1))
-
-    with pytest.raises(AttachmentError) as refused:
-        await fetched(api, PDF)
-
-    assert str(refused.value) == FILES.too_large
-
-
 async def test_a_file_that_is_gone_has_to_be_sent_again(
     telegram: BotApi, api: Api, phone: Phone
 ) -> None:

@@ -35,7 +35,6 @@ from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
 from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.spec import PersonName
-from chatbridge.channels.telegram.client.attached import FETCHED
 from chatbridge.channels.telegram.client.errors import Rejected, meaning_of
 from chatbridge.channels.telegram.client.response_checks import (
     NO_NUMBER,
@@ -44,10 +43,9 @@ from chatbridge.channels.telegram.client.response_checks import (
     Polling,
     connections,
 )
-from chatbridge.channels.telegram.client.uploads import CAPTION, FILES, fits_as_photo, opened
+from chatbridge.channels.telegram.client.uploads import FILES, opened
 from chatbridge.channels.telegram.render.html import plain_text
 from chatbridge.core.errors import AttachmentError
-from chatbridge.core.text import clipped
 
 log = logging.getLogger(__name__)
 
@@ -206,55 +204,32 @@ class Api:
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> SentMessage:
-        """Send them as one message or album, of which the first message is returned. Pictures are
-        photos if Telegram takes each of them as one, otherwise documents.
+        """Send them as one message, or as an album, of which the first message is returned.
 
-        :raises Rejected: it takes a file neither way, or one cannot be read.
+        :raises Rejected: Telegram does not take one, or it cannot be read.
         """
-
-        async def send(*, photos: bool) -> SentMessage:
-            kind = InputMediaPhoto if photos else InputMediaDocument
-            with opened(files) as parts:
-                media = [
-                    kind(part, caption=clipped(file.caption, CAPTION) or None)
-                    for part, file in zip(parts, files, strict=True)
-                ]
-                return self._sent(await self._do(self._media(chat, media, thread, reply_to), chat))
-
-        if all(map(fits_as_photo, files)):
-            try:
-                return await send(photos=True)
-            except Rejected as error:
-                if not error.no_photo:
-                    raise
-                log.debug("telegram takes a picture as a document only: %s", error)
-        return await send(photos=False)
-
-    async def _media(
-        self,
-        chat: int,
-        media: Sequence[InputMediaPhoto | InputMediaDocument],
-        thread: int | None,
-        reply_to: int | None,
-    ) -> Message:
-        first, caption = media[0], media[0].caption
+        shown = files[0].size is not None
+        kind = InputMediaPhoto if shown else InputMediaDocument
         how: dict[str, Any] = {
             "disable_notification": True,
             "message_thread_id": thread,
             "reply_parameters": _reply(reply_to),
         }
-        if len(media) > 1:
-            return (await self._bot.send_media_group(chat, media, **how))[0]
-        if isinstance(first, InputMediaPhoto):
-            return await self._bot.send_photo(chat, first.media, caption, **how)
-        return await self._bot.send_document(chat, first.media, caption, **how)
+        with opened(files) as parts:
+            if len(files) > 1:
+                both = zip(parts, files, strict=True)
+                media = [kind(part, caption=file.caption or None) for part, file in both]
+                album = await self._do(self._bot.send_media_group(chat, media, **how), chat)
+                return self._sent(album[0])
+            caption = files[0].caption or None
+            send = self._bot.send_photo if shown else self._bot.send_document
+            return self._sent(await self._do(send(chat, parts[0], caption, **how), chat))
 
     async def fetch(self, file: str) -> AsyncGenerator[bytes, None]:
         """The content of a file that somebody sent, in pieces.
 
         :raises AttachmentError: Telegram does not hand it out. :raises RetryLater:
         """
-        size = 0
         try:
             found = (await self._do(self._bot.get_file(file))).file_path or ""
             path = found.removeprefix(self._files)
@@ -262,9 +237,6 @@ class Api:
                 raise AttachmentError(NOT_OVER_HTTP)  # never a path on this machine
             async with aclosing(self._asking.download(self._files + quote(path))) as pieces:
                 async for piece in pieces:
-                    size += len(piece)
-                    if size > FETCHED:
-                        raise AttachmentError(FILES.too_large)
                     yield piece
         except Exception as error:  # noqa: BLE001 - as below
             meant = self._meaning(error, None)

@@ -33,16 +33,6 @@ NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
 NO_FILES = re.compile(r"not enough rights to send (?!text)")
 """The chat takes texts, and only this kind of message not."""
-NO_PHOTO = (
-    "photo_invalid_dimensions",
-    "photo_ext_invalid",
-    "photo_save_file_invalid",
-    "image_process_failed",
-    "too big for a photo",
-    "rights to send photos",
-    "chat_send_photos_forbidden",
-)
-"""What it may take as a document."""
 
 
 class Rejected(MessageRejected):
@@ -57,7 +47,6 @@ class Rejected(MessageRejected):
         self.topic_gone = any(words in text for words in gone)
         self.unreadable = "can't parse entities" in text
         self.file_too_large = "file is too big" in text
-        self.no_photo = any(words in text for words in NO_PHOTO)
 
 
 class Migrated(ChatbridgeError):

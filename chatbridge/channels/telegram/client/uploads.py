@@ -1,8 +1,7 @@
-"""Files as Telegram takes them from a bot: within which limits, and which pictures as photos."""
+"""Files as Telegram takes them from a bot."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import BinaryIO
@@ -15,30 +14,15 @@ from chatbridge.channels.telegram.client.attached import FETCHED
 from chatbridge.channels.telegram.client.errors import Rejected
 
 MB = 1 << 20
-PHOTO = 10 * MB
-SIDES = 10_000
-"""The most that width and height of a photo may be together."""
-RATIO = 20
-CAPTION = 1024
 FILES = Files(
     largest=50 * MB,
-    picture=PHOTO,
+    picture=10 * MB,
     album=10,
     fetched=FETCHED,
     too_large=(
         "Telegram lets bots fetch 20 MB at most. Send it through the inbox, or a smaller one."
     ),
 )
-
-
-def fits_as_photo(file: File) -> bool:
-    """Whether Telegram shows it; it takes any other picture as a document only."""
-    if file.size is None or sum(file.size) > SIDES or max(file.size) > RATIO * min(file.size):
-        return False
-    try:
-        return (os.path.getsize(file.path) if file.path else len(file.content)) <= PHOTO
-    except OSError:
-        return False
 
 
 @contextmanager

@@ -14,11 +14,11 @@ from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, U
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.inbound import Origin
 from chatbridge.channels.chat.people import display_name
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.receiver import (
     COMMANDS,
     ButtonReceiver,
     Incoming,
-    IncomingFile,
     Reception,
     Sender,
 )
