@@ -14,6 +14,7 @@ from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.receiver import Incoming
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.slack.api import MAY_NOT_READ
+from chatbridge.channels.slack.chat import SHOWN_WITHIN
 from chatbridge.channels.slack.receiver import Receiver
 from chatbridge.core.errors import AttachmentError, ChatRefused, RetryLater
 from tests.fakes.clock import StillClock
@@ -91,6 +92,28 @@ async def test_a_file_is_read_from_its_path_and_goes_into_the_thread(
     message = await send(desk, file, root=card["ts"])
     assert (message["thread_ts"], read(message)) == (card["ts"], "the log")
     assert desk.slack.files == [("büild.log", card["ts"], PHOTO)]
+
+
+async def test_what_follows_waits_until_slack_shows_the_files(desk: SlackDesk) -> None:
+    desk.slack.shows = asyncio.Event()
+    sending = asyncio.ensure_future(send(desk, *PICTURES))
+    await desk.slack.until(lambda: len(desk.slack.files) == 2)
+    assert not sending.done()
+    desk.slack.shows.set()
+    message = await sending
+    assert [each["name"] for each in message["files"]] == ["a.png", "b.png"]
+
+
+async def test_what_follows_does_not_wait_for_ever(desk: SlackDesk) -> None:
+    desk.slack.shows = asyncio.Event()
+    desk.room.messages["1.0"] = {"user": BOT, "ts": "1.0", "text": "before"}
+    sending = asyncio.ensure_future(send(desk, *PICTURES))
+    await desk.slack.until(lambda: len(desk.slack.files) == 2)
+    assert not sending.done()
+    while not sending.done():
+        desk.clock.advance(SHOWN_WITHIN)
+        await asyncio.wait({sending}, timeout=0.02)
+    assert (await sending)["text"] == "before"
 
 
 async def test_a_long_caption_and_a_hostile_name_are_taken(desk: SlackDesk) -> None:

@@ -179,13 +179,15 @@ class Api(FileClient):
 
     async def send_files(
         self, room: str, files: Sequence[File], *, blocks: Sequence[Json], thread: str | None
-    ) -> None:
-        """As one message with these blocks. The library would hold the files in memory."""
+    ) -> str:
+        """As one message with these blocks; the id of its first file. The library would hold the
+        files in memory."""
         listed = [{"id": await self._upload(file, room), "title": _title(file)} for file in files]
         what: Json = {"files": json.dumps(listed), "channel_id": room, "thread_ts": thread}
         if blocks:
             what["blocks"] = json.dumps(blocks)
         await self._post("files.completeUploadExternal", room, what)
+        return listed[0]["id"]
 
     async def _upload(self, file: File, room: str) -> str:
         """Its id. Nobody sees it yet."""

@@ -99,6 +99,7 @@ class Receiver(ButtonReceiver):
         if isinstance(chat, Chat) and root == ts and not data.get("hidden"):
             chat.passed(ts)
             if user == self._me:
+                chat.shows(texts_at(data.get("files"), "id", below=()), ts)
                 await self.returned(self._incoming(data, room), chat)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -63,6 +64,8 @@ class WebApi(SocketMode):
         self.faults: dict[str, Fault] = {}
         self.base = ""
         self._triggers: dict[str, float] = {}
+        self.shows: asyncio.Event | None = None
+        """Messages with files are in the conversation once this is set."""
         self.kept = KeptFiles()
         """What people have sent."""
         self.redirects = False
@@ -393,8 +396,18 @@ class WebApi(SocketMode):
         for each in message["files"]:
             content = before[each["id"]].content or b""
             self.files.append((each["name"], given.get("thread_ts"), content))
-        await self._happened(room, message | {"ts": self.time()})
+        self._change()
+        showing = asyncio.ensure_future(self._show(room, message))
+        if self.shows is None:
+            await showing
+        else:
+            self._watching.add(showing)
         return {"files": message["files"]}
+
+    async def _show(self, room: Room, message: Json) -> None:
+        if self.shows is not None:
+            await self.shows.wait()
+        await self._happened(room, message | {"ts": self.time()})
 
     async def _download(self, request: web.Request) -> web.StreamResponse:
         token = request.headers.get("Authorization", "")
