@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from chatbridge.attachments.files import AttachmentFiles
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.model import Attachment
 from tests.fakes.inbox import SELECT
+from tests.fakes.telegram.people import Card
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
 DESCRIPTION, PLACE = 0x010E, "N52 31 12 E13 24 18"
@@ -37,6 +39,10 @@ async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
             yield found
         finally:
             await store.close()
+
+
+def is_file(content: bytes, message: Card) -> bool:
+    return message.document is not None and message.document.content == content
 
 
 async def kept(telegram: Telegram, name: str, content: bytes) -> Attachment:
@@ -74,7 +80,7 @@ async def test_a_question_about_layouts_is_answered_by_the_number_of_a_picture(
 
     assert await telegram.tap(card, "Originals") == "They come as files."
     for content in contents:
-        await telegram.sees(lambda it, c=content: bool(it.document and it.document.content == c))
+        await telegram.sees(partial(is_file, content))
     await telegram.tap(card, "2 · SQLite")
     assert (await telegram.answers(ask))[0].values == ("SQLite",)
 
