@@ -104,3 +104,19 @@ async def test_without_the_new_card_the_old_one_says_how_it_ended(telegram: Tele
     await telegram.desk.inbox.cancel(ask.id, reason=None, person=ADA)
     ended = await telegram.in_time(telegram.until(card, lambda card: "Cancelled" in card.text))
     assert ended.rows == ()
+
+
+async def test_a_tap_on_the_new_card_before_its_number_is_known_takes_nothing_away(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    held = telegram.api.hold("sendMessage", after_effect=True)
+    await telegram.tap(card, "Yes")
+    below = await telegram.sees(is_second)
+    await telegram.tap(below, "2 · SQLite")
+    held.release()
+    below = await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
+    await telegram.tap(below, "Send answers")
+    await telegram.until(below, lambda card: "Answered" in card.text)
