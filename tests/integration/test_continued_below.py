@@ -117,6 +117,8 @@ async def test_a_tap_on_the_new_card_before_its_number_is_known_takes_nothing_aw
     below = await telegram.sees(is_second)
     await telegram.tap(below, "2 · SQLite")
     held.release()
-    below = await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
-    await telegram.tap(below, "Send answers")
-    await telegram.until(below, lambda card: "Answered" in card.text)
+    review = await telegram.sees(lambda card: "Nothing has been sent yet." in card.text)
+    await telegram.tap(review, "Send answers")
+    await telegram.until(review, lambda card: "Answered" in card.text)
+    for old in (card, below):
+        assert read(await telegram.until(old, lambda card: not card.rows)) == LINE
