@@ -9,8 +9,6 @@ Modules and sub-packages:
     tools: the MCP tools that agents call
     commands: command-line tools that agents may run, with approval
     channels: the chats, ntfy and the web inbox
-    attachments: files of asks and answers, on this machine
-    voice: voice messages turned into text
     core: asks, forms, cards and delivery, without I/O
     store: the SQLite database
     settings: the configuration file and environment variables

@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+SENT, RECEIVED = "attachments", "received"
 CHUNK_BYTES = 256 * 1024
 GRACE_SECONDS = 3600.0
 """A file is stored before its ask is."""
@@ -52,8 +53,8 @@ class AttachmentFiles:
 
     def __init__(self, state_dir: str | Path, limits: AttachmentLimits, clock: Clock) -> None:
         self._limits, self._clock = limits, clock
-        self._sent = _Folder(Path(state_dir, "attachments"), _Room(limits.quota), clock)
-        self._received = _Folder(Path(state_dir, "received"), _Room(limits.quota), clock)
+        self._sent = _Folder(Path(state_dir, SENT), _Room(limits.quota), clock)
+        self._received = _Folder(Path(state_dir, RECEIVED), _Room(limits.quota), clock)
         self._pictures = Pictures(clock=clock)
         self._opening: asyncio.Task[None] | None = None
 
@@ -206,7 +207,7 @@ class _Folder:
 
     def open(self) -> None:
         """Remove what a crash has left, and count the rest. :raises OSError:"""
-        for entry in self._files():
+        for entry in _walk(self.path):
             if entry.name.startswith("."):
                 os.unlink(entry)
             else:
@@ -237,7 +238,7 @@ class _Folder:
     def sweep(self, digests: Collection[str], inside: str = "") -> int:
         """Remove all but these, and what is new; the number of files."""
         before, count = self._clock.time() - GRACE_SECONDS, 0
-        for entry in self._files(inside):
+        for entry in _walk(self.path / inside):
             if entry.name.partition(".")[0] in digests:
                 continue
             with self._lock, suppress(FileNotFoundError):
@@ -250,18 +251,6 @@ class _Folder:
             with suppress(OSError):  # something in it is new
                 os.rmdir(self.path / inside)
         return count
-
-    def _files(self, inside: str = "") -> Iterator[os.DirEntry[str]]:
-        try:
-            entries = os.scandir(self.path / inside)
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        with entries:
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    yield entry
-                elif not inside:
-                    yield from self._files(entry.name)
 
 
 class _NewFile:
@@ -391,6 +380,25 @@ def _read(content: BinaryIO) -> bytes:
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def stored_bytes(folder: Path) -> int:
+    """How much of its quota is used. :raises OSError:"""
+    return sum(entry.stat(follow_symlinks=False).st_size for entry in _walk(folder))
+
+
+def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """The files of the folder and of those in it."""
+    try:
+        entries = os.scandir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    with entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(Path(entry))
+            else:
+                yield entry
 
 
 def _received_name(attachment: Attachment) -> str:

@@ -41,7 +41,7 @@ def main() -> None:
     limit(resource.RLIMIT_CORE, 0)
     orders = sys.stdin.buffer
     while select.select([orders], [], [], IDLE_SECONDS)[0] and (line := orders.readline()):
-        limit(resource.RLIMIT_CPU, int(time.process_time()) + CPU_SECONDS)
+        limit(resource.RLIMIT_CPU, int(time.process_time()) + CPU_SECONDS, for_good=False)
         try:  # decoders raise what they like
             make_preview(**json.loads(line))
             problem = None
@@ -51,13 +51,13 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def limit(what: int, value: int) -> None:
-    """Only the soft limit, which the next order may move."""
+def limit(what: int, value: int, *, for_good: bool = True) -> None:
+    """Not for good, if the next order may move it."""
     hard = resource.getrlimit(what)[1]
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
     try:
-        resource.setrlimit(what, (value, hard))
+        resource.setrlimit(what, (value, value if for_good else hard))
     except (OSError, ValueError):
         pass  # a system that has no such limit; the hub's time-out remains
 
@@ -99,7 +99,7 @@ def encode(image: Image.Image, *, most: int, lossless: bool) -> bytes:
     from PIL import Image
 
     if lossless or image.mode == "RGBA":
-        content = _saved(image, format="PNG")
+        content = _saved(image, format="PNG", compress_level=3)
         if len(content) <= most:
             return content
     if image.mode == "RGBA":

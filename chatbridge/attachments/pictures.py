@@ -39,6 +39,11 @@ WORKER = (sys.executable, "-P", str(Path(__file__).with_name("picture_worker.py"
 """As a file, so that it finds Pillow and needs nothing of ours."""
 
 
+def can_shrink() -> bool:
+    """Whether Pillow is installed, without importing it. It may be added while the hub runs."""
+    return find_spec("PIL") is not None
+
+
 class NoPreview(Exception):
     """Why there is none."""
 
@@ -54,7 +59,7 @@ class Pictures:
         """Of the picture at this path. `made` is told the size of a new one."""
         if found := await asyncio.to_thread(_stored, path):
             return found
-        if self._failed.get(path, 0.0) > self._clock.monotonic() or find_spec("PIL") is None:
+        if self._failed.get(path, 0.0) > self._clock.monotonic() or not can_shrink():
             return None
         if (task := self._running.get(path)) is None:
             task = self._running[path] = asyncio.ensure_future(self._make(path, made))

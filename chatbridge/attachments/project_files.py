@@ -27,6 +27,7 @@ MISSING = "There is no such file. Give the path of a file in the project."
 OUTSIDE = "It is outside of the project. Copy the file into the project first."
 OWN = "It is one of chatbridge's own files, which are never sent."
 NOT_A_FILE = "It is not a regular file. Attach a file, not a folder or a device."
+LINK = "A link is in the way. Give the path without links."
 CHANGED = "It changed while it was read. Attach it again once nothing writes to it."
 
 
@@ -63,7 +64,7 @@ def open_in_project(path: str, *, folder: str, root: str, own: Sequence[str]) ->
         if error.errno == errno.ENXIO:  # a socket
             raise AttachmentError(NOT_A_FILE) from None
         if error.errno == errno.ELOOP:
-            raise AttachmentError("A link is in the way. Give the path without links.") from None
+            raise AttachmentError(LINK) from None
         raise AttachmentError(
             f"It cannot be read ({error.strerror or error}). Check the path and its permissions."
         ) from None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 KB, MB, GB = 1_000, 1_000_000, 1_000_000_000
-_UNITS = {"": 1, "B": 1, "KB": KB, "MB": MB, "GB": GB}
+_UNITS = {"": 1, "K": KB, "M": MB, "G": GB}
 
 
 def parse_size(value: object) -> object:
@@ -17,11 +17,10 @@ def parse_size(value: object) -> object:
         raise ValueError("true and false are no size")
     if not isinstance(value, str):
         return value
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?B?)\s*", value, re.IGNORECASE)
-    unit = _UNITS.get(found[2].upper()) if found else None
-    if found is None or unit is None:
+    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([KMG]?)B?\s*", value, re.IGNORECASE)
+    if found is None:
         raise ValueError('give bytes, or a number with a unit such as "500KB", "20MB", "1GB"')
-    return int(float(found[1]) * unit)
+    return int(float(found[1]) * _UNITS[found[2].upper()])
 
 
 Size = Annotated[int, BeforeValidator(parse_size), Field(ge=1, le=1_000 * GB)]

@@ -64,10 +64,12 @@ browser. Use it when you need a decision, a clarification or a confirmation that
 Give either `questions` (1 to 10, ideally 1 to 3, each with a type) or one `question`, with \
 `options` or without. Keep questions short. Prefer select, multi-select or confirm to text: a tap \
 is quicker than typing; a free answer ("Other") is always offered beside options. Mark your advice \
-at the end of a label: "(recommended)".
+at the end of a label: "(recommended)". What is better seen than described goes along: \
+`attachments`, and an `image` of an option.
 
 Answered: go on with what was chosen; an optional question that was skipped has no values; \
-customText is the person's own answer or, beside a yes or no, a remark that you have to mind. \
+customText is the person's own answer or, beside a yes or no, a remark that you have to mind; \
+attachments are files that they sent. \
 Cancelled: they will not answer; respect it, and the reason if there is one. Timed out: nobody \
 answered, which is not consent; choose the safe way or ask again later. "pending": call \
 wait_for_answer with the askId."""
@@ -176,10 +178,7 @@ def _outcome(ask: Ask, call: Call, reach: Reach) -> dict[str, Any]:
         answered=bool(answers),
         cancelled=ask.status in (Status.CANCELLED, Status.WITHDRAWN),
         timedOut=timed_out,
-        answers=[
-            _answer(question_id, answer, ask.project)
-            for question_id, answer in zip(call.question_ids, answers, strict=False)
-        ],
+        answers=list(map(_answer, call.question_ids, answers)),
         reason=_reason(ask) or None,
         late=True if call.late or ask.late is not None else None,
         delivery=reach.nobody if timed_out and not answers else None,
@@ -193,13 +192,13 @@ def _reason(ask: Ask) -> str | None:
     return ask.outcome.reason if ask.outcome else None
 
 
-def _answer(question_id: str, answer: Answer, project: Project) -> dict[str, Any]:
+def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
     return present(
         questionId=question_id,
         values=list(answer.values),
         customText=answer.custom_text,
         decidedBy=answer.decided_by,
-        attachments=attachment_objects(answer.attachments, project) or None,
+        attachments=attachment_objects(answer.attachments) or None,
     )
 
 

@@ -242,11 +242,10 @@ class ToolFiles:
             if picture is not None:
                 room -= len(picture.data)
                 pictures.append(picture)
-            path = self.store.path(attachment)
-            if path is None:
+            if self.store.path(attachment) is None:
                 lines.append(f"{line}; it has been removed since.")
-            elif not ask.project.outsider:
-                lines.append(f"{line}: {attachment.path or path}")
+            elif attachment.path is not None:
+                lines.append(f"{line}: {attachment.path}")
             elif picture is not None:
                 lines.append(f"{line}; the picture follows.")
             elif (text := await self._text(attachment)) is not None:
@@ -289,15 +288,10 @@ def reads_paths(call: ToolCall) -> bool:
     return call.folder is not None and not call.project.outsider
 
 
-def attachment_objects(attachments: Iterable[Attachment], project: Project) -> list[dict[str, Any]]:
+def attachment_objects(attachments: Iterable[Attachment]) -> list[dict[str, Any]]:
     """A person's files in the JSON of a result."""
     return [
-        present(
-            path=None if project.outsider else each.path,
-            name=each.name,
-            type=each.type,
-            size=each.size,
-        )
+        present(path=each.path, name=each.name, type=each.type, size=each.size)
         for each in attachments
     ]
 

@@ -172,7 +172,7 @@ class QuestionAsk(ToolHandler):
             why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
             return text_result(why, is_error=True)
         answer, saved_to = ended.answer.answers[0], await self.keeper.saved(ended)
-        files = attachment_objects(answer.attachments, ended.project)
+        files = attachment_objects(answer.attachments)
         result = _answered(answer.values[0], saved_to, late=wait.caller.late, attachments=files)
         return await wait.shown(ended, result)
 

@@ -24,20 +24,21 @@ from tests.acceptance.browser import (
     visit_on_a_phone,
     visiting,
 )
-from tests.fakes.attachment_folder import picture
+from tests.fakes.sample_store import BROKEN, picture
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
 
 BRANCH = text("Which branch is released?")
 UPLOADS = "**/files?question=*"
-HAND_OVER = """([kind, files]) => {
+HAND_OVER = """([kind, files, text]) => {
   const data = new DataTransfer();
+  if (text) data.setData("text/plain", text);
   for (const [name, content] of files) {
     const bytes = Uint8Array.from(atob(content), (each) => each.charCodeAt(0));
     data.items.add(new File([bytes], name, { type: "image/png" }));
   }
-  const at = document.querySelector("#card");
+  const at = document.querySelector(text ? "textarea" : "#card");
   const given = { bubbles: true, cancelable: true, clipboardData: data, dataTransfer: data };
   if (kind === "paste") at.dispatchEvent(new ClipboardEvent("paste", given));
   else for (const name of ["dragover", "drop"]) at.dispatchEvent(new DragEvent(name, given));
@@ -63,9 +64,9 @@ def payload(name: str, content: bytes = b"text") -> FilePayload:
     return FilePayload(name=name, mimeType="", buffer=content)
 
 
-def layouts(visit: Visit) -> Question:
+async def layouts(visit: Visit) -> Question:
     images = [
-        visit.inbox.files.add(picture(colour=colour), name=f"{colour}.png")
+        await visit.inbox.files.sample(picture(colour=colour), name=f"{colour}.png")
         for colour in ("teal", "navy")
     ]
     options = (Option(label="Sidebar", image=images[0]), Option(label="Tabs", image=images[1]))
@@ -82,7 +83,7 @@ async def files_of(visit: Visit, ask: Ask) -> list[Attachment]:
 
 
 async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: Visit) -> None:
-    ask = await visit.inbox.ask(layouts(visit))
+    ask = await visit.inbox.ask(await layouts(visit))
     page = await visit.open(ask)
     await page.get_by_role("link", name="1 · Sidebar").click()
     box = page.get_by_role("dialog", name="Picture")
@@ -109,8 +110,8 @@ async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: 
 
 
 async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
-    shot = visit.inbox.files.add(picture(colour="gold"), name="a.png")
-    ask = await visit.inbox.ask(layouts(visit), attachments=(shot,))
+    shot = await visit.inbox.files.sample(picture(colour="gold"), name="a.png")
+    ask = await visit.inbox.ask(await layouts(visit), attachments=(shot,))
     loads: list[str] = []
 
     def note(request: Request) -> None:
@@ -132,8 +133,7 @@ async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
 
 
 async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(visit: Visit) -> None:
-    shot = visit.inbox.files.add(picture(), name="a.png")
-    visit.inbox.files.decodes = False
+    shot = await visit.inbox.files.sample(BROKEN, name="a.png")
     ask = await visit.inbox.ask(multi("Which?", "One", "Two"), attachments=(shot,))
     page = await visit.open(ask)
     row = page.get_by_role("link", name="Download a.png")
@@ -146,7 +146,7 @@ async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(visit: Vis
 
 async def test_without_the_script_a_picture_is_downloaded(browser: Browser, tmp_path: Path) -> None:
     async with visiting(browser, tmp_path, PHONE, script=False) as visit:
-        shot = visit.inbox.files.add(picture(), name="a.png")
+        shot = await visit.inbox.files.sample(picture(), name="a.png")
         ask = await visit.inbox.ask(BRANCH, attachments=(shot,))
         await visit.page.goto(f"{visit.inbox.address}/asks/{ask.id}")
         await expect(visit.page.get_by_text("Attach", exact=True)).to_be_hidden()
@@ -186,6 +186,17 @@ async def test_what_is_pasted_or_dropped_waits_beside_the_options(visit: Visit, 
     assert [each.name for each in await files_of(visit, ask)] == ["shot.png"]
 
 
+async def test_cells_of_a_table_are_pasted_into_a_field_as_text(visit: Visit) -> None:
+    ask = await visit.inbox.ask(BRANCH)
+    page = await visit.open(ask)
+    given = [["table.png", b64encode(picture()).decode()]]
+    await page.evaluate(HAND_OVER, ["paste", given, "one\ttwo"])
+    await page.evaluate(HAND_OVER, ["paste", given])
+    await expect(page.get_by_role("link", name="table.png", exact=True)).to_be_visible()
+    draft = (await visit.inbox.now(ask)).draft
+    assert len(draft.entries[0].attachments) == 1
+
+
 async def test_a_photo_can_be_sent_alone_and_another_be_removed_before(visit: Visit) -> None:
     ask = await visit.inbox.ask(BRANCH)
     page = await visit.open(ask)
@@ -195,6 +206,7 @@ async def test_a_photo_can_be_sent_alone_and_another_be_removed_before(visit: Vi
     await camera.set_input_files(payload("blurred.jpg", picture(kind="JPEG")))
     await page.get_by_role("button", name="Remove the file").click()
     await expect(page.get_by_role("button", name="Send only this")).to_be_hidden()
+    await expect(page.get_by_label("Attach files")).to_be_focused()
     await camera.set_input_files(payload("sharp.jpg", picture(kind="JPEG")))
     await page.get_by_role("button", name="Send only this").click()
     assert [each.name for each in await files_of(visit, ask)] == ["sharp.jpg"]
@@ -307,6 +319,7 @@ async def test_a_voice_message_becomes_a_text_that_can_be_corrected(visit: Visit
     await field.fill("thrown away")
     await page.get_by_role("button", name="Discard").click()
     await recorded(page, "Stop")
+    await expect(page.get_by_text("Turning your voice message into text…")).to_be_visible()
     await heard(visit, ask, "Release 24")
     await expect(field).to_have_value("Release 24")
     await field.fill("release/2.4")

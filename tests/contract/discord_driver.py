@@ -19,6 +19,7 @@ from tests.fakes.discord.rest import Interaction
 from tests.fakes.discord.server import Discord, answered
 from tests.fakes.discord.world import Message, User
 from tests.fakes.discord_desk import DiscordDesk, data_of, read, running_discord
+from tests.fakes.kept_files import FetchFault
 
 NOT_QUICK = 2.0
 
@@ -59,6 +60,21 @@ class DiscordDriver:
         toasts = [_told(await answered(each)) for each in (tap, command)]
         said = [m for m in room.messages.values() if m.author.bot and m.id not in before]
         return "\n".join((*toasts, *map(self._read, said)))
+
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        card, person = await self._desk.card(ask), self._eve if stranger else self._desk.ada
+        files = [(f"{i}.png", content) for i, content in enumerate(contents)]
+        self._discord.say(person, self._desk.room, caption, reply_to=card, files=files)
+        await self._desk.dealt_with()
+
+    @property
+    def fetched(self) -> int:
+        return self._discord.world.kept.fetches.total()
+
+    def lose_file(self) -> None:
+        self._discord.world.kept.faults.append(FetchFault(cut=True))
 
     def heard(self) -> list[tuple[str, bool]]:
         messages = self._desk.room.messages.values()

@@ -40,6 +40,8 @@ class FilesInFolder:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
+        self.received = 0
+        """How many files people have sent."""
         self.ready, self.asked = asyncio.Event(), asyncio.Event()
         """Previews, and that somebody wants one."""
         self.ready.set()
@@ -83,6 +85,7 @@ class FilesInFolder:
         found = b"".join([part async for part in content])
         if len(found) > self.largest:
             raise AttachmentError("That is too large.")
+        self.received += 1
         made = self._kept(name or "file", found, "application/octet-stream", AttachmentKind.FILE)
         return replace(made, ask_id=ask.id)
 

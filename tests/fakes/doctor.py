@@ -43,6 +43,12 @@ class Machine:
         self.config.write_text(toml)
         self.config.chmod(mode)
 
+    def store_file(self, name: str, *, size: int) -> None:
+        """In the state directory."""
+        path = self.state / name
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.write_bytes(b"x" * size)
+
     def situation(self, clock: Clock | None = None, *, hub_within: float = 4.0) -> DoctorContext:
         found = DoctorContext.here(clock=clock)
         found.hub_within = hub_within

@@ -112,6 +112,38 @@ async def test_an_agent_elsewhere_is_told_no_path(files: AttachmentFiles) -> Non
     assert files.path(found) is not None
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return folder
+
+
+async def test_where_the_owner_wants_it_the_agent_finds_a_copy_in_its_project(
+    tmp_path: Path, project: Path, clock: StillClock
+) -> None:
+    files = AttachmentFiles(tmp_path / "state", AttachmentLimits(received="project"), clock)
+    for_project = an_ask(project=Project(key=str(project), name="shop"))
+    found = await received(files, PNG, ask=for_project)
+    copy = project / ".chatbridge" / "received" / f"{found.digest[:12]}.png"
+    assert found.path == str(copy)
+    assert copy.read_bytes() == PNG
+    assert files.path(found) == f"{tmp_path}/state/received/{for_project.id}/{copy.name}"
+    assert (await received(files, PNG, ask=an_ask(project=OUTSIDER))).path is None
+    alone = await received(files, PNG, ask=an_ask(project=Project(key="link:1", name="alone")))
+    assert alone.path == files.path(alone)
+
+
+async def test_a_project_that_takes_no_copy_costs_no_file(
+    tmp_path: Path, project: Path, clock: StillClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project / ".chatbridge").symlink_to(tmp_path)
+    files = AttachmentFiles(tmp_path / "state", AttachmentLimits(received="project"), clock)
+    found = await received(files, PNG, ask=an_ask(project=Project(key=str(project), name="shop")))
+    assert found.path == files.path(found)
+    assert "stays in" in caplog.text
+
+
 # ── what is refused, and leaves nothing behind ────────────────────────────────────────────────────
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from chatbridge.channels.checks import Mark
-from chatbridge.cli.doctor.files import configuration, files
+from chatbridge.cli.doctor.files import attachments, configuration, files
 from chatbridge.cli.doctor.run import Check, all_checks
 from chatbridge.store.sqlite import SqliteStore
 from tests.fakes.doctor import Machine, screen
 
 CONFIGURATION = Check("configuration", configuration)
 FILES = Check("files", files)
+ATTACHMENTS = Check("attachments", attachments)
 TOKEN = "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw"
 A_TOKEN = f'[telegram]\ntoken = "{TOKEN}"\nallowed_users = [1]\n'
 
@@ -171,6 +173,44 @@ async def test_a_state_directory_that_cannot_be_written_is_a_problem(
         monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != machine.state)
     (found,) = await machine.look(FILES)
     assert found.what == "~/s cannot be written, so no hub can start"
+
+
+async def test_files_of_questions_are_mentioned_once_there_are_some(machine: Machine) -> None:
+    assert ATTACHMENTS in all_checks()
+    assert await machine.look(ATTACHMENTS) == []
+    machine.store_file("attachments/abc", size=700)
+    machine.store_file("received/ask/abc.png", size=300)
+    assert screen(await machine.look(ATTACHMENTS)) == (
+        "✓ attachments      1 KB of pictures and files\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [("attachments/a", "agents' files"), ("received/ask/a", "the files you sent")],
+)
+async def test_room_that_is_nearly_used_up_is_a_warning(
+    machine: Machine, name: str, whose: str
+) -> None:
+    machine.configure('[attachments]\nlargest = "1KB"\nquota = "10KB"\n')
+    machine.store_file(name, size=9_000)
+    assert [it.mark for it in await machine.look(ATTACHMENTS)] == [Mark.FINE]
+    machine.store_file(name, size=9_100)
+    (found,) = await machine.look(ATTACHMENTS)
+    assert (found.mark, found.what) == (Mark.REMARK, f"{whose} take 9 KB of 10 KB")
+    assert "raise quota under [attachments]" in found.fix[0]
+
+
+async def test_without_pillow_the_command_that_adds_it_is_shown(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    assert await machine.look(ATTACHMENTS) == []
+    machine.store_file("attachments/abc", size=700)
+    (found,) = await machine.look(ATTACHMENTS)
+    assert found.mark is Mark.REMARK
+    assert found.what.startswith("pictures are sent as files")
+    assert found.fix[0].endswith("pillow")
 
 
 async def test_looking_changes_nothing(machine: Machine) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from chatbridge.core.errors import StoreError
-from chatbridge.core.model import Post
+from chatbridge.core.model import Attachment, Post
 from chatbridge.store import migrate, sqlite, transaction
 from chatbridge.store.ask_times import ASK_TIMES
 from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
@@ -134,6 +134,36 @@ async def test_notices_of_an_older_version_are_there_and_can_be_searched(path: P
     finally:
         await store.close()
     assert found.message == "It is DONE."
+
+
+async def test_asks_and_notices_of_an_older_version_have_no_files_and_new_ones_may(
+    path: Path,
+) -> None:
+    columns = "id, project, client, fingerprint, status, revision, created_at, kept, discarded, "
+    columns += "alone, project_name, agent_name, tool, dialect, words, draft, questions"
+    values = "'old', '/p', 'c', 'f', 'open', 1, 1.0, 0, 0, 0, 'p', 'a', 't', 'd', '', ?, ?"
+    texts = ('{"entries": [{}]}', '[{"id": "q", "text": "Which?", "type": "text"}]')
+    with closing(sqlite3.connect(path)) as old:
+        for script in SCRIPTS[:10]:
+            old.executescript(script.read_text())
+        old.execute(f"INSERT INTO asks ({columns}) VALUES ({values})", texts)  # noqa: S608
+        old.execute(
+            "INSERT INTO notices (id, link, request, project, client, project_name, agent_name,"
+            " title, message, level, at) VALUES ('n', 'l', '1', '/p', 'c', 'p', 'a', 'Build',"
+            " 'It is done.', 'info', 5.0)"
+        )
+        old.execute("PRAGMA user_version = 10")
+        old.commit()
+    file = Attachment(digest="a" * 64, name="build.log", type="text/plain", size=12)
+    store = await SqliteStore.open(path)
+    try:
+        (ask,), (notice,) = await store.open_asks(), await store.notices(limit=9)
+        assert (ask.id, ask.files, notice.id, notice.attachments) == ("old", (), "n", ())
+        assert await store.attachment_digests() == frozenset()
+        await store.write(lambda tx: tx.add_ask(an_ask(attachments=(file,))))
+        assert await store.attachment_digests() == {file.digest}
+    finally:
+        await store.close()
 
 
 @pytest.mark.parametrize("version", range(1, len(SCRIPTS) + 1))

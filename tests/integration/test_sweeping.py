@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -68,12 +69,13 @@ async def running_hub(folder: Path) -> AsyncIterator[Client]:
 class Sweeps(logging.Handler):
     """The sweeps that were logged."""
 
-    def __init__(self) -> None:
+    def __init__(self, begins: str = "swept ") -> None:
         super().__init__()
+        self._begins = begins
         self._said: asyncio.Queue[str] = asyncio.Queue()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.getMessage().startswith("swept "):
+        if record.getMessage().startswith(self._begins):
             self._said.put_nowait(record.getMessage())
 
     async def next(self) -> str:
@@ -108,3 +110,26 @@ async def test_what_ended_long_ago_is_swept_after_a_tool_has_run_and_the_count_i
             assert sweeps.none()
     finally:
         logging.getLogger("chatbridge").removeHandler(sweeps)
+
+
+async def test_files_of_asks_that_are_gone_are_removed_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, removed = StillClock(), Sweeps("removed ")
+    monkeypatch.setattr(wiring, "SystemClock", lambda: clock)
+    monkeypatch.setenv("CHATBRIDGE_WEB__ENABLED", "false")
+    monkeypatch.setenv("CHATBRIDGE_CONFIG", str(tmp_path / "none.toml"))
+    caplog.set_level(logging.INFO)
+    for name in (f"attachments/{'a' * 64}", "received/gone/abc.txt", "attachments/.new-crashed"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (clock.time() - 7200, clock.time() - 7200))
+    logging.getLogger("chatbridge").addHandler(removed)
+    try:
+        async with running_hub(tmp_path):
+            assert await removed.next() == "removed 2 files whose asks and notices are gone"
+    finally:
+        logging.getLogger("chatbridge").removeHandler(removed)
+    assert list((tmp_path / "attachments").iterdir()) == []
+    assert list((tmp_path / "received").iterdir()) == []

@@ -17,7 +17,7 @@ from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.asks import transitions as asks
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.errors import ChatbridgeError, NoOpenAsk, SeveralAsks
-from chatbridge.core.model import Ask, Attachment, Question
+from chatbridge.core.model import Ask, Attachment, Notice, Question
 from chatbridge.core.policy import Policy
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
@@ -308,6 +308,28 @@ async def test_a_user_of_the_machines_hub_sees_the_names_of_own_files_and_no_pat
         assert (found["name"], found["path"]) == ("log", None)
         with pytest.raises(NoOpenAsk):
             await mine.action("files", uid=ada + 1, id=ask.id)
+
+
+async def test_the_files_of_a_notice_are_for_who_may_see_it(tmp_path: Path) -> None:
+    ada = os.getuid() + 4242
+    async with desk(tmp_path) as mine:
+        asked = request(project=f"uid:{ada}:/src/shop")
+        notice = Notice(
+            id="abcdef12",
+            call=name(),
+            project=asked.project,
+            agent=asked.agent,
+            message="Done",
+            at=mine.world.clock.time(),
+            attachments=(file("log"),),
+        )
+        await mine.world.store.write(lambda tx: tx.add_notice(notice))
+        for uid in (os.getuid(), ada):
+            (found,) = (await mine.action("files", uid=uid, id="abcdef"))["files"]
+            assert (found["name"], found["from"]) == ("log", "message")
+        for uid, given in ((ada + 1, "abcdef12"), (ada, "abcde")):
+            with pytest.raises(NoOpenAsk):
+                await mine.action("files", uid=uid, id=given)
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────

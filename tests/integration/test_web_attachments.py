@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -16,21 +16,25 @@ from chatbridge.channels.web.guard import HEADERS
 from chatbridge.channels.web.sessions import IN_A_BROWSER, SESSION_SECONDS
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Attachment, Option, Question, View
-from tests.fakes.attachment_folder import FULL, AttachmentFolder, picture
+from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
+from tests.fakes.sample_store import BROKEN, SampleStore, picture
 from tests.fakes.web import MARK, TOKEN, Web, running_web
 
 LARGEST = 300_000
+SOUND = b"\x1aE\xdf\xa3 A_OPUS"
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>"
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> AttachmentFolder:
-    return AttachmentFolder(tmp_path / "files", largest=LARGEST)
+async def files(tmp_path: Path) -> AsyncIterator[SampleStore]:
+    files = SampleStore(tmp_path, clock=StillClock(), largest=LARGEST)
+    yield files
+    await files.close()
 
 
 @pytest.fixture
-async def web(tmp_path: Path, files: AttachmentFolder) -> AsyncIterator[Web]:
+async def web(tmp_path: Path, files: SampleStore) -> AsyncIterator[Web]:
     async with running_web(tmp_path, body_seconds=0.5, attachments=files) as web:
         yield web
 
@@ -65,9 +69,9 @@ def toast(response: httpx2.Response) -> str:
 
 
 async def test_an_original_is_downloaded_and_never_run_or_kept_by_others(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
-    shot = files.add(picture(), name="failing page.png")
+    shot = await files.sample(picture(), name="failing page.png")
     ask = await web.desk.ask(TEXT, attachments=(shot,))
     response = await web.browser.get(at(ask, shot))
     assert (response.status_code, response.content) == (200, picture())
@@ -90,42 +94,46 @@ async def test_an_original_is_downloaded_and_never_run_or_kept_by_others(
     [
         (SVG, "drawing.svg"),
         (b"<html><script>alert(1)</script>", "page.html"),
-        (b"\xff%PDF", "a.pdf"),
+        (b"%PDF-1.7 \xff", "report.pdf"),
     ],
 )
-async def test_what_could_run_is_a_file_of_no_type_and_is_nowhere_on_the_page(
-    web: Web, files: AttachmentFolder, content: bytes, name: str
+async def test_what_could_run_is_a_plain_file_and_is_never_drawn_on_the_page(
+    web: Web, files: SampleStore, content: bytes, name: str
 ) -> None:
-    file = files.add(content, name=name)
+    file = await files.sample(content, name=name)
     ask = await web.desk.ask(TEXT, attachments=(file,))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert name in page
     assert not re.search("<(img|iframe|object|embed|video|svg)", page)
+    assert "<script>alert" not in page
     response = await web.browser.get(at(ask, file))
-    assert response.headers["content-type"] == "application/octet-stream"
+    inert = ("application/octet-stream", "text/plain; charset=utf-8")
+    assert response.headers["content-type"] in inert
     assert response.headers["content-disposition"].startswith("attachment")
     assert (await web.browser.get(at(ask, file, "preview"))).status_code == 404
 
 
 async def test_a_preview_is_shown_inline_and_its_own_browser_may_keep_it(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
-    shot = files.add(picture(size=(3000, 2000)), name="a.png")
+    shot = await files.sample(picture(size=(3000, 2000)), name="a.png")
     ask = await web.desk.ask(TEXT, attachments=(shot,))
     response = await web.browser.get(at(ask, shot, "preview"))
     assert response.status_code == 200
-    assert response.headers["content-type"] == "image/jpeg"
+    assert response.headers["content-type"] in ("image/png", "image/jpeg")
     assert response.headers["content-disposition"] == "inline"
     assert response.headers["cache-control"] == "private, max-age=86400, immutable"
     assert response.headers["content-security-policy"] == "default-src 'none'; sandbox"
-    files.decodes = False
-    gone = await web.browser.get(at(ask, shot, "preview"))
-    assert gone.status_code == 404
-    assert "Download it." in gone.text
+    broken = await files.sample(BROKEN, name="broken.png")
+    ask = await web.desk.ask(TEXT, attachments=(broken,))
+    none = await web.browser.get(at(ask, broken, "preview"))
+    assert none.status_code == 404
+    assert "broken.png cannot be shown here. Download it." in none.text
+    assert none.headers["cache-control"] == "no-store"
 
 
-async def test_only_a_logged_in_browser_gets_a_file(web: Web, files: AttachmentFolder) -> None:
-    shot = files.add(picture(), name="a.png")
+async def test_only_a_logged_in_browser_gets_a_file(web: Web, files: SampleStore) -> None:
+    shot = await files.sample(picture(), name="a.png")
     ask = await web.desk.ask(TEXT, attachments=(shot,))
     notice = await web.desk.notify("Done", attachments=(shot,))
     told = f"/notices/{notice.id}/files/{shot.digest}"
@@ -140,18 +148,18 @@ async def test_only_a_logged_in_browser_gets_a_file(web: Web, files: AttachmentF
     assert (await web.browser.get(at(ask, shot))).headers["location"] == "/login"
 
 
-async def test_a_swept_file_is_gone_in_kind_words(web: Web, files: AttachmentFolder) -> None:
-    log = files.add(b"two errors\n", name="build.log")
+async def test_a_swept_file_is_gone_in_kind_words(web: Web, files: SampleStore) -> None:
+    log = await files.sample(b"two errors\n", name="build.log")
     ask = await web.desk.ask(TEXT, attachments=(log,))
-    (files.folder / log.digest).unlink()
+    (files.state / "attachments" / log.digest).unlink()
     for path in (at(ask, log), at(ask, log, "preview")):
         response = await web.browser.get(path)
         assert response.status_code == 410
         assert "build.log was removed meanwhile." in response.text
 
 
-async def test_a_file_is_found_only_where_it_belongs(web: Web, files: AttachmentFolder) -> None:
-    shot = files.add(picture(), name="a.png")
+async def test_a_file_is_found_only_where_it_belongs(web: Web, files: SampleStore) -> None:
+    shot = await files.sample(picture(), name="a.png")
     ask, other = await web.desk.ask(TEXT, attachments=(shot,)), await web.desk.ask(CONFIRM)
     notice = await web.desk.notify("Done")
     for path in (
@@ -181,9 +189,9 @@ async def test_a_file_is_found_only_where_it_belongs(web: Web, files: Attachment
     ],
 )
 async def test_no_name_breaks_out_of_its_header(
-    web: Web, files: AttachmentFolder, name: str, header: str
+    web: Web, files: SampleStore, name: str, header: str
 ) -> None:
-    file = files.add(b"text", name=name)
+    file = replace(await files.sample(b"text"), name=name)
     ask = await web.desk.ask(TEXT, attachments=(file,))
     response = await web.browser.get(at(ask, file))
     assert response.headers["content-disposition"] == header
@@ -191,9 +199,9 @@ async def test_no_name_breaks_out_of_its_header(
 
 
 async def test_a_picture_has_its_size_on_the_page_so_that_nothing_jumps(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
-    shot = files.add(picture(size=(640, 400)), name="a.png", caption="<b>The page</b>")
+    shot = await files.sample(picture(size=(640, 400)), name="a.png", caption="<b>The page</b>")
     ask = await web.desk.ask(TEXT, attachments=(shot,))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     (image,) = re.findall("<img[^>]*>", page)
@@ -204,31 +212,32 @@ async def test_a_picture_has_its_size_on_the_page_so_that_nothing_jumps(
 
 
 async def test_a_picture_that_nothing_here_can_decode_is_a_file(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
-    shot = replace(files.add(picture(), name="a.png"), width=None, height=None)
+    shot = replace(await files.sample(picture(), name="a.png"), width=None, height=None)
     ask = await web.desk.ask(TEXT, attachments=(shot,))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert "<img" not in page
     assert re.search("a.png.*image/png · [0-9]+ (bytes|KB)", page)
 
 
-async def test_a_text_shows_its_first_lines_as_text(web: Web, files: AttachmentFolder) -> None:
-    log = files.add(b"first <line>\nexe.\xe2\x80\xaegnp", name="build.log", caption="The build")
+async def test_a_text_shows_its_first_lines_as_text(web: Web, files: SampleStore) -> None:
+    lines = "first <line>\nexe.\u202egnp".encode()
+    log = await files.sample(lines, name="build.log", caption="The build")
     ask = await web.desk.ask(TEXT, attachments=(log,))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert "first &lt;line&gt;\nexe.⟨U+202E⟩gnp" in page
     assert "The build" in page
-    diff = replace(files.add(b"-old\n+new\n", name="a.diff"), type="text/x-diff")
+    diff = await files.sample(b"--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new\n", name="a.diff")
     ask = await web.desk.ask(TEXT, attachments=(diff,))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
-    assert '<span class="removed">-old\n</span><span class="added">+new\n</span>' in page
+    assert '<span class="removed">-old\n</span><span class="added">+new</span>' in page
 
 
 async def test_pictures_of_options_are_beside_their_buttons_and_stay_in_the_history(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
-    one, two = (files.add(picture(colour=each), name=f"{each}.png") for each in ("red", "blue"))
+    one, two = [await files.sample(picture(colour=each)) for each in ("red", "blue")]
     options = (Option(label="Sidebar", image=one), Option(label="Tabs", image=two))
     ask = await web.desk.ask(replace(SELECT, options=options))
     page = (await web.browser.get(f"/asks/{ask.id}")).text
@@ -243,8 +252,8 @@ async def test_pictures_of_options_are_beside_their_buttons_and_stay_in_the_hist
     assert (await web.browser.get(at(ask, two))).status_code == 200
 
 
-async def test_a_notice_shows_its_files(web: Web, files: AttachmentFolder) -> None:
-    shot, log = files.add(picture(), name="a.png"), files.add(b"text", name="build.log")
+async def test_a_notice_shows_its_files(web: Web, files: SampleStore) -> None:
+    shot, log = await files.sample(picture()), await files.sample(b"text", name="build.log")
     notice = await web.desk.notify("Done", attachments=(shot, log))
     for page in ("/?all", "/history"):
         shown = (await web.browser.get(page)).text
@@ -319,13 +328,13 @@ async def test_a_file_goes_with_the_option_that_is_tapped(web: Web, question: Qu
     assert [each.name for each in ended.outcome.answers[0].attachments] == ["photo.png"]
 
 
-async def test_an_approval_takes_no_file(web: Web, files: AttachmentFolder) -> None:
+async def test_an_approval_takes_no_file(web: Web, files: SampleStore) -> None:
     ask = await web.desk.ask(COMMAND)
     assert 'id="attach"' not in (await web.browser.get(f"/asks/{ask.id}")).text
     response = await send(web, ask, picture())
     assert response.status_code == 422
     assert await web.desk.inbox.ask(ask.id) == ask
-    assert list(files.folder.iterdir()) == []
+    assert files.received == []
 
 
 async def test_without_a_place_for_files_none_is_offered_or_taken(web: Web) -> None:
@@ -335,7 +344,7 @@ async def test_without_a_place_for_files_none_is_offered_or_taken(web: Web) -> N
     assert (await send(web, ask, picture())).status_code == 422
 
 
-async def test_only_a_page_of_the_inbox_can_send_a_file(web: Web, files: AttachmentFolder) -> None:
+async def test_only_a_page_of_the_inbox_can_send_a_file(web: Web, files: SampleStore) -> None:
     ask = await web.desk.ask(TEXT)
     path = f"/asks/{ask.id}/files?question=0"
     assert (await web.script.post(path, content=b"x")).status_code == 401
@@ -344,7 +353,7 @@ async def test_only_a_page_of_the_inbox_can_send_a_file(web: Web, files: Attachm
     assert (await web.browser.post(path, content=b"x", headers=foreign)).status_code == 403
     bare = httpx2.Request("POST", f"{web.address}{path}", content=b"x", cookies=web.browser.cookies)
     assert (await web.stranger.send(bare)).status_code == 403
-    assert list(files.folder.iterdir()) == []
+    assert files.received == []
 
 
 async def _pieces(number: int, length: int = 50_000) -> AsyncIterator[bytes]:
@@ -353,7 +362,7 @@ async def _pieces(number: int, length: int = 50_000) -> AsyncIterator[bytes]:
 
 
 async def test_too_much_is_refused_in_a_sentence_and_leaves_nothing(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
     ask = await web.desk.ask(TEXT)
     sentence = "That is too large: the files of an answer can have 300 KB together."
@@ -361,18 +370,25 @@ async def test_too_much_is_refused_in_a_sentence_and_leaves_nothing(
     assert (declared.status_code, toast(declared)) == (413, sentence)
     endless = await send(web, ask, _pieces(7))
     assert (endless.status_code, toast(endless)) == (413, sentence)
-    assert list(files.folder.iterdir()) == []
+    assert files.received == []
     assert (await send(web, ask, _pieces(4), "first")).status_code == 200
     together = await send(web, ask, _pieces(3))
     assert (together.status_code, toast(together)) == (413, sentence)
     assert await attached(web, ask) == ["first"]
 
 
-async def test_a_full_disk_is_said_in_its_words(web: Web, files: AttachmentFolder) -> None:
-    ask, files.full = await web.desk.ask(TEXT), True
-    response = await send(web, ask, picture())
-    assert (response.status_code, toast(response)) == (507, FULL)
+async def test_a_full_quota_is_said_in_words_and_takes_nothing_away(
+    web: Web, tmp_path: Path
+) -> None:
+    full = SampleStore(tmp_path, clock=StillClock(), largest=1_000, quota=1_000)
+    ask, other = await web.desk.ask(TEXT), await web.desk.ask(CONFIRM)
+    web.desk.inbox.attachments = full
+    assert (await send(web, ask, b"x" * 700)).status_code == 200
+    response = await send(web, other, b"y" * 301)
+    assert response.status_code == 507
+    assert toast(response).startswith("The space for files is full.")
     assert 'id="attach"' in response.text
+    assert (await attached(web, ask), await attached(web, other)) == (["photo.png"], [])
 
 
 async def test_an_empty_file_is_refused(web: Web) -> None:
@@ -381,17 +397,27 @@ async def test_an_empty_file_is_refused(web: Web) -> None:
     assert (response.status_code, toast(response)) == (422, "This file is empty.")
 
 
-async def test_the_eleventh_file_is_not_even_stored(web: Web, files: AttachmentFolder) -> None:
+async def test_a_hostile_name_is_a_name_and_no_place(web: Web, files: SampleStore) -> None:
     ask = await web.desk.ask(TEXT)
-    for number in range(10):
+    for name in ("../../../evil.sh", "a\u202egnp.exe", "x" * 900, "\0", ""):
+        assert (await send(web, ask, b"text of " + name.encode(), name)).status_code == 200
+    names = await attached(web, ask)
+    assert names[:2] == ["evil.sh", "agnp.exe"]
+    assert all(0 < len(name) <= 100 for name in names)
+    assert all(re.fullmatch(r"[0-9a-f]{12}\.(txt|bin)", each) for each in files.received)
+
+
+async def test_one_file_too_many_is_not_even_stored(web: Web, files: SampleStore) -> None:
+    ask = await web.desk.ask(TEXT)
+    for number in range(5):
         assert (await send(web, ask, b"text %d" % number)).status_code == 200
     response = await send(web, ask, b"one more")
-    assert (response.status_code, toast(response)) == (422, form.TOO_MANY_FILES.why)
-    assert len(list(files.folder.iterdir())) == 10
+    assert (response.status_code, toast(response)) == (422, "An answer can have 5 files at most.")
+    assert len(files.received) == 5
 
 
 async def test_a_file_for_what_has_ended_or_another_question_is_refused(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
     ended = await web.desk.ask(CONFIRM)
     await web.desk.inbox.answer(ended.id, (Answer(values=("yes",)),), person=IN_A_BROWSER)
@@ -404,7 +430,7 @@ async def test_a_file_for_what_has_ended_or_another_question_is_refused(
         assert response.status_code == 422
         assert toast(response).startswith("You went on to another question.")
     assert (await web.browser.post("/asks/unknown/files", content=b"x")).status_code == 404
-    assert list(files.folder.iterdir()) == []
+    assert files.received == []
 
 
 async def _begin(web: Web, ask: Ask) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -429,11 +455,11 @@ async def test_a_file_lands_at_its_question_whichever_screen_is_shown_by_then(we
     async with asyncio.timeout(20):
         assert b" 200 " in await reader.readline()
     writer.close()
-    assert await attached(web, ask) == ["file"]
+    assert await attached(web, ask) == ["file.txt"]
 
 
 async def test_a_file_that_stops_coming_is_given_up_and_one_that_is_cut_is_nothing(
-    web: Web, files: AttachmentFolder
+    web: Web, files: SampleStore
 ) -> None:
     ask = await web.desk.ask(TEXT)
     reader, writer = await _begin(web, ask)
@@ -446,10 +472,12 @@ async def test_a_file_that_stops_coming_is_given_up_and_one_that_is_cut_is_nothi
     assert await attached(web, ask) == ["whole.txt"]
 
 
-class Measuring(AttachmentFolder):
+class Measuring(SampleStore):
     longest = 0
 
-    async def receive(self, content, *, name, ask):  # type: ignore[no-untyped-def]
+    async def receive(
+        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+    ) -> Attachment:
         async def measured() -> AsyncIterator[bytes]:
             async for chunk in content:
                 self.longest = max(self.longest, len(chunk))
@@ -459,7 +487,7 @@ class Measuring(AttachmentFolder):
 
 
 async def test_a_large_file_passes_in_small_pieces(web: Web, tmp_path: Path) -> None:
-    files = Measuring(tmp_path / "large", largest=5_000_000)
+    files = Measuring(tmp_path, clock=StillClock(), largest=5_000_000)
     web.desk.inbox.attachments = files
     ask = await web.desk.ask(TEXT)
     assert (await send(web, ask, b"x" * 4_000_000)).status_code == 200
@@ -486,7 +514,7 @@ async def test_a_form_cannot_claim_a_file_or_what_was_heard(web: Web, do: str) -
 
 async def test_a_recording_is_attached_where_nothing_transcribes_it(web: Web) -> None:
     ask = await web.desk.ask(TEXT)
-    response = await send(web, ask, b"\x1aE\xdf\xa3sound", "recording.webm", voice=1)
+    response = await send(web, ask, SOUND, "recording.webm", voice=1)
     assert response.status_code == 200
     assert toast(response) == (
         "Attached as a recording. To have speech turned into text, set [voice] in config.toml."
@@ -506,12 +534,12 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     ask, inbox = await web.desk.ask(TEXT), web.desk.inbox
     inbox.transcribes = True
     form_address = f"/asks/{ask.id}/form"
-    response = await send(web, ask, b"\x1aE\xdf\xa3sound", "recording.webm", voice=1)
+    response = await send(web, ask, SOUND, "recording.webm", voice=1)
     assert "Turning your voice message into text…" in response.text
     assert "x-chatbridge-toast" not in response.headers
     recording = re.search(f"/asks/{ask.id}/files/[0-9a-f]+", response.text)
     assert recording
-    assert (await web.browser.get(recording[0])).content == b"\x1aE\xdf\xa3sound"
+    assert (await web.browser.get(recording[0])).content == SOUND
     problem = "The transcription took too long."
     await heard(web, ask, "", problem)
     page = (await web.browser.get(f"/asks/{ask.id}")).text
@@ -520,7 +548,7 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     back = {"do": "back", "step": "2"}
     page = (await web.browser.post(form_address, data=back, headers=MARK)).text
     assert 'id="attach"' in page
-    await send(web, ask, b"\x1aE\xdf\xa3again", "recording.webm", voice=1)
+    await send(web, ask, SOUND, "recording.webm", voice=1)
     await heard(web, ask, "Take <it>")
     page = (await web.browser.get(f"/asks/{ask.id}")).text
     assert "You said:" in page

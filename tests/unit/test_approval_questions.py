@@ -64,21 +64,19 @@ def test_an_answer_stands_under_the_questions_text(
 
 
 @pytest.mark.parametrize(
-    ("question", "paths", "said"),
+    ("question", "path", "said"),
     [
-        (COLOUR, True, "red (attached: /received/a.png)"),
-        (CHECKS, True, ["red", "(attached: /received/a.png)"]),
-        (COLOUR, False, "red (attached: photo.png)"),
+        (COLOUR, "/received/a.png", "red (attached: /received/a.png)"),
+        (CHECKS, "/received/a.png", ["red", "(attached: /received/a.png)"]),
+        (COLOUR, None, "red (attached: photo.png)"),
     ],
 )
 def test_what_was_sent_with_an_answer_is_told_with_it(
-    question: dict[str, Any], paths: bool, said: object
+    question: dict[str, Any], path: str | None, said: object
 ) -> None:
-    photo = Attachment(
-        digest="0" * 64, name="photo.png", type="image/png", size=9, path="/received/a.png"
-    )
+    photo = Attachment(digest="0" * 64, name="photo.png", type="image/png", size=9, path=path)
     answer = Answer(values=("red",), attachments=(photo,))
-    found = answered({"questions": [question]}, (answer,), paths=paths)
+    found = answered({"questions": [question]}, (answer,))
     assert found["answers"] == {question["question"]: said}
 
 

@@ -44,7 +44,7 @@ SHOWN_TYPES = frozenset({"image/jpeg", "image/png"})
 """Of previews, which the hub makes itself."""
 OWN_TYPES = frozenset({AttachmentKind.PICTURE, AttachmentKind.AUDIO})
 """Kinds that are downloaded under their own type. A page or a drawing could be more than a file."""
-MAX_NAME = 1_000
+MAX_NAME = 4_000
 """Characters of a name's header that are looked at. The store makes a name of them."""
 TRIES = 3
 PENDING = Attachment(digest="", name="", type="", size=0)
@@ -121,16 +121,22 @@ class Attachments:
         question = whole_number(request.query_params.get("question"))
         store, person = self.site.inbox.attachments, request.scope[PERSON]
         try:
-            if store is None or question != ask.draft.at:
-                return form.NO_FILE_HERE if store is None else OTHER_QUESTION
-            refused = transitions.apply_event(ask, Attach(attachments=(PENDING,), keep=True))
-            if isinstance(refused, Refused):
+            if store is None:
+                return form.NO_FILE_HERE
+            if refused := _refusal(ask, question, store):
                 return refused
             attachment = await self._receive(request, ask, store)
         finally:
             # A browser that is still sending would take a closed connection for a dead one.
             await self._read_rest(request, store)
-        return await self._put(ask.id, question, attachment, person, voice=voice)
+        for _ in range(TRIES):
+            ask = await self.site.inbox.ask(ask.id)
+            if refused := _refusal(ask, question, store):
+                return refused
+            refused = await self._put(ask, attachment, person, voice=voice)
+            if refused is not form.STALE:
+                break
+        return refused
 
     async def _receive(self, request: Request, ask: Ask, store: AttachmentStore) -> Attachment:
         name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME])
@@ -166,21 +172,27 @@ class Attachments:
                 left -= len(chunk)
 
     async def _put(
-        self, ask_id: str, question: int, attachment: Attachment, person: Person, *, voice: bool
+        self, ask: Ask, attachment: Attachment, person: Person, *, voice: bool
     ) -> Refused | None:
-        """A file belongs to a question, whichever of its screens is shown by now."""
-        step_taken: form.Step = form.STALE
-        for _ in range(TRIES):
-            draft = (await self.site.inbox.ask(ask_id)).draft
-            if draft.at != question:
-                return OTHER_QUESTION
-            event: Attach | Speak = Attach(attachments=(attachment,), keep=True, step=draft.step)
-            if voice and self.site.inbox.transcribes:
-                event = Speak(recording=attachment, step=draft.step)
-            step_taken = await self.site.inbox.put(ask_id, event, person=person)
-            if step_taken is not form.STALE:
-                break
+        step = ask.draft.step
+        event: Attach | Speak = Attach(attachments=(attachment,), keep=True, step=step)
+        if voice and self.site.inbox.transcribes:
+            event = Speak(recording=attachment, step=step)
+        step_taken = await self.site.inbox.put(ask.id, event, person=person)
         return step_taken if isinstance(step_taken, Refused) else None
+
+
+def _refusal(ask: Ask, question: int | None, store: AttachmentStore) -> Refused | None:
+    """Why no file is taken for this question, whichever of its screens is shown by now. :raises
+    AskEnded:"""
+    taken = transitions.apply_event(ask, Attach(attachments=(PENDING,), keep=True))
+    if not ask.approval and question != ask.draft.at:
+        return OTHER_QUESTION
+    if isinstance(taken, Refused):
+        return taken
+    if len(ask.draft.entries[ask.draft.at].attachments) >= store.most:
+        return Refused(why=f"An answer can have {store.most} files at most.")
+    return None
 
 
 def all_files(ask: Ask) -> Sequence[Attachment]:

@@ -1,4 +1,5 @@
-"""The configuration, and who else can get at its files, at those of the hub, and at its socket."""
+"""The configuration, and who else can get at its files, at those of the hub, and at its socket; and
+how much room the files of questions have left."""
 
 from __future__ import annotations
 
@@ -11,15 +12,20 @@ from itertools import chain, islice
 from pathlib import Path
 
 from chatbridge import lock_file
+from chatbridge.attachments.files import RECEIVED, SENT, stored_bytes
+from chatbridge.attachments.pictures import EXTRA, can_shrink
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import first_of, shown
+from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import SettingsError
+from chatbridge.extras import command
 from chatbridge.settings import read
 
 OTHERS = 0o077
 LOOKED_AT = 10_000
+NEARLY_FULL = 0.9
 SHARED = "/run/chatbridge"
 """Where a system service has its socket, for a group."""
 
@@ -100,6 +106,25 @@ def files(context: DoctorContext) -> list[Finding]:
     if found:
         return found
     return [fine(name, f"only you can read {which}", folder=str(state), mode=f"{mode:04o}")]
+
+
+def attachments(context: DoctorContext) -> list[Finding]:
+    """How much room pictures and files have left, and whether pictures can be shown."""
+    name, quota = "attachments", context.settings.attachments.quota
+    used = {folder: stored_bytes(context.state / folder) for folder in (SENT, RECEIVED)}
+    if not any(used.values()):
+        return []
+    found = []
+    for folder, whose in ((SENT, "agents' files"), (RECEIVED, "the files you sent")):
+        if used[folder] > NEARLY_FULL * quota:
+            what = f"{whose} take {format_size(used[folder])} of {format_size(quota)}"
+            fix = "raise quota under [attachments], or lower retention: nothing more is taken soon"
+            found.append(remark(name, what, fix, **used))
+    if not can_shrink():
+        what = "pictures are sent as files: what shrinks them is not installed"
+        found.append(remark(name, what, command(EXTRA), **used))
+    total = format_size(sum(used.values()))
+    return found or [fine(name, f"{total} of pictures and files", **used)]
 
 
 def _socket(context: DoctorContext) -> Iterator[Finding]:

@@ -25,7 +25,7 @@ from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.computer import clock, service
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import database
-from chatbridge.cli.doctor.files import configuration, files
+from chatbridge.cli.doctor.files import attachments, configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.voice import voice
@@ -96,6 +96,7 @@ def all_checks() -> list[Check]:
     return [
         Check("configuration", configuration),
         Check("files", files),
+        Check("attachments", attachments),
         Check("database", database),
         Check("hub", hub),
         *map(channel_check, specs),

@@ -163,8 +163,7 @@ it by yourself allows nothing."""
             return await self._unanswered(wait.ask, STILL_OPEN, "client_limit")
         if ended.answer is None:
             return await self._refused(ended)
-        paths = not call.project.outsider
-        return _allow(answered(given, ended.answer.answers, paths=paths))
+        return _allow(answered(given, ended.answer.answers))
 
     async def _refused(self, ask: Ask) -> CallToolResult:
         if ask.status is Status.TIMED_OUT:
@@ -243,11 +242,10 @@ def questions_of(given: Json) -> tuple[Question, ...] | None:
     return known if len({question.text for question in known}) == len(found) else None
 
 
-def answered(given: Json, answers: tuple[Answer, ...], *, paths: bool = True) -> Json:
-    """The input with the answers in it: with it the tool returns them to the model. `paths`: it can
-    read what the person sent."""
+def answered(given: Json, answers: tuple[Answer, ...]) -> Json:
+    """The input with the answers in it: with it the tool returns them to the model."""
     said = {
-        one["question"]: _said(one, answer, paths=paths)
+        one["question"]: _said(one, answer)
         for one, answer in zip(given["questions"], answers, strict=True)
     }
     return {"questions": given["questions"], "answers": said}
@@ -287,10 +285,9 @@ def _is_text(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip()) and len(value) <= LONGEST
 
 
-def _said(question: Json, answer: Answer, *, paths: bool) -> str | list[str]:
+def _said(question: Json, answer: Answer) -> str | list[str]:
     said = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
-    named = [(file.path if paths else None) or file.name for file in answer.attachments]
-    files = [f"(attached: {name})" for name in named]
+    files = [f"(attached: {file.path or file.name})" for file in answer.attachments]
     if question.get("multiSelect"):
         return [*said, *files]
     return " ".join([*said[:1], *files])

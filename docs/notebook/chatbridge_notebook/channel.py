@@ -1,9 +1,10 @@
 """The channel: a file as the service, one chat in it, and what the lines that people write mean."""
 
 import asyncio
+import base64
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Files
 from chatbridge.channels.chat.document import File, Rows, Upload
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
@@ -19,7 +21,7 @@ from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.core.errors import PostGone
+from chatbridge.core.errors import AttachmentError, PostGone
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge_notebook.spec import Settings
@@ -133,7 +135,8 @@ class Receiver(EventReceiver[Line]):
             return
         command = text[1:].partition(" ")[0] if text.startswith("/") else None
         now = self._clock.time()
-        written = Incoming(room=ROOM, id=cursor.value, text=text, at=now, replied=to)
+        files = tuple(map(sent_file, event.get("files", ())))
+        written = Incoming(room=ROOM, id=cursor.value, text=text, files=files, at=now, replied=to)
         await self.written(written, by, cursor, direct=False, command=command)
 
     def _message(self, name: str) -> Incoming | None:
@@ -144,6 +147,18 @@ class Receiver(EventReceiver[Line]):
 
     async def take_buttons(self, message: Incoming) -> None:
         self._notebook.post(message.text or "", name=message.id)
+
+
+def sent_file(line: Line) -> IncomingFile:
+    """A service is asked for the content here: only once it is known who sent it, and for what."""
+
+    async def read() -> AsyncIterator[bytes]:
+        try:
+            yield base64.b64decode(line["content"], validate=True)
+        except ValueError:
+            raise AttachmentError("That file is damaged. Send it again.") from None
+
+    return IncomingFile(read=read, name=str(line.get("name")))
 
 
 class NotebookChannel(SimpleChannel[Line]):

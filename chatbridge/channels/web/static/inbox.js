@@ -84,7 +84,7 @@ function restoreFocus({ old, active, caret, moved, own }) {
     return (typing ? field : find("#question", old))?.focus({ preventScroll: true });
   }
   if (!active || active.isConnected) return;
-  const again = active.id && find(`#${active.id}`, old);
+  const again = [active.id, active.dataset.next].map((id) => id && find(`#${id}`, old)).find(Boolean);
   if (!again) return;
   again.focus({ preventScroll: true });
   if (caret) again.setSelectionRange(...caret);

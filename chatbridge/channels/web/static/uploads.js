@@ -75,7 +75,7 @@ function end(upload, request) {
   }
   if (request.status) {
     answered({ status: request.status, html: request.responseText, said: request.status === 200 ? said : "" });
-    if (request.status === 200 && !said) announce(`${upload.file.name} is attached`);
+    if (request.status === 200 && !upload.voice) announce(`${upload.file.name} is attached`);
   }
   showUploads(card());
   sendNext();
@@ -154,7 +154,9 @@ document.addEventListener("change", ({ target }) => {
 });
 document.addEventListener("paste", (event) => {
   const files = [...(event.clipboardData?.files ?? [])];
-  if (!files.length || !box() || find("dialog[open]")) return;
+  // A table's cells come as a text and as a picture of it: in a field the text is meant.
+  const asText = event.target.matches("textarea, input") && event.clipboardData.types.includes("text/plain");
+  if (!files.length || asText || !box() || find("dialog[open]")) return;
   event.preventDefault();
   addFiles(files);
 });
