@@ -106,6 +106,18 @@ async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring
         assert (picture.msgtype, picture.body) == ("m.image", "b.png")
 
 
+async def test_the_file_of_a_notice_is_a_reply_to_it_and_not_hidden_in_a_thread(
+    matrix: Matrix,
+) -> None:
+    log = matrix.desk.files.text("build.log", "all green")
+    await matrix.desk.shown_on(await matrix.desk.notify("It is done", attachments=(log,)))
+    file = await matrix.ada.sees(lambda it: it.msgtype == "m.file", room=matrix.room)
+    assert file.thread is None
+    assert file.in_reply_to is not None
+    assert "It is done" in matrix.ada.message(matrix.room, file.in_reply_to).body
+    assert await matrix.ada.download(file.content) == b"all green"
+
+
 # ── from people ───────────────────────────────────────────────────────────────────────────────────
 
 

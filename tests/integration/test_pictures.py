@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from PIL import Image, PngImagePlugin
 
 from chatbridge.attachments import pictures
@@ -332,6 +333,19 @@ async def test_one_who_no_longer_waits_does_not_stop_the_others(files: Attachmen
     await asyncio.sleep(0)
     gone.cancel()
     assert await asyncio.wait_for(stays, 20) is not None
+
+
+def test_the_hubs_own_event_loop_can_have_a_worker(tmp_path: Path, clock: StillClock) -> None:
+    async def twice() -> None:
+        files = AttachmentFiles(tmp_path, LIMITS, clock)
+        try:
+            for size in (9, 8):
+                await shown(files, saved(noise(size, size), "PNG"))
+        finally:
+            await files.close()
+
+    uvloop.run(twice())
+    assert workers() == []
 
 
 def test_a_worker_without_orders_ends_by_itself() -> None:
