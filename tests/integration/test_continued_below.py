@@ -120,5 +120,5 @@ async def test_a_tap_on_the_new_card_before_its_number_is_known_takes_nothing_aw
     review = await telegram.sees(lambda card: "Nothing has been sent yet." in card.text)
     await telegram.tap(review, "Send answers")
     await telegram.until(review, lambda card: "Answered" in card.text)
-    for old in (card, below):
-        assert read(await telegram.until(old, lambda card: not card.rows)) == LINE
+    await telegram.gone(card)
+    assert read(await telegram.until(below, lambda card: not card.rows)) == LINE
