@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.inbound import ChatInput, Origin, TextResult
 from chatbridge.channels.chat.notices import NOTHING_WAITS, ONLY_TEXT
 from chatbridge.channels.chat.poll_loop import FIRST_PAUSE
 from chatbridge.channels.chat.received_files import (
@@ -521,3 +522,82 @@ async def test_a_voice_message_that_is_used_later_is_told_about_then(chat: Memor
     await chat.press("Use it", about=sent)
     assert (chat.said, chat.taken) == ([SENT_AS_RECORDING], [sent.id])
     assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
+
+
+async def test_a_voice_message_for_yes_or_no_is_heard_first(chat: MemoryDesk) -> None:
+    chat.desk.inbox.transcribes = True
+    ask = await chat.desk.ask(CONFIRM)
+    await chat.card(ask)
+    sent = await chat.send(voice())
+    await chat.press("Use it", about=sent)
+    assert (await now(chat, ask)).draft.view is View.HEARD
+    other = await chat.desk.ask(replace(CONFIRM, text="Really?"))
+    await chat.card(other)
+    assert await chat.tap(await now(chat, ask), form.Back(step=1)) is not None
+    sent = await chat.send(voice())
+    await chat.press("shop-api: Really?", about=sent)
+    assert (await now(chat, other)).draft.view is View.HEARD
+
+
+# ── where everything is typed ─────────────────────────────────────────────────────────────────────
+
+
+async def typed(
+    chat: MemoryDesk, ask: Ask, *files: Sendable, caption: str | None = None
+) -> TextResult:
+    reads = ChatInput(chat.desk.inbox, channel="memory", clock=chat.clock, typed=True)
+    ada = Person(name="Ada", channel="memory")
+    by = Origin(chat=chat.channel.chat, person=ada, cursor=None)
+    found = await now(chat, ask)
+    return await reads.text(found, caption, by, files=[each.incoming for each in files])
+
+
+@pytest.mark.parametrize(
+    ("question", "caption", "values"),
+    [(SELECT, "2", ("SQLite",)), (MULTI, "1, 3", ("Unit tests", "Load test"))],
+)
+async def test_a_typed_choice_is_complete_with_its_photo(
+    chat: MemoryDesk, question: Question, caption: str, values: tuple[str, ...]
+) -> None:
+    ask = await chat.desk.ask(question)
+    await typed(chat, ask, Sendable(), caption=caption)
+    given = await answer(chat, ask)
+    assert given.values == values
+    assert content(chat, given) == [Sendable().content]
+
+
+async def test_a_photo_waits_while_it_is_not_clear_which_option_is_meant(
+    chat: MemoryDesk,
+) -> None:
+    ask = await chat.desk.ask(SELECT)
+    said = await typed(chat, ask, Sendable(), caption="9")
+    assert said == "There is no option 9. This question has options 1 to 2."
+    assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
+
+
+@pytest.mark.parametrize("word", ["cancel", "skip", "!later", "+15", "explain"])
+async def test_a_word_that_stands_for_a_button_does_nothing_below_a_photo(
+    chat: MemoryDesk, word: str
+) -> None:
+    ask = await chat.desk.ask(TEXT)
+    await typed(chat, ask, Sendable(), caption=word)
+    assert (await answer(chat, ask)).values == (word,)
+
+
+async def test_a_late_photo_needs_the_word_that_opens_a_late_answer(chat: MemoryDesk) -> None:
+    ask, photo = await chat.desk.ask(TEXT), Sendable()
+    await chat.desk.time_out(ask)
+    said = await typed(chat, ask, photo)
+    assert "Reply “anyway”" in str(said)
+    assert photo.fetches == 0
+    await typed(chat, ask, photo, caption="Anyway")
+    late = (await now(chat, ask)).late
+    assert late is not None
+    assert late.answers[0].values == ("photo.jpg",)
+
+
+async def test_a_photo_with_the_word_allow_allows_nothing(chat: MemoryDesk) -> None:
+    ask, photo = await chat.desk.ask(COMMAND), Sendable()
+    assert "allow" in str(await typed(chat, ask, photo, caption="allow"))
+    assert photo.fetches == 0
+    assert (await now(chat, ask)).open

@@ -28,14 +28,16 @@ from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen,
 from chatbridge.channels.chat.document import Document, Message
 from chatbridge.channels.chat.received_files import (
     SENT_AS_RECORDING,
+    FileAnswer,
     FileIntake,
     IncomingFile,
     in_words,
+    is_spoken,
 )
 from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.transitions import apply_event, takes_late_answer
+from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards import phrases
 from chatbridge.core.cards.build import build_card
@@ -64,7 +66,7 @@ from chatbridge.core.forms.typed_input import (
     takes_words,
 )
 from chatbridge.core.forms.yes_no import read_yes_no
-from chatbridge.core.model import Ask, Attachment, ChannelState, Person
+from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.core.nights.switching import format_quiet, format_state
 from chatbridge.core.ports import Clock
 
@@ -279,46 +281,30 @@ class ChatInput:
             return format_approval_help(build_card(ask, channel=self.channel))
         opening, opened = _opened(ask)
         words = None if anyway and opening else (caption or "").strip() or None
-        picks, unclear = await self._picked_by(opened, words, option)
-        words = None if picks or unclear else words
-        spoken = len(files) == 1 and files[0].voice and not words and not picks
-
-        def events(attachments: tuple[Attachment, ...]) -> Sequence[form.Event]:
+        meaning: tuple[Action, ...] | Unclear = ()
+        if option is not None:
             step = opened.draft.step
-            if spoken and self.inbox.transcribes:
-                return (*opening, form.Speak(recording=attachments[0], step=step))
-            keep = bool(picks or unclear)
-            attach = form.Attach(attachments=attachments, text=words, keep=keep, step=step)
-            return (*opening, attach, *picks)
-
-        if refused := _refusal(ask, events((_ANY_FILE,) * len(files))):
+            meaning = (form.Choose(step=step, option=option, remark=words),)
+        elif words:
+            meaning = await self._meaning(opened, words)
+        spoken = self.inbox.transcribes and is_spoken(files, words)
+        given = FileAnswer(opening, opened.draft.step, words, meaning, spoken=spoken)
+        if refused := given.refusal(ask, len(files)):
             return refused
         intake = FileIntake(store=self.inbox.attachments, clock=self.clock, limits=by.chat.files)
-        before = opened.draft.entries[opened.draft.at].attachments
+        before = () if spoken else opened.draft.entries[opened.draft.at].attachments
         try:
             intake.check(files, before)
             fetched = await intake.fetch(files, ask, before)
         except AttachmentError as error:
             return str(error)
-        result = await self.put(ask, *events(fetched), by=by)
-        if reply_to(result) is not None or isinstance(result, str):
+        result = await self.put(ask, *given.events(fetched), by=by)
+        if isinstance(result, str | form.Refused):
             return result
-        if unclear:
-            return unclear.why
-        is_recording = any(each.voice for each in files) and not self.inbox.transcribes
-        return SentAsRecording(result) if is_recording else result
-
-    async def _picked_by(
-        self, ask: Ask, words: str | None, option: int | None
-    ) -> tuple[tuple[form.Event, ...], Unclear | None]:
-        """The options that the caption names: then the files are what is remarked beside them."""
-        if option is not None:
-            return (form.Choose(step=ask.draft.step, option=option, remark=words),), None
-        meaning = await self._meaning(ask, words) if words else ()
-        if isinstance(meaning, Unclear):
-            return (), None if meaning == YES_OR_NO else meaning
-        picks = tuple(each for each in meaning if isinstance(each, _PICKS))
-        return (picks if len(picks) == len(meaning) else ()), None
+        if given.unclear is not None:
+            return given.unclear.why
+        recorded = any(each.voice for each in files) and not self.inbox.transcribes
+        return SentAsRecording(result) if recorded else result
 
     async def clearly_meant(
         self, surface: str, shown: CardVisibility, *, is_current: Callable[[Ask, str], bool]
@@ -359,10 +345,11 @@ class ChatInput:
         each."""
         here = await self.asks_on(surface)
         meant = self.may_mean(here)
+        spoken = self.inbox.transcribes and is_spoken(files, text)
         if len(meant) > 1:
-            return notices.which_one(text or in_words(files), meant)
+            return notices.which_one(text or in_words(files), meant, spoken=spoken)
         if meant:
-            unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None
+            unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None and not spoken
             return notices.yes_or_no(meant[0]) if unclear else notices.use_it(meant[0])
         if not here:
             return await self.nothing_waits()
@@ -542,21 +529,6 @@ def is_over(ask: Ask, *, may_reopen: bool = False) -> bool:
     """Whether nothing can be said to it any more. A late answer counts once somebody has begun it,
     or if this may begin it."""
     return not (ask.open or (takes_late_answer(ask) and (ask.draft.late or may_reopen)))
-
-
-_ANY_FILE = Attachment(digest="", name="", type="", size=0)
-_PICKS = (form.Choose, form.Toggle, form.Select, form.Done)
-
-
-def _refusal(ask: Ask, events: Sequence[form.Event]) -> form.Refused | None:
-    """Why the form would not take these events, if so."""
-    for event in events:
-        step = apply_event(ask, event)
-        if isinstance(step, form.Refused):
-            return step
-        if isinstance(step, form.Moved):
-            ask = replace(ask, draft=step.draft)
-    return None
 
 
 def _is_for_any_step(meaning: Sequence[Action] | Unclear) -> bool:

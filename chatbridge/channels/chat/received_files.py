@@ -1,5 +1,5 @@
-"""Files that a person sends in a chat: held to the limits before anything is fetched, then fetched
-within a minute and stored.
+"""Files that a person sends in a chat: what they are to an ask, held to the limits before anything
+is fetched, then fetched within a minute and stored.
 
 Who has sent them, and for which ask, is known before: a stranger's file is never fetched.
 """
@@ -9,11 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 
 from chatbridge.channels.chat.capabilities import Files
+from chatbridge.core.asks.transitions import apply_event
 from chatbridge.core.cards.attached import CLIP, format_size
 from chatbridge.core.errors import AttachmentError, ChatbridgeError, StoreError, TokenRejected
+from chatbridge.core.forms import form
+from chatbridge.core.forms.typed_input import YES_OR_NO, Action, Unclear
 from chatbridge.core.model import Ask, Attachment
 from chatbridge.core.ports import AttachmentStore, Clock
 from chatbridge.core.tasks import race
@@ -27,6 +30,8 @@ NOT_ALL_FETCHED = "Not all of these could be fetched. Send them again, or throug
 SENT_AS_RECORDING = (
     "Sent as a recording. To have speech turned into text, set [voice] in config.toml."
 )
+PICKS = (form.Choose, form.Toggle, form.Select, form.Done)
+_ANY_FILE = Attachment(digest="", name="", type="", size=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +53,60 @@ def in_words(files: Sequence[IncomingFile]) -> str:
     """What stands for a message without a caption."""
     named = ("voice message" if each.voice else each.name or "file" for each in files)
     return f"{CLIP} {', '.join(named)}"
+
+
+def is_spoken(files: Sequence[IncomingFile], caption: str | None) -> bool:
+    """Whether the message is a voice message, and nothing else."""
+    return len(files) == 1 and files[0].voice and not caption
+
+
+@dataclass(frozen=True, slots=True)
+class FileAnswer:
+    """What files are to an ask, by their caption."""
+
+    opening: tuple[form.Event, ...]
+    """What comes before: it opens a late answer."""
+    step: int
+    words: str | None
+    meaning: Sequence[Action] | Unclear
+    """What the words would be without the files."""
+    _: KW_ONLY
+    spoken: bool
+    """They are to be turned into text."""
+
+    @property
+    def picks(self) -> tuple[form.Event, ...]:
+        """Options that the words name: then the files are what is remarked beside them."""
+        if isinstance(self.meaning, Unclear):
+            return ()
+        picks = tuple(each for each in self.meaning if isinstance(each, PICKS))
+        return picks if len(picks) == len(self.meaning) else ()
+
+    @property
+    def unclear(self) -> Unclear | None:
+        """Which option the words name. The files wait meanwhile. Where yes or no is asked for, any
+        words are a remark."""
+        if not isinstance(self.meaning, Unclear) or self.meaning == YES_OR_NO:
+            return None
+        return self.meaning
+
+    def events(self, attachments: tuple[Attachment, ...]) -> Sequence[form.Event]:
+        if self.spoken:
+            return (*self.opening, form.Speak(recording=attachments[0], step=self.step))
+        keep = bool(self.picks or self.unclear)
+        text = None if keep else self.words
+        attach = form.Attach(attachments=attachments, text=text, keep=keep, step=self.step)
+        return (*self.opening, attach, *self.picks)
+
+    def refusal(self, ask: Ask, count: int) -> form.Refused | None:
+        """Why the form would not take so many files, if so."""
+        for event in self.events((_ANY_FILE,) * count):
+            step = apply_event(ask, event)
+            if isinstance(step, form.Refused):
+                return step
+            if isinstance(step, form.Moved):
+                ask = replace(ask, draft=step.draft)
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
