@@ -289,6 +289,8 @@ async def test_an_id_that_is_no_name_of_a_folder_takes_no_file(
 
 def test_a_digest_that_is_none_is_no_path(tmp_path: Path, clock: StillClock) -> None:
     (tmp_path / "web-token").write_text("secret")
+    (tmp_path / "attachments").mkdir()
+    (tmp_path / "attachments" / ("A" * 64)).touch()
     files = AttachmentFiles(tmp_path, LIMITS, clock)
     for digest in ("../web-token", "", ".", "A" * 64):
         assert files.path(Attachment(digest=digest, name="a", type="b", size=1)) is None

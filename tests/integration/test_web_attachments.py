@@ -590,6 +590,21 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     assert ended.outcome.answers == (Answer(values=("Take that",)),)
 
 
+async def test_what_was_said_beside_yes_and_no_is_shown_until_the_tap(web: Web) -> None:
+    ask, inbox = await web.desk.ask(CONFIRM), web.desk.inbox
+    inbox.transcribes = True
+    await send(web, ask, SOUND, "recording.webm", voice=1)
+    await inbox.put(ask.id, form.Transcribed(step=1, text="only old ones"), person=IN_A_BROWSER)
+    data = {"do": "text", "step": "2", "text": "only the old ones"}
+    page = (await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)).text
+    assert ">only the old ones</textarea>" in page
+    data = {"do": "choose", "step": "3", "option": "0"}
+    await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)
+    ended = await web.desk.broker.ended(ask.id)
+    assert ended.outcome is not None
+    assert ended.outcome.answers == (Answer(values=("yes",), custom_text="only the old ones"),)
+
+
 async def test_the_microphone_is_allowed_to_our_own_pages_alone(web: Web) -> None:
     policy = (await web.browser.get("/?all")).headers["permissions-policy"]
     assert policy == HEADERS["permissions-policy"]
