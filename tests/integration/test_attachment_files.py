@@ -8,9 +8,11 @@ import io
 import os
 import stat
 from collections.abc import AsyncIterator, Iterable
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from sqlite3 import connect
 from typing import BinaryIO
 
 import pytest
@@ -370,6 +372,24 @@ async def test_a_preview_goes_with_its_picture(
         clock.advance(GRACE_SECONDS + 1)
         await files.sweep(store)
         assert not path.exists()
+
+
+async def test_files_of_an_ask_that_only_another_version_can_read_stay(
+    files: AttachmentFiles, tmp_path: Path, clock: StillClock
+) -> None:
+    async with sqlite(tmp_path) as store:
+        ask = an_ask(attachments=(await added(files, b"of the agent"),))
+        sent = await received(files, b"of the person", ask=ask)
+        await store.write(lambda tx: tx.add_ask(ask))
+    with closing(connect(tmp_path / "chatbridge.db")) as database:
+        database.execute("UPDATE asks SET questions = 'of a newer version'")
+        database.commit()
+    clock.advance(GRACE_SECONDS + 1)
+    async with sqlite(tmp_path) as store:
+        assert await store.ask(ask.id) is None
+        await files.sweep(store)
+    assert files.path(sent)
+    assert files.path(ask.attachments[0])
 
 
 async def test_a_database_that_cannot_be_read_costs_no_file(
