@@ -9,11 +9,11 @@ Modules and sub-packages:
     tools: the MCP tools that agents call
     commands: command-line tools that agents may run, with approval
     channels: the chats, ntfy and the web inbox
-    attachments: files of asks and answers, on this machine
-    voice: voice messages turned into text
     core: asks, forms, cards and delivery, without I/O
     store: the SQLite database
     settings: the configuration file and environment variables
+    attachments: the files of asks, notices and answers
+    voice: voice messages turned into text
     projects: the project of a folder, and its `.chatbridge.toml`
     markdown: the parser of agents' markdown
     clock: the system clock

@@ -13,6 +13,8 @@ from chatbridge.core.model import (
     Agent,
     Answer,
     Ask,
+    Attachment,
+    AttachmentKind,
     Draft,
     Option,
     Outcome,
@@ -92,10 +94,30 @@ def question_lists(draw: st.DrawFn) -> tuple[Question, ...]:
     return tuple(draw(_numbered[i]) for i in range(draw(_counts)))
 
 
+PHOTO = Attachment(
+    digest="d" * 64,
+    name="photo.jpg",
+    type="image/jpeg",
+    size=1_200_000,
+    kind=AttachmentKind.PICTURE,
+)
 _offsets = st.sampled_from([0, 0, 0, 0, -1, 1, -(10**9), 10**9])
 _numbers = st.integers(0, 9) | st.sampled_from([-1, -(10**9), 10, 10**9])
 _said = words | texts | big_texts
+_digests = st.sampled_from("abcd").map(lambda letter: letter * 64)
+recordings = st.builds(
+    Attachment,
+    digest=_digests,
+    name=words,
+    type=st.just("audio/ogg"),
+    size=st.integers(0, 10**9),
+    kind=st.sampled_from(AttachmentKind),
+)
+_files = st.lists(recordings, max_size=3).map(tuple) | st.just(())
 _bare: list[type[form.Event]] = [
+    form.SendAttached,
+    form.DropAttached,
+    form.SendHeard,
     form.DropOther,
     form.Done,
     form.Other,
@@ -114,6 +136,21 @@ _relative_events: st.SearchStrategy[form.Event] = st.one_of(
     st.builds(form.Choose, step=_offsets, option=_numbers),
     st.builds(form.Toggle, step=_offsets, option=_numbers, on=st.booleans()),
     st.builds(form.Text, step=st.none() | _offsets, text=_said),
+    st.builds(
+        form.Attach,
+        step=st.none() | _offsets,
+        attachments=_files,
+        text=st.none() | _said,
+        keep=_coins,
+    ),
+    st.builds(form.Speak, step=st.none() | _offsets, recording=recordings),
+    st.builds(
+        form.Transcribed,
+        step=st.none() | _offsets,
+        digest=_digests,
+        text=_said,
+        problem=some_text,
+    ),
     st.builds(form.Edit, step=_offsets, question=_numbers),
     st.builds(form.Pick, step=_offsets, option=_numbers),
     st.builds(form.Cancel, step=_offsets, reason=st.none() | _said),
@@ -162,7 +199,10 @@ def fitting(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
     if draft.view is View.OTHER:
         return [form.Back(step=step), leave, form.Text(text="my own", step=step)]
     question = asked[draft.at]
+    if draft.view is View.HEARD:
+        return [form.Back(step=step), leave, *sending_files(asked, draft)]
     found: list[form.Event] = [leave, form.Back(step=step), form.Skip(step=step)]
+    found += sending_files(asked, draft)
     match question.type:
         case QuestionType.TEXT:
             found.append(form.Text(text=f"text for {draft.at}"))
@@ -175,6 +215,37 @@ def fitting(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
             found += [form.Choose(step=step, option=i) for i in range(len(question.choices))]
             found.append(form.Other(step=step))
     return found
+
+
+def sending_files(asked: Sequence[Question], draft: Draft) -> list[form.Event]:
+    """Those of them that are about files and voice messages, with the way back to a question."""
+    step, said = draft.step, f"text for {draft.at}"
+    if draft.view is View.HEARD:
+        assert draft.voice is not None
+        digest = draft.voice.recording.digest
+        understood = [form.Transcribed(digest=digest, text=text) for text in (said, "")]
+        return [*understood, form.SendHeard(step=step)]
+    if draft.view is not View.QUESTION:
+        return [form.Back(step=step)]
+    attached = [form.Attach(attachments=(PHOTO,), step=step, keep=keep) for keep in (True, False)]
+    return [
+        *attached,
+        form.Attach(attachments=(PHOTO,), text=said),
+        form.Speak(recording=PHOTO, step=step),
+        form.SendAttached(step=step),
+        form.DropAttached(step=step),
+    ]
+
+
+def _with_files(number: int) -> Move:
+    def move(asked: Sequence[Question], draft: Draft) -> form.Event:
+        choice = sending_files(asked, draft)
+        return choice[number % len(choice)]
+
+    return move
+
+
+file_moves = st.integers(0, 10**6).map(_with_files)
 
 
 @st.composite

@@ -9,6 +9,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from chatbridge.channels.chat.capabilities import Seen
+from chatbridge.channels.chat.card_messages import SentFiles
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskMore, ShowAll
 from chatbridge.core.model import (
@@ -18,6 +19,9 @@ from chatbridge.core.model import (
     VERDICTS,
     Answer,
     Ask,
+    Attachment,
+    AttachmentKind,
+    Draft,
     Grant,
     Level,
     Option,
@@ -25,6 +29,8 @@ from chatbridge.core.model import (
     Person,
     Question,
     Status,
+    View,
+    VoiceMessage,
 )
 from tests import strategies as some
 from tests.telegram_asks import approval, ask, named, notice, stepped
@@ -59,6 +65,28 @@ _long_values = st.tuples(long_texts)
 _long_answers = st.builds(Answer, values=_long_values)
 
 
+_DIGESTS = ("a" * 64, "b" * 64)
+files = st.builds(
+    Attachment,
+    digest=st.sampled_from(_DIGESTS),
+    name=_long_words,
+    type=st.just("image/png"),
+    size=st.integers(0, 10**12),
+    kind=st.sampled_from(AttachmentKind),
+    caption=st.none() | long_texts,
+    excerpt=st.none() | long_texts,
+)
+_few_files = st.just(()) | st.lists(files, max_size=5).map(tuple)
+_many_files = st.just(()) | st.lists(files, max_size=10).map(tuple)
+_images = st.none() | files
+_voices = st.builds(
+    VoiceMessage,
+    recording=files,
+    text=st.none() | long_texts,
+    problem=st.none() | long_texts,
+)
+
+
 def _grown(draw_value: st.DrawFn, question: Question) -> Question:
     """The same kind of question, with far more in it; its options stay as many or more."""
     more: Sequence[Option] = ()
@@ -69,6 +97,7 @@ def _grown(draw_value: st.DrawFn, question: Question) -> Question:
             option,
             label=_same_or(draw_value, option.label, _long_words),
             description=_same_or(draw_value, option.description, long_texts),
+            image=draw_value(_images),
         )
         for option in question.options
     )
@@ -165,13 +194,17 @@ def approvals(draw_value: st.DrawFn) -> Ask:
 
 
 notices = st.builds(
-    notice,
-    some.texts | long_texts,
-    title=some.texts | _long_words,
-    level=st.sampled_from(Level),
-    project=_long_words,
-    agent=_long_words,
-    id=ids,
+    replace,
+    st.builds(
+        notice,
+        some.texts | long_texts,
+        title=some.texts | _long_words,
+        level=st.sampled_from(Level),
+        project=_long_words,
+        agent=_long_words,
+        id=ids,
+    ),
+    attachments=_few_files,
 )
 
 
@@ -187,9 +220,14 @@ _plain_asks = some.asks()
 def questions_asked(draw_value: st.DrawFn) -> Ask:
     found = draw_value(_plain_asks)
     entries = tuple(
-        replace(e, text=_same_or(draw_value, e.text, some.big_texts)) if e.text else e
+        replace(
+            e,
+            text=_same_or(draw_value, e.text, some.big_texts) if e.text else e.text,
+            attachments=draw_value(_many_files),
+        )
         for e in found.draft.entries
     )
+    draft = _spoken(draw_value, replace(found.draft, entries=entries))
     return replace(
         found,
         id=draw_value(ids),
@@ -197,10 +235,18 @@ def questions_asked(draw_value: st.DrawFn) -> Ask:
         project=replace(found.project, name=draw_value(_long_words)),
         agent=replace(found.agent, name=draw_value(_long_words)),
         questions=tuple(_grown(draw_value, question) for question in found.questions),
-        draft=replace(found.draft, entries=entries),
+        attachments=draw_value(_few_files),
+        draft=draft,
         outcome=_ended(draw_value, found.outcome) if found.outcome else None,
         late=_ended(draw_value, found.late) if found.late else None,
     )
+
+
+def _spoken(draw_value: st.DrawFn, draft: Draft) -> Draft:
+    """The same, or after somebody has spoken an answer."""
+    if draft.view is not View.QUESTION or not draw_value(_coins):
+        return draft
+    return replace(draft, view=View.HEARD, voice=draw_value(_voices))
 
 
 _channels = st.sampled_from(["telegram", "web", "terminal", "a<b"])
@@ -232,4 +278,5 @@ seens = st.builds(
     again=st.booleans(),
     overflowed=st.booleans(),
     unsent=st.booleans(),
+    files=st.builds(SentFiles, missing=st.sampled_from([(), _DIGESTS]), shrunk=st.booleans()),
 )

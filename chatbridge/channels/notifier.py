@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import keyboard
+from chatbridge.channels.chat.attachments import files_of
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.capabilities import Buttons, Seen
 from chatbridge.channels.chat.poll_loop import PollLoop
@@ -21,13 +22,14 @@ from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.attached import CLIP
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
-from chatbridge.core.model import GLYPHS, Ask, Level, Notice, Priority, QuestionType
+from chatbridge.core.model import GLYPHS, Ask, Attachment, Level, Notice, Priority, QuestionType
 from chatbridge.core.nights import summary as nights
 from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Remark, Shown, Surface
@@ -141,7 +143,8 @@ class Notifier(ABC):
 
     async def announce(self, notice: Notice) -> bool:
         title = _line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
-        new = Notification(id=notice.id, title=title, text=_plain(notice.message))
+        text = "\n".join((_plain(notice.message), *_files(notice.attachments)))
+        new = Notification(id=notice.id, title=title, text=text)
         await self._tell(new, silent=notice.level is Level.INFO)
         return True
 
@@ -194,6 +197,7 @@ class Notifier(ABC):
             lines.append(_plain(card.subject.code)[:CODE])
         if card.only_on:
             lines.append(format_only_on(card.only_on))
+        lines += _files(files_of(card))
         step = f"{card.number} of {card.count}" if card.count > 1 else None
         page = self._page()
         return Notification(
@@ -220,6 +224,13 @@ def _answers(key: doc.Key) -> bool:
 
 def _line(*parts: str | None) -> str:
     return clipped(one_line(" · ".join(filter(None, parts))), TITLE)
+
+
+def _files(attachments: Sequence[Attachment]) -> list[str]:
+    """How many there are. Their names would take room that the question needs."""
+    count = len(attachments)
+    how_many = "1 file, which is" if count == 1 else f"{count} files, which are"
+    return [f"{CLIP} {how_many} in the inbox."] if count else []
 
 
 def _plain(source: str) -> str:

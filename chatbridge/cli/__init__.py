@@ -7,8 +7,8 @@ doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge hook`, `serve`, `token` and `tools`
-questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `snooze`, `extend`, `history`,
-    `summary`, `stats` and `quiet`
+questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
+    `history`, `summary`, `stats` and `quiet`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
 service: `chatbridge service`
 config_file: changes config.toml
@@ -35,7 +35,8 @@ COMMANDS = {
     "ask": "ask yourself from a script; notify only tells you",
     "notify": "tell yourself something from a script",
     "pending": "the open questions; live with --watch",
-    "answer": "answer one here, or cancel it",
+    "answer": "answer one here, cancel it, see its files",
+    "show": "the files of a question; opens one",
     "cancel": "cancel an open question",
     "snooze": "put one off, give it more time, hush the chats",
     "extend": "give a question more time",
@@ -64,7 +65,7 @@ ROWS = (
     (
         "ask, notify",
         "pending, inbox",
-        "answer, cancel",
+        "answer, cancel, show",
         "snooze, extend, quiet",
         "history, summary, stats",
         "status, stop, restart",

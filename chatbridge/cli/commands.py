@@ -36,6 +36,15 @@ examples:
 
 exit codes: 0 done, 1 refused, 2 wrong usage, 4 no hub could be reached
 """
+SHOW_EPILOG = """\
+Pictures, texts, recordings and PDFs are opened with this computer's own program
+for them, everything else can only be saved. Without a terminal they are listed.
+
+examples:
+  chatbridge show 3f9a2c               lists them, and opens the only one
+  chatbridge show 3f9a2c 2             opens the second
+  chatbridge show 3f9a2c --save .      copies them all to this folder
+"""
 TOOLS_USAGE = """\
 chatbridge tools check [FILE ...] [--json]
        chatbridge tools list [--json]
@@ -118,6 +127,14 @@ def _since(text: str) -> float:
         ) from None
 
 
+ATTACH = argument(
+    "--attach",
+    action="append",
+    default=[],
+    metavar="FILE",
+    help="a file to show with it, repeated",
+)
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -130,6 +147,7 @@ ask = Command(
         flag("--multi", help="several options may be chosen; prints one per line"),
         flag("--confirm", help="yes or no, without options"),
     ],
+    ATTACH,
     argument("--title", help="a heading that says what it is about"),
     argument(
         "--timeout", metavar="TIME", help="how long to wait, as in 90, 15min or 8h (10 s or more)"
@@ -150,6 +168,7 @@ notify = Command(
     "Tells you something on your phone, or wherever you answer, and does not wait.\n"
     "A hub is started if none runs; what cannot be shown now is shown later.",
     argument("message", help="what to tell; - reads it from standard input"),
+    ATTACH,
     argument("--title", help="a heading"),
     argument(
         "--level",
@@ -213,6 +232,20 @@ summary = Command(
     ),
     flag("--json", help="print it as JSON"),
     work="chatbridge.cli.questions.lists:summary",
+)
+
+show = Command(
+    "show",
+    "Lists the files of a question, its answer or a message, and opens one.",
+    ID,
+    argument("number", metavar="NUMBER", nargs="?", type=_count, help="which one"),
+    [
+        flag("--open", help="open it, even if this is no terminal"),
+        argument("--save", metavar="FOLDER", help="copy it there, or all of them"),
+        flag("--json", help="print the list as JSON"),
+    ],
+    epilog=SHOW_EPILOG,
+    work="chatbridge.cli.questions.files:show",
 )
 
 answer = Command(

@@ -37,7 +37,9 @@ def whole_parser() -> argparse.ArgumentParser:
                 action.complete = shtab.cmd(OPEN_IDS)  # type: ignore[attr-defined]
             elif action.dest == "client":
                 action.choices = CLIENTS
-            elif action.dest == "workspace":
+            elif action.dest == "attach":
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
+            elif action.dest in ("workspace", "save"):
                 action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     return whole
 

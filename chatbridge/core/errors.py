@@ -199,6 +199,10 @@ class AttachmentError(ChatbridgeError):
     """A file cannot be attached, as a sentence for who sent it."""
 
 
+class TranscriptionFailed(ChatbridgeError):
+    """A voice message was not turned into text, as a sentence for who sent it."""
+
+
 class RetryLater(ChatbridgeError):
     """A chat service asks for a pause or cannot be reached."""
 

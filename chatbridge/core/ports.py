@@ -67,6 +67,12 @@ class AttachmentStore(Protocol):
         """Remove files whose asks and notices are gone."""
 
 
+class Transcriber(Protocol):
+    async def transcribe(self, path: str, *, type: str, name: str) -> str:
+        """Return what is said in the recording at this path; empty if nothing is.
+        :raises TranscriptionFailed:"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """The result of showing an ask. `place` holds all that the surface needs to update it later;

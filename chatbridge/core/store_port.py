@@ -164,6 +164,8 @@ class Store(Protocol):
         """Notices after `since`, newest first, starting after `before`. `search` looks in titles
         and messages. Without the `dismissed` ones, if that is false."""
 
+    async def notice(self, notice_id: str) -> Notice | None: ...
+
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         """Notices after `since` that this surface has not shown, in the order of insertion, even if
         the clock was set back."""

@@ -47,6 +47,7 @@ from chatbridge.settings import authority, mistakes, secrets
 from chatbridge.settings.nights import Quiet, Reminders, Summary, night_policy
 from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
 from chatbridge.tool_names import TOOLS
+from chatbridge.voice.settings import Voice
 
 SQLITE = "sqlite:///"
 LARGEST = 64 * 1024
@@ -138,6 +139,7 @@ class Settings(BaseSettings):
     log_level: LogLevel = "info"
     http: Http = Http()
     attachments: AttachmentLimits = AttachmentLimits()
+    voice: Voice = Voice()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)
@@ -162,7 +164,8 @@ class Settings(BaseSettings):
 
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
-        values = (value for spec in channel_specs() for _, value in self.table(spec))
+        tables = (self.voice, *map(self.table, channel_specs()))
+        values = (value for table in tables for _, value in table)
         found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
         return tuple(filter(None, found))
 

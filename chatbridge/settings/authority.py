@@ -20,7 +20,14 @@ from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_
 
 Key = tuple[str, ...]
 
-FILE_ONLY = frozenset({("approvals", "allow"), ("commands", "path"), ("commands", "environment")})
+FILE_ONLY = frozenset(
+    {
+        ("approvals", "allow"),
+        ("commands", "path"),
+        ("commands", "environment"),
+        ("voice", "command"),
+    }
+)
 """What is allowed without asking, and which programs run. A file that is silent about them says
 that there are none."""
 
@@ -36,6 +43,8 @@ def limits() -> dict[Key, Fits]:
         ("commands", "path"): is_same,
         ("commands", "environment"): is_same,
         **_of_channels(chats=False),
+        ("voice", "command"): is_same,
+        ("voice", "url"): is_same_or(""),
         ("http", "address"): is_same_or(None),
         ("http", "hosts"): is_within,
         ("store",): is_same,

@@ -116,6 +116,7 @@ NOTICES = """
     AND (:dismissed OR NOT dismissed) AND (:search IS NULL OR instr(words, :search))
     ORDER BY at DESC, seq DESC LIMIT :limit
 """
+NOTICE_OF_ID = "SELECT * FROM notices WHERE id = ?"
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
@@ -258,6 +259,10 @@ class SqliteStore:
         wanted = {"limit": limit, "since": since, "at": at, "id": last, "dismissed": dismissed}
         rows = await self._reading.rows(NOTICES, {**wanted, "search": search and search.casefold()})
         return self._unreadable.read(NOTICE, rows)
+
+    async def notice(self, notice_id: str) -> Notice | None:
+        rows = await self._reading.rows(NOTICE_OF_ID, (notice_id,))
+        return self._unreadable.first(NOTICE, rows)
 
     async def notices_behind(self, *, surface: str, since: float) -> Sequence[Notice]:
         behind = {"surface": surface, "since": since}

@@ -4,6 +4,7 @@ server: the MCP server that all sessions share
 call: a tool, and one call of it: who calls, and how it shows that it waits
 clients: MCP clients by name, and how long their calls may take
 definition: arguments: pieces of schemas, checks, refusals
+attachments: files in arguments and in results
 waiting: asking, waiting and returning a ticket; the tool `wait_for_answer`
 elicitation: the client's own window beside the chats
 ask_user: the tool `ask_user`

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args
 
@@ -27,6 +27,15 @@ from chatbridge.core.model import (
 )
 from chatbridge.projects import settings_of
 from chatbridge.tool_names import ASK_USER
+from chatbridge.tools.attachments import (
+    FileFields,
+    FileShape,
+    GivenFile,
+    ImageShape,
+    attachment_objects,
+    given_attachments,
+    given_images,
+)
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result, text_result
 from chatbridge.tools.definition import (
     Shape,
@@ -55,10 +64,12 @@ browser. Use it when you need a decision, a clarification or a confirmation that
 Give either `questions` (1 to 10, ideally 1 to 3, each with a type) or one `question`, with \
 `options` or without. Keep questions short. Prefer select, multi-select or confirm to text: a tap \
 is quicker than typing; a free answer ("Other") is always offered beside options. Mark your advice \
-at the end of a label: "(recommended)".
+at the end of a label: "(recommended)". What is better seen than described goes along: \
+`attachments`, and an `image` of an option.
 
 Answered: go on with what was chosen; an optional question that was skipped has no values; \
-customText is the person's own answer or, beside a yes or no, a remark that you have to mind. \
+customText is the person's own answer or, beside a yes or no, a remark that you have to mind; \
+attachments are files that they sent. \
 Cancelled: they will not answer; respect it, and the reason if there is one. Timed out: nobody \
 answered, which is not consent; choose the safe way or ask again later. "pending": call \
 wait_for_answer with the askId."""
@@ -68,7 +79,8 @@ wait_for_answer with the askId."""
     """Where questions are shown in the client's own window, too."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return self._described(schema=input_schema(self._limits(project)))
+        files = self.waiting.files.fields(project, peer) if self.waiting.files else None
+        return self._described(schema=input_schema(self._limits(project), files))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         declared_defaults = self.waiting.broker.policy.declared_defaults
@@ -83,10 +95,11 @@ wait_for_answer with the askId."""
             timeout=given.timeout,
             priority=given.priority,
         )
-        wait = await self.waiting.ask(request, call)
+        wait = await self.waiting.ask(request, call, files=given.files)
         if self.elicitation is None or not given.wait:
             return await wait.outcome(render_result, limit=None if given.wait else 0.0)
-        window = window_of(wait.ask.questions, title=wait.ask.title)
+        asked = wait.ask
+        window = window_of(asked.questions, title=asked.title, files=asked.files)
         async with self.elicitation.beside(wait.ask, call, window):
             ended = await wait.ended()
         return await wait.result(ended, render_result)
@@ -185,6 +198,7 @@ def _answer(question_id: str, answer: Answer) -> dict[str, Any]:
         values=list(answer.values),
         customText=answer.custom_text,
         decidedBy=answer.decided_by,
+        attachments=attachment_objects(answer.attachments) or None,
     )
 
 
@@ -246,6 +260,7 @@ class AskUserInput:
     timeout: float
     wait: bool
     priority: Priority
+    files: tuple[GivenFile, ...] = ()
 
 
 def _labelled(value: object) -> object:
@@ -259,6 +274,7 @@ def _whole(value: object) -> object:
 class _Option(Shape):
     label: str = Field(min_length=1, max_length=MAX_LABEL)
     description: str | None = Field(default=None, max_length=MAX_SINGLE_QUESTION)
+    image: ImageShape | None = None
 
 
 _Options = list[Annotated[_Option, BeforeValidator(_labelled)]]
@@ -292,9 +308,11 @@ class _Arguments(Shape):
     timeout: Annotated[int | None, BeforeValidator(_whole)] = None
     wait: bool | None = None
     priority: Literal["low", "normal", "urgent"] | None = None
+    attachments: list[FileShape] | None = None
 
 
-_FIELDS = {name for shape in (_Arguments, _Question, _Option) for name in shape.model_fields}
+_SHAPES = (_Arguments, _Question, _Option, FileShape)
+_FIELDS = {name for shape in _SHAPES for name in shape.model_fields}
 
 
 def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bool) -> AskUserInput:
@@ -313,7 +331,15 @@ def parse(arguments: Mapping[str, Any], limits: Limits, *, declared_defaults: bo
         timeout=_timeout(given.timeout, limits),
         wait=given.wait is not False,
         priority=Priority(given.priority or Priority.NORMAL),
+        files=(*_images(given), *given_attachments(given.attachments)),
     )
+
+
+def _images(given: _Arguments) -> Iterator[GivenFile]:
+    if given.questions is None:
+        yield from given_images(given.options, question=0, path="options")
+    for i, question in enumerate(given.questions or ()):
+        yield from given_images(question.options, question=i, path=f"questions[{i}].options")
 
 
 def _asked(given: _Arguments, arguments: Mapping[str, Any]) -> tuple[Question, ...]:
@@ -412,49 +438,52 @@ def _refusal(error: ValidationError, arguments: Mapping[str, Any]) -> ToolInputE
     return refusal
 
 
-_OPTIONS = {
-    "type": "array",
-    "description": "Options, as texts or as objects with label and description",
-    "items": {
-        "anyOf": [
-            {"type": "string"},
-            object_schema(
-                "label",
-                label=text_field("What the person taps; short"),
-                description=text_field("What choosing it means"),
-            ),
-        ]
-    },
-    "maxItems": MAX_OPTIONS,
-}
-_QUESTION = object_schema(
-    "question",
-    id=text_field("Comes back as questionId; optional"),
-    question=text_field(
-        "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
-    ),
-    type={
-        "type": "string",
-        "enum": [*ASKED_TYPES],
-        "default": str(QuestionType.TEXT),
-        "description": "text, one option, several options, or yes/no",
-    },
-    options=_OPTIONS,
-    required={"type": "boolean", "default": True, "description": "false: the person may skip it"},
-    placeholder=text_field("An example shown in a text field"),
-    onTimeout={
-        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-        "description": "What to assume if nobody answers; used only where the owner "
-        "allows it, never for confirm",
-    },
-)
+def _options_schema(description: str, files: FileFields | None) -> dict[str, Any]:
+    option = object_schema(
+        "label",
+        label=text_field("What the person taps; short"),
+        description=text_field("What choosing it means"),
+        **present(image=files and files.image),
+    )
+    items = {"anyOf": [{"type": "string"}, option]}
+    return array_field(description, items, maxItems=MAX_OPTIONS)
 
 
-def input_schema(limits: Limits) -> dict[str, Any]:
+def _question_schema(files: FileFields | None) -> dict[str, Any]:
+    return object_schema(
+        "question",
+        id=text_field("Comes back as questionId; optional"),
+        question=text_field(
+            "The question; basic markdown is shown", minLength=1, maxLength=MAX_QUESTION
+        ),
+        type={
+            "type": "string",
+            "enum": [*ASKED_TYPES],
+            "default": str(QuestionType.TEXT),
+            "description": "text, one option, several options, or yes/no",
+        },
+        options=_options_schema(
+            "Options, as texts or as objects with label and description", files
+        ),
+        required={
+            "type": "boolean",
+            "default": True,
+            "description": "false: the person may skip it",
+        },
+        placeholder=text_field("An example shown in a text field"),
+        onTimeout={
+            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+            "description": "What to assume if nobody answers; used only where the owner "
+            "allows it, never for confirm",
+        },
+    )
+
+
+def input_schema(limits: Limits, files: FileFields | None = None) -> dict[str, Any]:
     return object_schema(
         questions=array_field(
             "The questions, asked one after another; 1 to 3 are best",
-            _QUESTION,
+            _question_schema(files),
             minItems=1,
             maxItems=MAX_QUESTIONS,
         ),
@@ -467,7 +496,7 @@ def input_schema(limits: Limits) -> dict[str, Any]:
             default=int(limits.default * 1000),
         ),
         question=text_field("One question, instead of questions; without options a free text"),
-        options={**_OPTIONS, "description": "Options of the one question"},
+        options=_options_schema("Options of the one question", files),
         multiSelect=flag_field(
             "Whether several options of the one question may be chosen", default=False
         ),
@@ -481,4 +510,5 @@ def input_schema(limits: Limits) -> dict[str, Any]:
             enum=[str(each) for each in Priority],
             default=str(Priority.NORMAL),
         ),
+        **present(attachments=files and files.attachments),
     )

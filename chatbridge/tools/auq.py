@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from mcp_types import CallToolResult, Tool
@@ -30,12 +31,21 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import shortened
+from chatbridge.tools.attachments import (
+    FileFields,
+    FileShape,
+    GivenFile,
+    ImageShape,
+    given_attachments,
+    given_images,
+)
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, text_result
 from chatbridge.tools.definition import (
     Shape,
     array_field,
     flag_field,
     object_schema,
+    present,
     refused,
     text_field,
     unknown_id,
@@ -74,7 +84,8 @@ get_answered_questions."""
     """Seconds; None: there is no deadline."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
-        return self._described(schema=ask_schema(self.limits))
+        files = self.waiting.files.fields(project, peer) if self.waiting.files else None
+        return self._described(schema=ask_schema(self.limits, files))
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
         given = parse(arguments, self.limits)
@@ -87,7 +98,7 @@ get_answered_questions."""
             questions=given.questions,
             timeout=math.inf if self.timeout is None else self.timeout,
         )
-        wait = await self.waiting.ask(request, call)
+        wait = await self.waiting.ask(request, call, files=given.files)
         return await wait.outcome(render_result, limit=None if given.wait else 0.0)
 
 
@@ -158,11 +169,13 @@ class Limits:
 class AuqInput:
     questions: tuple[Question, ...]
     wait: bool
+    files: tuple[GivenFile, ...] = ()
 
 
 class _Option(Shape):
     label: str = Field(max_length=MAX_NAME)
     description: str | None = Field(default=None, max_length=MAX_PROMPT)
+    image: ImageShape | None = None
 
 
 class _Question(Shape):
@@ -175,6 +188,7 @@ class _Question(Shape):
 class _Arguments(Shape):
     questions: list[_Question] | None = None
     nonBlocking: bool | None = None  # noqa: N815 - the contract's name
+    attachments: list[FileShape] | None = None
 
 
 class _Fetch(Shape):
@@ -185,9 +199,14 @@ class _Fetch(Shape):
 def parse(arguments: Mapping[str, Any], limits: Limits) -> AuqInput:
     """:raises ToolInputError:"""
     _check_count(arguments.get("questions"), limits)
-    given = validated(_Arguments, arguments, _Question, _Option)
+    given = validated(_Arguments, arguments, _Question, _Option, FileShape)
     questions = tuple(_question(q, i, limits) for i, q in enumerate(given.questions or ()))
-    return AuqInput(questions=questions, wait=not given.nonBlocking)
+    images = (
+        given_images(q.options, question=i, path=f"questions[{i}].options")
+        for i, q in enumerate(given.questions or ())
+    )
+    files = (*chain.from_iterable(images), *given_attachments(given.attachments))
+    return AuqInput(questions=questions, wait=not given.nonBlocking, files=files)
 
 
 def parse_fetch(arguments: Mapping[str, Any]) -> tuple[str, bool]:
@@ -244,13 +263,14 @@ def _check_text(text: str, path: str) -> None:
         raise refused(f"{path} is required", path, text, "some text")
 
 
-def ask_schema(limits: Limits) -> dict[str, Any]:
+def ask_schema(limits: Limits, files: FileFields | None = None) -> dict[str, Any]:
     option = object_schema(
         "label",
         label=text_field(
             'What the person taps; short. Your advice ends in "(recommended)"', minLength=1
         ),
         description=text_field("What choosing it means"),
+        **present(image=files and files.image),
     )
     question = object_schema(
         *("prompt", "title", "options"),
@@ -278,6 +298,7 @@ def ask_schema(limits: Limits) -> dict[str, Any]:
             "true: return at once and fetch the answers later with get_answered_questions",
             default=False,
         ),
+        **present(attachments=files and files.attachments),
     )
 
 

@@ -28,9 +28,10 @@ from pydantic import ValidationError
 from chatbridge.atomic_write import write_atomically
 from chatbridge.core.asks.answers import check_answers
 from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.cards.attached import CLIP, format_attachments
 from chatbridge.core.cards.outcome_text import WINDOW
 from chatbridge.core.errors import AskEnded, InvalidAnswer, StoreError, UnknownAsk
-from chatbridge.core.model import YES_NO, Answer, Ask, Question, QuestionType
+from chatbridge.core.model import YES_NO, Answer, Ask, Attachment, Question, QuestionType
 from chatbridge.core.ports import Clock
 from chatbridge.core.text import one_line, shortened
 from chatbridge.tools.call import Elicit, ToolCall
@@ -136,8 +137,10 @@ LONGEST_TITLE = 60
 _OTHER = "An answer in your own words, if none of the options fits"
 
 
-def window_of(questions: Sequence[Question], *, title: str | None) -> Window:
-    """The form; what comes back incomplete, or is closed, changes nothing."""
+def window_of(
+    questions: Sequence[Question], *, title: str | None, files: Sequence[Attachment] = ()
+) -> Window:
+    """The form; what comes back incomplete, or is closed, changes nothing. It cannot show files."""
     properties: dict[str, Any] = {}
     for name, question in _named(questions):
         properties |= _fields(name, question)
@@ -149,7 +152,7 @@ def window_of(questions: Sequence[Question], *, title: str | None) -> Window:
         return check_answers(questions, given)
 
     return Window(
-        message=_message(questions, title),
+        message=_message(questions, title, files),
         schema={"type": "object", "properties": properties, "required": required},
         read=read,
     )
@@ -160,11 +163,14 @@ def _named(questions: Sequence[Question]) -> list[tuple[str, Question]]:
     return [(f"q{number}", question) for number, question in enumerate(questions, start=1)]
 
 
-def _message(questions: Sequence[Question], title: str | None) -> str:
-    if len(questions) == 1:
-        return questions[0].text
-    texts = [f"{number}. {question.text}" for number, question in enumerate(questions, start=1)]
-    return "\n".join([*([title] if title else []), *texts])
+def _message(questions: Sequence[Question], title: str | None, files: Sequence[Attachment]) -> str:
+    lines = [question.text for question in questions]
+    if len(lines) > 1:
+        lines = [f"{number}. {text}" for number, text in enumerate(lines, start=1)]
+        lines = [*([title] if title else []), *lines]
+    if files:
+        lines.append(f"{CLIP} {format_attachments(files)}: in the inbox")
+    return "\n".join(lines)
 
 
 def _fields(name: str, question: Question) -> dict[str, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, Tool
 from pydantic import AfterValidator, Field
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import Level
-from chatbridge.tools.call import ToolCall, ToolHandler, json_result
+from chatbridge.core.model import Attachment, Level, Project
+from chatbridge.tools.attachments import FileShape, ToolFiles, given_attachments
+from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result
 from chatbridge.tools.definition import Shape, object_schema, present, text_field, validated
 
 MAX_MESSAGE = 10_000
@@ -36,6 +37,7 @@ class _Arguments(Shape):
     message: Annotated[str, Field(max_length=MAX_MESSAGE), AfterValidator(_said)]
     title: str | None = Field(default=None, max_length=MAX_TITLE)
     level: Annotated[Level, Field(strict=False)] = Level.INFO
+    attachments: list[FileShape] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,21 @@ arrives silently, "warning" and "error" make the phone ring."""
 
     notices: Notices
     channels: Channels
+    files: ToolFiles | None = None
+
+    def definition(self, project: Project, peer: Peer) -> Tool:
+        if self.files is None:
+            return self._described()
+        attachments = self.files.fields(project, peer).attachments
+        properties = {**self.schema["properties"], "attachments": attachments}
+        return self._described(schema={**self.schema, "properties": properties})
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> CallToolResult:
-        given = validated(_Arguments, arguments)
+        given = validated(_Arguments, arguments, FileShape)
+        attachments: tuple[Attachment, ...] = ()
+        if self.files is not None:
+            files = tuple(given_attachments(given.attachments))
+            attachments = await self.files.add(files, call)
         notice = await self.notices.send(
             call.name,
             project=call.project,
@@ -71,6 +85,7 @@ arrives silently, "warning" and "error" make the phone ring."""
             message=given.message,
             title=(given.title or "").strip(),
             level=given.level,
+            attachments=attachments,
             shared_link=call.shared_link,
         )
         reach = self.channels.reach(await self.notices.surfaces(notice, within=WAIT))

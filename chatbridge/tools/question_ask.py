@@ -33,6 +33,7 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import race
 from chatbridge.core.text import encodable
 from chatbridge.tool_names import ASK_USER, offered_name
+from chatbridge.tools.attachments import attachment_objects
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, ToolResult, json_result, text_result
 from chatbridge.tools.definition import (
     number_field,
@@ -170,8 +171,10 @@ class QuestionAsk(ToolHandler):
                 return text_result(WITHDRAWN, is_error=True)
             why = NO_ANSWER if reason == NO_ANSWER else _declined(reason)
             return text_result(why, is_error=True)
-        answer, saved_to = ended.answer.answers[0].values[0], await self.keeper.saved(ended)
-        return _answered(answer, saved_to, late=wait.caller.late)
+        answer, saved_to = ended.answer.answers[0], await self.keeper.saved(ended)
+        files = attachment_objects(answer.attachments)
+        result = _answered(answer.values[0], saved_to, late=wait.caller.late, attachments=files)
+        return await wait.shown(ended, result)
 
     # Where a form ends the call, and the client calls again:
 
@@ -287,8 +290,17 @@ def _window(question: Question) -> Window:
     )
 
 
-def _answered(answer: str, saved_to: str, *, late: bool = False) -> CallToolResult:
-    return json_result(present(answer=answer, saved_to=saved_to, late=late or None))
+def _answered(
+    answer: str, saved_to: str, *, late: bool = False, attachments: Sequence[Any] = ()
+) -> CallToolResult:
+    return json_result(
+        present(
+            answer=answer,
+            saved_to=saved_to,
+            late=late or None,
+            attachments=attachments or None,
+        )
+    )
 
 
 def _declined(reason: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, AskRequest, Call, is_approval
 from chatbridge.projects import settings_of
+from chatbridge.tools.attachments import GivenFile, ToolFiles
 from chatbridge.tools.call import ToolCall, ToolHandler
 from chatbridge.tools.clients import soonest
 from chatbridge.tools.definition import (
@@ -49,10 +50,17 @@ class Waiting:
     broker: Broker
     reached: Reached
     """Who can have seen an ask."""
+    files: ToolFiles | None = None
+    """None: neither agents nor people can send any."""
 
-    async def ask(self, request: AskRequest, call: ToolCall) -> Wait:
+    async def ask(
+        self, request: AskRequest, call: ToolCall, *, files: Sequence[GivenFile] = ()
+    ) -> Wait:
         """Wait for what the broker finds or makes for it. :raises ToolInputError:
         :raises TooManyOpenAsks:"""
+        if files and self.files is not None:
+            earlier = await self.broker.waiting_calls.asked_before(call.name)
+            request = await self.files.attach(request, files, call, earlier)
         request = replace(request, quiet=settings_of(call.project.key).quiet.rule)
         if not is_approval(request.questions):
             await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
@@ -129,7 +137,12 @@ class Wait:
         reach = await self.waiting.reach(ask)
         if ask.open:
             await self.ticket()
-        return render(ask, self.caller, reach)
+        return await self.shown(ask, render(ask, self.caller, reach))
+
+    async def shown(self, ask: Ask, result: CallToolResult) -> CallToolResult:
+        """The result, with the files of the answer."""
+        files = self.waiting.files
+        return result if files is None else await files.show(result, ask)
 
     async def ticket(self) -> None:
         """Note that the call ends, and that its agent may come back for the answer."""

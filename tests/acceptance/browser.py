@@ -30,6 +30,7 @@ from chatbridge.core.model import (
     Answer,
     Ask,
     AskRequest,
+    Attachment,
     CallName,
     Level,
     Notice,
@@ -44,6 +45,7 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
+from tests.fakes.sample_store import SampleStore
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
@@ -51,6 +53,8 @@ PHONE = (390, 844)
 NARROW = (360, 800)
 DESKTOP = (1280, 800)
 PATIENCE_MS = 10_000
+MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+"""One that beeps, and may be used without a question."""
 LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
 
@@ -93,6 +97,7 @@ class RunningInbox:
     address: str
     desk: Desk
     codes: LoginCodes
+    files: SampleStore
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _calls: dict[str, CallName] = field(default_factory=dict)
 
@@ -114,6 +119,7 @@ class RunningInbox:
         timeout: float = 3600.0,
         project: str = "shop-api",
         agent: str = "Claude Code",
+        attachments: tuple[Attachment, ...] = (),
     ) -> Ask:
         request = AskRequest(
             project=Project(key=f"/code/{project}", name=project),
@@ -123,6 +129,7 @@ class RunningInbox:
             questions=questions,
             title=title,
             timeout=timeout,
+            attachments=attachments,
         )
         name = CallName(link=LINK, request=str(next(self._numbers)))
         ask, _ = await self.broker.ask(request, name)
@@ -166,14 +173,18 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
     )
-    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
+    files = SampleStore(folder, clock=clock)
+    async with open_desk(
+        folder, clock=clock, channel=channel, policy=policy, attachments=files
+    ) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
         desk.broker.waiting_calls.link_opened(LINK)
         try:
-            yield RunningInbox(address=await address, desk=desk, codes=codes)
+            yield RunningInbox(address=await address, desk=desk, codes=codes, files=files)
         finally:
             serving.cancel()
             await asyncio.wait({serving})
+            await files.close()
 
 
 @dataclass(slots=True)
@@ -204,7 +215,8 @@ class Visit:
 async def launched(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         # Where tests run as root, as in containers, Chromium has no sandbox.
-        browser = await playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        args = ["--no-sandbox", *MICROPHONE]
+        browser = await playwright.chromium.launch(executable_path=chromium, args=args)
         yield browser
         await browser.close()
 

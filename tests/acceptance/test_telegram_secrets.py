@@ -18,7 +18,7 @@ from tests.acceptance.test_secrets import arguments_of_all, files_with
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import Agent, House, Json, house
-from tests.fakes.telegram.people import Phone
+from tests.fakes.telegram.people import Phone, file
 from tests.fakes.telegram.server import BotApi
 
 
@@ -86,6 +86,14 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
             phone.tap(phone.sees(f"With {name}?"), "blue").answered()
             assert agent.result()["answered"], name
 
+        agent.ask("file", question("With a file?"))
+        api.cut_off("file", after=1)
+        card = phone.sees("With a file?")
+        phone.send(file(b"red", name="build.log"), reply_to=card)
+        phone.sees("could not be fetched")
+        phone.tap(card, "blue").answered()
+        assert agent.result()["answered"]
+
         agent.ask("deleted", question("Deleted?"))
         card = phone.sees("Deleted?")
         home.until_noted(card)
@@ -131,7 +139,8 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
         lock = Path(account_lock_path(str(api.bot.id))).read_text()
         everything = "\n".join([arguments, printed.stdout, printed.stderr, status, log, lock])
         assert [secret[:4] for secret in found if secret in everything] == []
-    assert "/bot[secret]/getUpdates" in log, "the libraries have said something, too"
+    for path in ("/bot[secret]/getUpdates", "/file/bot[secret]/documents/"):
+        assert path in log, "the libraries have said something, too"
     for trouble in ("(401)", "(403", "(409)", "(429)", "Bad Gateway", "cannot be read", "ConnectE"):
         assert trouble in log, f"{trouble} was not tried"
 

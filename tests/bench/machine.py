@@ -68,8 +68,11 @@ class Machine:
             **settings,
         }
 
-    def link(self, *options: str) -> AbstractAsyncContextManager[Client]:
-        return client([*CHATBRIDGE, "mcp", *options], self.environment)
+    def link(
+        self, *options: str, folder: Path | None = None
+    ) -> AbstractAsyncContextManager[Client]:
+        """`folder`: where its agent was started."""
+        return client([*CHATBRIDGE, "mcp", *options], self.environment, folder)
 
     def reference(self) -> AbstractAsyncContextManager[Client]:
         return client([sys.executable, "-c", REFERENCE], self.environment)
@@ -160,11 +163,14 @@ class Client:
 
 
 @asynccontextmanager
-async def client(words: Sequence[str], environment: dict[str, str]) -> AsyncIterator[Client]:
+async def client(
+    words: Sequence[str], environment: dict[str, str], folder: Path | None = None
+) -> AsyncIterator[Client]:
     spawned_at = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *words,
         env=environment,
+        cwd=folder,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -188,6 +194,18 @@ def pss(pid: int) -> float:
         if line.startswith("Pss:"):
             return int(line.split()[1]) / 1024
     raise ValueError(f"no Pss of {pid}")
+
+
+def reset_peak(pid: int) -> None:
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
+
+
+def peak(pid: int) -> float:
+    """Megabytes: the most that it has had in memory since `reset_peak`."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise ValueError(f"no peak of {pid}")
 
 
 def cpu_seconds(pid: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from tests.bench.attachments import attachments
 from tests.bench.chats import DiscordChat, NtfyChat, SlackChat, TelegramChat
 from tests.bench.commands import calls
 from tests.bench.growth import growth
@@ -53,6 +54,11 @@ PARTS = (
         at_most=800.0,
     ),
     Part(name="web", what="round trips over the web inbox", run=lambda n: latency(n(500))),
+    Part(
+        name="attachments",
+        what="questions with pictures and files",
+        run=lambda n: attachments(n(60), n(100)),
+    ),
     Part(name="http", what="round trips of an agent over HTTP", run=lambda n: remote(n(500))),
     Part(name="terminal", what="round trips between terminals", run=lambda n: terminal(n(40))),
     Part(

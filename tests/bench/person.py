@@ -48,7 +48,7 @@ class Person:
     async def loads(self, path: str, rounds: int) -> list[float]:
         """The seconds that this page took each time in their browser, over one kept connection."""
         times = []
-        async with self._browser() as page:
+        async with self.browser() as page:
             for _ in range(rounds):
                 began = time.perf_counter()
                 await page.get(path)
@@ -56,7 +56,7 @@ class Person:
         return times
 
     @asynccontextmanager
-    async def _browser(self) -> AsyncIterator[Kept]:
+    async def browser(self) -> AsyncIterator[Kept]:
         """Logged in: pages are for browsers, and the token for scripts."""
         async with self.connection() as script:
             code = json.loads(await script.post("/api/login-codes", {}))["code"]

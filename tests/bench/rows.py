@@ -91,6 +91,31 @@ def _web(_: Json, figures: Json) -> Iterator[Row]:
     yield from _round_trips(figures)
 
 
+def _attachments(part: Json, _: Json) -> Iterator[Row]:
+    card, plain, picture = part["card_ms"], part["plain_ms"], part["picture_mb"]
+    yield _row(
+        f"ask with a picture of {picture:g} MB → on the page, p50",
+        ms(card["p50"]),
+        f"{ms(plain['p50'])}: without it",
+        at_most(card["p50"], 150, "ms"),
+    )
+    yield _row("the same, p99", ms(card["p99"]), f"{ms(plain['p99'])}: without it")
+    yield _row("ask → its picture is loaded, p50", ms(part["preview_ms"]["p50"]))
+    small, large = part["small_file_mb"], part["large_file_mb"]
+    yield _row(
+        "the hub grows by, while files of 19 MB are asked with and downloaded",
+        f"{large:.1f} MB",
+        f"{small:.1f} MB: with files of 1 KB",
+        at_most(large - small, 4, "MB more"),
+    )
+    yield _row(
+        "slowest request while a picture of 16 megapixels is decoded",
+        ms(part["slowest_request_ms"]),
+        f"{seconds(part['decoding_s'])}: that takes; {ms(part['beside_ms']['p99'])}: "
+        "ask → on the page, p99",
+    )
+
+
 def _http(part: Json, _: Json) -> Iterator[Row]:
     ping = f"{ms(part['ping_ms']['p50'])}: a ping over the same connection"
     yield _row("HTTP agent: ask → on the page, p50 / p99", _both(part["out_ms"]), ping)
@@ -377,6 +402,7 @@ SECTIONS = (
     ),
     Section(part="startup", title="Start", rows=_startup),
     Section(part="web", title="Round trips: web inbox", rows=_web),
+    Section(part="attachments", title="Pictures and files", rows=_attachments),
     Section(part="http", title="Round trips: agents over HTTP", rows=_http),
     Section(part="terminal", title="Round trips: terminal", rows=_terminal),
     Section(

@@ -11,6 +11,7 @@ import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tests.chaos import notices
 from tests.chaos.link_pipe import Json, LinkGone, LinkPipe
@@ -18,6 +19,7 @@ from tests.chaos.log import Asked, CameBack, Log, Notified, Told
 from tests.chaos.manner import Manner
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Result, Riddle, Status, read
+from tests.fakes.telegram.media import png
 
 START_WITHIN = 60.0
 SILENT_GRACE = 5.0
@@ -131,7 +133,7 @@ class Agent:
         attempt, ticket = 0, None
         while True:
             attempt += 1
-            tool, arguments = _call_for(riddle, ticket)
+            tool, arguments = self._call_for(riddle, ticket)
             result = await self._attempt(riddle, attempt, tool, arguments)
             match result.status:
                 case Status.ANSWERED | Status.TIMED_OUT | Status.CANCELLED:
@@ -171,6 +173,7 @@ class Agent:
                 status=result.status.value,
                 values=result.values,
                 text=result.text[:500],
+                files=tuple(map(_content, result.files)),
             )
         )
         return result
@@ -196,6 +199,17 @@ class Agent:
             if reply.done():  # it was on its way when the agent gave up
                 return read(riddle, reply.result())
         return Result(status=Status.GIVEN_UP)
+
+    def _call_for(self, riddle: Riddle, ticket: str | None) -> tuple[str, Json]:
+        if ticket is not None and riddle.tool == "ask_user_questions":
+            return "get_answered_questions", {"session_id": ticket, "blocking": True}
+        if ticket is not None:
+            return "wait_for_answer", {"askId": ticket}
+        name = f"{self.name}.png"
+        if riddle.picture:  # the same bytes for who asks again
+            path = self._world.project(self._folder) / name
+            path.write_bytes(png(400, 300) + riddle.key.encode())
+        return riddle.tool, riddle.arguments(name)
 
     def _patience(self, riddle: Riddle, attempt: int) -> float | None:
         """Some calls are given up after a while; never for ever, so that a riddle ends."""
@@ -266,12 +280,8 @@ class Agent:
         return self._pipe
 
 
-def _call_for(riddle: Riddle, ticket: str | None) -> tuple[str, Json]:
-    if ticket is None:
-        return riddle.tool, riddle.arguments
-    if riddle.tool == "ask_user_questions":
-        return "get_answered_questions", {"session_id": ticket, "blocking": True}
-    return "wait_for_answer", {"askId": ticket}
+def _content(path: str) -> str:
+    return Path(path).read_text(encoding="utf-8")
 
 
 def _now() -> float:

@@ -3,8 +3,8 @@
     python -m tests.chaos.bot_api FOLDER PORT CONTROL_PORT
 
 The Bot API of tests/fakes/telegram at one port; at the other the person's phone, as HTTP and JSON
-below /botphone: GET messages and toast, POST tap and say. Everything happens in one loop, and what
-a request did is in the journal before its answer is written, and before a waiting poll's is.
+below /botphone: GET messages and toast, POST tap, say and send. Everything happens in one loop, and
+what a request did is in the journal before its answer is written, and before a waiting poll's is.
 FOLDER/identity.json says who the bot and the person are.
 """
 
@@ -75,6 +75,7 @@ class Telegram:
             "tap": self._tap,
             "toast": self._toast,
             "say": self._say,
+            "send": self._send,
         }
 
     def close(self) -> None:
@@ -86,7 +87,7 @@ class Telegram:
         self, token: str, method: str, params: Json, files: dict[str, Document]
     ) -> Outcome | Later:
         outcome = self._api.call(token, method, params, files)
-        touched = [params.get("message_id"), _sent(outcome)]
+        touched = [params.get("message_id"), *_sent(outcome)]
         self._journal.keep(*(self.chat.messages.get(it) for it in touched if it is not None))
         del self.service.requests[:-RECENT]
         return outcome
@@ -142,6 +143,15 @@ class Telegram:
         self._journal.keep(self.chat.messages[said.id])
         return {"message": said.id, "date": said.date}
 
+    def _send(self, params: Json) -> Json:
+        """A text as a file, with the same text as its caption."""
+        text, number = str(params["text"]), f"file-{self.service.last_id + 1}"
+        file = Document(name="answer.txt", content=text.encode(), kind="text/plain", id=number)
+        answered = picture(self._message(params["reply_to"]))
+        sent = self._phone.send(file, caption=text, reply_to=answered)
+        self._journal.keep(self.chat.messages[sent.id])
+        return {"message": sent.id, "date": sent.date}
+
     def _message(self, number: int) -> Message:
         message = self.chat.message(number)
         if message is None:
@@ -149,12 +159,15 @@ class Telegram:
         return message
 
 
-def _sent(outcome: Outcome | Later) -> int | None:
-    """The id of the message that a call made."""
+def _sent(outcome: Outcome | Later) -> list[int | None]:
+    """The ids of the messages that a call made."""
     if not isinstance(outcome, Reply) or outcome.status != 200:
-        return None
+        return []
+    if not outcome.body.startswith(b"{"):
+        return []  # a file
     made = json.loads(outcome.body)["result"]
-    return made.get("message_id") if isinstance(made, dict) else None
+    several = made if isinstance(made, list) else [made]
+    return [each.get("message_id") for each in several if isinstance(each, dict)]
 
 
 def _shown(message: Message) -> Json:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from tests.chaos.log import Event, Gave
+from tests.chaos.log import Event, Gave, Way
 from tests.chaos.night import ANOTHER_FIRST, Final, Night, StoredAsk, Violation
 from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
@@ -96,6 +96,17 @@ def _was_given(
         and it.at <= before
         for it in gave
     )
+
+
+def files_come_along(night: Night) -> Iterator[Violation]:
+    """What was sent as a file comes with a file that says the same, and nothing else does."""
+    for riddle in night.asked:
+        sent = {it.values for it in night.gave[riddle] if it.way is Way.TELEGRAM_FILE}
+        for back in night.answers(riddle):
+            wanted = [text for values in back.values if values in sent for text in values]
+            if list(back.files) != wanted:
+                what = f"{back.agent} got the files {list(back.files)}, and not {wanted}"
+                yield night.violation("files come along", riddle, what, back.at)
 
 
 def silence_is_no_answer(night: Night) -> Iterator[Violation]:
@@ -250,6 +261,7 @@ RULES = (
     every_riddle_ends,
     none_twice,
     none_crossed,
+    files_come_along,
     silence_is_no_answer,
     no_call_fails,
     no_false_refusal,

@@ -108,7 +108,9 @@ class Journal:
         service, updates = self._service, self._service.updates
         self._version = record.version
         for flat in record.messages:
-            self._chat.messages[flat["id"]] = self._message(flat)
+            message = self._chat.messages[flat["id"]] = self._message(flat)
+            if message.document is not None:
+                service.files[message.document.id] = message.document
         known = self._waiting | {update.id: update for update in record.updates}
         waiting = {number: known[number] for number in record.waiting}
         updates._queue = list(waiting.values())

@@ -19,6 +19,7 @@ class Way(StrEnum):
     TELEGRAM_TAP = "telegram tap"
     TELEGRAM_REPLY = "telegram reply"
     TELEGRAM_TEXT = "telegram plain text"
+    TELEGRAM_FILE = "telegram file"
     MATRIX_REACTION = "matrix reaction"
     MATRIX_REPLY = "matrix reply"
     MATRIX_TEXT = "matrix plain text"
@@ -54,6 +55,8 @@ class CameBack:
     status: str
     values: tuple[tuple[str, ...], ...] = ()
     text: str = ""
+    files: tuple[str, ...] = ()
+    """What is in the files that came with the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from tests.chaos.button_ways import ButtonWays
 from tests.chaos.desk_ways import DeskWays
 from tests.chaos.discord_ways import DiscordWays
 from tests.chaos.log import Log
@@ -24,6 +23,7 @@ from tests.chaos.person_telegram import Phone
 from tests.chaos.person_web import Desk
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Kind, Riddle
+from tests.chaos.telegram_ways import TelegramWays
 
 DECIDE_EVERY = 0.25
 LISTEN_EVERY = 1.0
@@ -57,7 +57,7 @@ class Person:
         self._notes = Notebook(log, random, manner)
         self.deeds = self._notes.deeds
         self._discord = DiscordWays(self.discord, self._notes)
-        self._by_buttons = (ButtonWays(self.phone, self._notes), self._discord)
+        self._by_buttons = (TelegramWays(self.phone, self._notes), self._discord)
         self._matrix = MatrixWays(self.room, self._notes)
         self._at_desk = DeskWays(self.desk, self._notes)
         self.hurry_since: float | None = None

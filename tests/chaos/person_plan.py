@@ -1,8 +1,8 @@
 """What the person means to do about each ask, and what is noted of it.
 
-The ways themselves are in `button_ways`, `discord_ways`, `matrix_ways` and `desk_ways`. Each
-returns whether the riddle is answered by it as far as the person can know: True, False (the service
-did not take it, or said why not), or None (nobody said anything).
+The ways themselves are in the modules whose names end with `_ways`. Each returns whether the riddle
+is answered by it as far as the person can know: True, False (the service did not take it, or said
+why not), or None (nobody said anything).
 """
 
 from __future__ import annotations

@@ -48,6 +48,9 @@ class Phone(ButtonChat):
     async def say(self, text: str, *, reply_to: int | None = None) -> Sent:
         return await self._post("say", {"text": text, "reply_to": reply_to}, "message")
 
+    async def send_file(self, text: str, *, reply_to: int) -> Sent:
+        return await self._post("send", {"text": text, "reply_to": reply_to}, "message")
+
     async def command(self, name: str, words: str = "") -> None:
         await self.say(f"/{name} {words}")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -21,6 +21,8 @@ SOON = 12 * 1000
 """Nobody answers these: they have to time out."""
 KEY = re.compile(r"k\d{4}z")
 YES_NO = ("yes", "no")
+PICTURES = 0.2
+"""How often a riddle comes with one."""
 
 
 class Kind(StrEnum):
@@ -64,16 +66,19 @@ class Riddle:
     by_ticket: bool = False
     single: bool = False
     """`ask_user` with one question, whose result is a sentence."""
+    picture: bool = False
+    """It comes with one."""
 
-    @property
-    def arguments(self) -> Json:
+    def arguments(self, file: str) -> Json:
+        """`file`: where its picture is, if it has one."""
+        files = {"attachments": [{"path": file}]} if self.picture else {}
         match self.tool:
             case "question_ask":
                 return {"question": self.parts[0].text}
             case "ask_user_questions":
-                return {"questions": [_for_auq(part) for part in self.parts]}
+                return {"questions": [_for_auq(part) for part in self.parts], **files}
             case _:
-                return self._for_ask_user()
+                return {**self._for_ask_user(), **files}
 
     def _for_ask_user(self) -> Json:
         how: Json = {"timeout": SOON if self.mortal else DAY}
@@ -145,6 +150,7 @@ class Deck:
             parts=parts,
             agents=agents,
             by_ticket=tool == "ask_user" and self._random.random() < 0.15,
+            picture=self._random.random() < PICTURES,
             single=tool == "ask_user"
             and count == 1
             and parts[0].kind is not Kind.CONFIRM
@@ -179,11 +185,14 @@ class Result:
     ticket: str | None = None
     """None: the one that is known already."""
     text: str = ""
+    files: tuple[str, ...] = ()
+    """Where what the person sent with the answer is."""
 
 
 TICKET = re.compile(r"(?:askId |session_id \")([0-9a-f-]{36})")
 STILL_OPEN = "No answers yet."
 SENTENCE = re.compile(r"User (?:answered|selected): (.*)", re.DOTALL)
+FILE = re.compile(r"The user attached .*: (/.*)")
 SILENCE = ("User did not respond within the timeout period", "Status: timed_out")
 
 
@@ -192,7 +201,13 @@ def read(riddle: Riddle, response: Json) -> Result:
     if "error" in response:
         return Result(status=Status.ERROR, text=str(response["error"]))
     result = response["result"]
-    text = "\n".join(block.get("text", "") for block in result.get("content", ()))
+    texts = [block.get("text", "") for block in result.get("content", ())]
+    files = tuple(path for text in texts for path in FILE.findall(text))
+    text = "\n".join(text for text in texts if not FILE.match(text))
+    return replace(_read(riddle, result, text), files=files)
+
+
+def _read(riddle: Riddle, result: Json, text: str) -> Result:
     told = result.get("structuredContent")
     if isinstance(told, dict) and "answered" in told:
         return _of_questions(told, text)

@@ -19,6 +19,7 @@ from tests.fakes.discord.rest import Interaction
 from tests.fakes.discord.server import Discord, answered
 from tests.fakes.discord.world import Message, User
 from tests.fakes.discord_desk import DiscordDesk, data_of, read, running_discord
+from tests.fakes.kept_files import FetchFault
 
 NOT_QUICK = 2.0
 
@@ -60,6 +61,21 @@ class DiscordDriver:
         said = [m for m in room.messages.values() if m.author.bot and m.id not in before]
         return "\n".join((*toasts, *map(self._read, said)))
 
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        card, person = await self._desk.card(ask), self._eve if stranger else self._desk.ada
+        files = [(f"{i}.png", content) for i, content in enumerate(contents)]
+        self._discord.say(person, self._desk.room, caption, reply_to=card, files=files)
+        await self._desk.dealt_with()
+
+    @property
+    def fetched(self) -> int:
+        return self._discord.world.kept.fetches.total()
+
+    def lose_file(self) -> None:
+        self._discord.world.kept.faults.append(FetchFault(cut=True))
+
     def heard(self) -> list[tuple[str, bool]]:
         messages = self._desk.room.messages.values()
         return [(self._read(m), not m.silent) for m in messages if m.author.bot]
@@ -81,7 +97,10 @@ class DiscordDriver:
         return await self._tapped(message, label, stranger=stranger)
 
     async def notices(self, *, until: str) -> list[str]:
-        await self._discord.sees(self._desk.room, until)
+        def newest() -> str:
+            return next((text for text, _ in reversed(self.heard())), "")
+
+        await self._discord.until(lambda: until in newest())
         return [text for text, _ in self.heard()]
 
     async def _tapped(self, message: Message, label: str, *, stranger: bool) -> str:

@@ -18,6 +18,7 @@ import httpx2
 import pytest
 
 from chatbridge.channels.chat.callback_data import Tap, encode, question_shown
+from chatbridge.channels.telegram.inbound.poll import ALBUM_WITHIN
 from chatbridge.channels.web.request_parsing import event_fields
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms.form import Event
@@ -31,11 +32,12 @@ from tests.contract.notebook_driver import drive_notebook
 from tests.contract.slack_driver import drive_slack
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk
-from tests.fakes.telegram.people import Phone
+from tests.fakes.telegram.people import Phone, file
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, read, running_telegram
 from tests.fakes.web import MARK, Web, running_web
 
+PATIENCE = 20.0
 NOT_QUICK = 2.0
 """Seconds that a person needs at least to read a card: Telegram takes no quicker tap on Allow."""
 
@@ -63,6 +65,22 @@ class Driver(Protocol):
 
     async def intrude(self, ask: Ask, action: Event | AskAction, text: str) -> str:
         """Somebody who is not allowed taps the same button and writes; all that they get to see."""
+        ...
+
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        """Somebody replies to the ask's card with pictures, in one message where that can have
+        several."""
+        ...
+
+    @property
+    def fetched(self) -> int:
+        """How many files the channel has asked the service for."""
+        ...
+
+    def lose_file(self) -> None:
+        """The service does not hand out the next file."""
         ...
 
     def heard(self) -> list[tuple[str, bool]]:
@@ -112,6 +130,18 @@ class WebDriver:
         typed = await self._post(self._web.stranger, ask, fields)
         return tapped.text + typed.text
 
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        raise NotImplementedError
+
+    @property
+    def fetched(self) -> int:
+        raise NotImplementedError
+
+    def lose_file(self) -> None:
+        raise NotImplementedError
+
     def heard(self) -> list[tuple[str, bool]]:
         return []
 
@@ -151,9 +181,10 @@ async def drive_web(
 
 
 class TelegramDriver:
-    def __init__(self, telegram: Telegram, eve: Phone) -> None:
+    def __init__(self, telegram: Telegram, eve: Phone, api: BotApi) -> None:
         self.channel, self.desk, self.running = telegram.channel, telegram.desk, telegram.running
         self._telegram = telegram
+        self._api = api
         self._eve = eve
 
     async def shown(self, ask: Ask) -> str:
@@ -183,6 +214,25 @@ class TelegramDriver:
         toast = await asyncio.to_thread(tap.answered)
         said = [m.text for m in self._eve.messages if m.from_bot and m.id not in before]
         return "\n".join((toast, *said))
+
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        phone = self._eve if stranger else self._telegram.phone
+        photos = [file(each, kind="image/png", type="photo") for each in contents]
+        phone.send(*photos, caption=caption, reply_to=await self._telegram.card(ask))
+        if len(photos) > 1:  # the rest of an album may be on its way
+            async with asyncio.timeout(PATIENCE):
+                await self._telegram.clock.until_asleep(ALBUM_WITHIN)
+            self._telegram.clock.advance(ALBUM_WITHIN)
+        await self._telegram.dealt_with()
+
+    @property
+    def fetched(self) -> int:
+        return self._api.fetched
+
+    def lose_file(self) -> None:
+        self._api.cut_off("file", after=5)
 
     def heard(self) -> list[tuple[str, bool]]:
         messages = self._telegram.phone.messages
@@ -222,7 +272,7 @@ async def drive_telegram(
         async with running_telegram(
             folder, api=api, clock=clock, chat=team, phone=team.phone(ada), policy=policy
         ) as telegram:
-            yield TelegramDriver(telegram, team.phone(eve))
+            yield TelegramDriver(telegram, team.phone(eve), api)
 
 
 class Drives(Protocol):

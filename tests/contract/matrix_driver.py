@@ -3,6 +3,7 @@ none; what she is told is what the bot says in the ask's thread about it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
+from tests.fakes.relay import Relay
 from tests.fakes.synapse import Synapse
 from tests.matrix_asks import plain
 
@@ -57,10 +59,11 @@ def _word(action: form.Event) -> str | None:
 
 
 class MatrixDriver:
-    def __init__(self, matrix: Matrix, eve: Person) -> None:
+    def __init__(self, matrix: Matrix, eve: Person, relay: Relay) -> None:
         self.channel, self.desk, self.running = matrix.channel, matrix.desk, matrix.running
         self._matrix = matrix
         self._eve = eve
+        self._relay = relay
         self._reactions: dict[tuple[str, str], str] = {}
         """Ada's, by message and emoji."""
 
@@ -100,6 +103,28 @@ class MatrixDriver:
         await self._eve.sees_event(room, mark)
         heard = [m for m in self._eve.messages(room) if m.sender == self._matrix.bot.user_id]
         return "\n".join(m.body for m in heard if m.event_id not in said)
+
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        """A message has one."""
+        matrix, root = self._matrix, (await self._matrix.place(await self._matrix.now(ask))).root
+        relates = {"rel_type": "m.thread", "event_id": root.event}
+        for content in contents:
+            await (self._eve if stranger else matrix.ada).send_file(
+                matrix.room, content, caption=caption or None, relates=relates
+            )
+        await matrix.dealt_with()
+        while beside := [*self.channel._beside._tasks]:  # what is said to it
+            await asyncio.wait(beside)
+        await matrix.settled()
+
+    @property
+    def fetched(self) -> int:
+        return self._relay.count("/media/download/")
+
+    def lose_file(self) -> None:
+        self._relay.refuse("/media/download/", status=500, body={})
 
     def heard(self) -> list[tuple[str, bool]]:
         messages = self._matrix.ada.messages(self._matrix.room)
@@ -200,9 +225,10 @@ async def drive_matrix(
     synapse: Synapse = request.getfixturevalue("synapse")
     async with (
         Person.online(synapse, "Eve", folder / "eve") as eve,
-        running_matrix(folder, synapse, policy=policy) as matrix,
+        Relay.running(synapse.port) as relay,
+        running_matrix(folder, synapse, policy=policy, address=relay.address) as matrix,
     ):
         await matrix.ada.invite(matrix.room, eve.user_id)
         await eve.join(matrix.room)
         await matrix.dealt_with()
-        yield MatrixDriver(matrix, eve)
+        yield MatrixDriver(matrix, eve, relay)

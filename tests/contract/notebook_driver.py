@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -37,6 +38,7 @@ class NotebookDriver:
     ) -> None:
         self.channel, self.desk, self.running = channel, desk, running
         self._file = file
+        self._damaged = False
 
     def lines(self) -> list[Line]:
         found = [json.loads(line) for line in self._file.read_text().splitlines()]
@@ -72,6 +74,25 @@ class NotebookDriver:
         await self._write(by="eve", text="/pending")
         return "\n".join(line["text"] for line in self.lines()[len(before) :])
 
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        card, files = await self._card(ask), []
+        for i, content in enumerate(contents):
+            damage = "?" if self._damaged else ""
+            self._damaged = False
+            files.append({"name": f"{i}.png", "content": b64encode(content).decode() + damage})
+        by = "eve" if stranger else "ada"
+        await self._write(by=by, to=card["id"], text=caption, files=files)
+
+    @property
+    def fetched(self) -> int:
+        """What is in the file is there already: so many were read from it, and kept."""
+        return self.desk.files.received
+
+    def lose_file(self) -> None:
+        self._damaged = True
+
     def heard(self) -> list[tuple[str, bool]]:
         return [(line["text"], not line.get("silent", True)) for line in self.messages()]
 
@@ -97,7 +118,7 @@ class NotebookDriver:
         data = dict(message["buttons"])[label]
         return await self._write(by="eve" if stranger else "ada", to=message["id"], tap=data)
 
-    async def _write(self, **line: str) -> str:
+    async def _write(self, **line: Any) -> str:
         """What the person is told, once the line has been dealt with."""
         before = len(self.lines())
         with self._file.open("a") as file:

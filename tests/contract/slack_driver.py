@@ -15,6 +15,7 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.policy import Policy
 from tests.fakes.clock import StillClock
+from tests.fakes.kept_files import FetchFault
 from tests.fakes.slack.blocks import words
 from tests.fakes.slack.server import running_slack
 from tests.fakes.slack_desk import SlackDesk, read, rings, running_channel
@@ -46,6 +47,24 @@ class SlackDriver:
         await self._slack.say(text, to=card, user=self._slack.eve)
         await self.command("pending", stranger=True)
         return "\n".join((toast, *(read(each) for each in self._slack.bots[before:])))
+
+    async def attach(
+        self, ask: Ask, *contents: bytes, caption: str = "", stranger: bool = False
+    ) -> None:
+        slack, card = self._slack, await self._slack.card(ask)
+        files = [(f"{i}.png", content) for i, content in enumerate(contents)]
+        await slack.acknowledged(
+            await slack.slack.share(
+                self._user(stranger), slack.room, files, text=caption, thread=card["ts"]
+            )
+        )
+
+    @property
+    def fetched(self) -> int:
+        return self._slack.slack.kept.fetches.total()
+
+    def lose_file(self) -> None:
+        self._slack.slack.kept.faults.append(FetchFault(status=503))
 
     def heard(self) -> list[tuple[str, bool]]:
         return [(read(each), rings(each)) for each in self._slack.bots]

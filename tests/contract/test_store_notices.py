@@ -45,6 +45,8 @@ async def test_a_notice_comes_back_as_it_was_kept_and_the_newest_first(store: St
     assert list(await store.notices(since=0.0, limit=10)) == [later, DONE]
     assert list(await store.notices(since=0.0, limit=1)) == [later]
     assert list(await store.notices(since=1500.0, limit=10)) == [later]
+    assert await store.notice(DONE.id) == DONE
+    assert await store.notice("unknown") is None
 
 
 async def test_a_repeated_call_finds_its_notice_and_leaves_no_second_one(store: Store) -> None:

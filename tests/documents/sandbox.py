@@ -81,16 +81,17 @@ class Sandbox:
         return text
 
     def _ask(self) -> str:
-        """The id of a question that is open, and that nobody waits for."""
+        """The id of a question with two files that is open, and that nobody waits for."""
         question = {
             "id": "c",
             "question": f"Which colour? It is number {next(self._numbers)}.",
             "type": "select",
             "options": ["red", "blue"],
         }
+        files = [{"data": "b2sK", "name": name} for name in ("build.log", "notes.txt")]
         with self._home.agent() as agent:
             agent.initialize()
-            agent.ask(1, {"questions": [question], "wait": False})
+            agent.ask(1, {"questions": [question], "attachments": files, "wait": False})
             told = agent.result()
             assert "askId" in told, told
             return str(told["askId"])

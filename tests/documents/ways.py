@@ -176,6 +176,17 @@ WAYS: tuple[tuple[str, Way], ...] = (
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
+    (
+        r"chatbridge ask --attach FILE",
+        run("Yes", fills={"--attach FILE": '"Deploy?" -o Yes --attach deploy'}, answer="Yes"),
+    ),
+    (
+        r"chatbridge notify --attach FILE",
+        run(fills={"--attach FILE": '"Deployed" --attach deploy'}),
+    ),
+    (r"chatbridge show (3f9a2c|ID)", run("build.log", fills={**OPEN, "ID": "{ask}"})),
+    (r"chatbridge show 3f9a2c 2", run("notes.txt", fills=OPEN)),
+    (r"chatbridge show 3f9a2c --save \.", run("./notes.txt", fills=OPEN)),
     (r"if \[ .*chatbridge ask --confirm .* \./deploy; fi", run("deployed", answer="yes")),
     (r"make 2>&1 \| tail -5 \| chatbridge notify - --title Build", run("")),
     (r"chatbridge summary --since 22:30", run("waiting", before=("echo {ask}",))),

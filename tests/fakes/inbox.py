@@ -20,6 +20,7 @@ from chatbridge.core.model import (
     Agent,
     Ask,
     AskRequest,
+    Attachment,
     CallName,
     Level,
     Notice,
@@ -34,8 +35,9 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Channel, Clock
+from chatbridge.core.ports import AttachmentStore, Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
+from tests.fakes.attachments import FilesInFolder
 from tests.fakes.clock import StillClock
 
 ANYWHERE = frozenset(spec.name for spec in BUILT_IN if spec.approvals)
@@ -98,7 +100,9 @@ class Desk:
         clock: Clock,
         notices: Notices | None = None,
         outputs: dict[str, bytes] | None = None,
+        files: FilesInFolder | None = None,
     ) -> None:
+        self._files = files
         self.broker = broker
         self.inbox = inbox
         self.delivery = delivery
@@ -110,6 +114,11 @@ class Desk:
         self.deliveries: list[asyncio.Task[None]] = []
         self.summaries: Summaries | None = None
         broker.waiting_calls.link_opened("link")
+
+    @property
+    def files(self) -> FilesInFolder:
+        assert self._files is not None
+        return self._files
 
     async def end_deliveries(self) -> None:
         """As in a hub, before the channel ends: they use what it closes."""
@@ -125,6 +134,7 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         priority: Priority = Priority.NORMAL,
+        attachments: tuple[Attachment, ...] = (),
     ) -> Ask:
         request = AskRequest(
             project=project,
@@ -135,6 +145,7 @@ class Desk:
             title=title,
             timeout=timeout,
             priority=priority,
+            attachments=attachments,
         )
         name = CallName(link="link", request=str(next(self._requests)))
         return (await self.broker.ask(request, name, shared_link=True))[0]
@@ -148,6 +159,7 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         request: str | None = None,
+        attachments: tuple[Attachment, ...] = (),
     ) -> Notice:
         """`request` makes it a repeated call, if it was used before."""
         assert self._notices is not None
@@ -158,6 +170,7 @@ class Desk:
             message=message,
             title=title,
             level=level,
+            attachments=attachments,
         )
 
     async def tell_end(self, end: OperationEnd, *, project: Project = SHOP) -> Notice:
@@ -195,6 +208,7 @@ async def open_desk(
     channel: Channel,
     policy: Policy | None = None,
     ready: asyncio.Event | None = None,
+    attachments: AttachmentStore | None = None,
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
@@ -219,8 +233,12 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    intake = AskActions(broker, store=store, clock=clock, outputs=output)
-    desk = Desk(broker, intake, delivery, clock, notices, outputs)
+    files = FilesInFolder(folder / "attachments")
+    store_of_files = attachments or files
+    intake = AskActions(
+        broker, store=store, clock=clock, outputs=output, attachments=store_of_files
+    )
+    desk = Desk(broker, intake, delivery, clock, notices, outputs, files)
     desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]
     try:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import nio
+from nio.crypto.attachments import decrypt_attachment, encrypt_attachment
 
 from tests.fakes.matrix_client import Client
 from tests.fakes.matrix_timeline import Event
@@ -112,6 +113,59 @@ class Person(Client):
         found = await self._in_room("GET", room, "messages?dir=b&limit=1")
         event_id: str = found["chunk"][0]["event_id"]
         return event_id
+
+    async def send_file(
+        self,
+        room: str,
+        content: bytes,
+        *,
+        name: str = "photo.png",
+        caption: str | None = None,
+        relates: Event | None = None,
+    ) -> str:
+        """Encrypted where the room is."""
+        where = await self.upload(content, lock=self._client.rooms[room].encrypted)
+        said = {"msgtype": "m.image", "body": caption or name, "filename": name, **where}
+        said["info"] = {"size": len(content)}
+        if relates is not None:
+            said["m.relates_to"] = relates
+        return await self.send_raw(room, "m.room.message", said)
+
+    async def upload(self, content: bytes, *, type: str = "image/png", lock: bool = False) -> Event:
+        """Where it is then, for the content of a message; `lock`: encrypted."""
+        keys: Event = {}
+        if lock:
+            content, keys = encrypt_attachment(content)
+        answer = await self._client.send(
+            "POST",
+            "/_matrix/media/v3/upload",
+            content,
+            {"Authorization": f"Bearer {self.login.access_token}", "Content-Type": type},
+        )
+        async with answer:
+            uploaded = await answer.json()
+        where = {"url": uploaded["content_uri"]}
+        return {"file": keys | where} if lock else where
+
+    async def download(self, content: Event) -> bytes:
+        """The file of a message."""
+        lock = content.get("file")
+        address = (lock or content)["url"].removeprefix("mxc://")
+        answer = await self._client.send(
+            "GET",
+            f"/_matrix/client/v1/media/download/{address}",
+            None,
+            {"Authorization": f"Bearer {self.login.access_token}"},
+        )
+        async with answer:
+            assert answer.status == 200, answer
+            found: bytes = await answer.read()
+        if not lock:
+            return found
+        plain: bytes = decrypt_attachment(
+            found, lock["key"]["k"], lock["hashes"]["sha256"], lock["iv"]
+        )
+        return plain
 
     async def send_raw(self, room: str, type: str, content: Event, *, plain: bool = False) -> str:
         """Encrypted where the room is, but for reactions, which clients send in clear.

@@ -1,8 +1,8 @@
 """A real Matrix homeserver for the tests: one Synapse process on loopback, and its administrator.
 
-Everything here blocks. The server knows no other server, keeps no media, counts nothing as unread,
-and limits nobody's rate unless a test says so. A start takes about two seconds, nearly all of it
-Python's imports.
+Everything here blocks. The server knows no other server, counts nothing as unread, and limits
+nobody's rate unless a test says so. A start takes about two seconds, nearly all of it Python's
+imports.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ SECRET = "the tests may register"
 SIGNING_KEY = "ed25519 a_test AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n"
 PROCESS = Path(__file__).with_name("synapse_process.py")
 PATIENCE = 60.0
+MAX_UPLOAD = 30_000_000
 UNLIMITED = {"per_second": 1_000_000, "burst_count": 1_000_000}
 # Below the ports that the kernel gives to outgoing connections: while the server is down, nobody
 # takes its port by accident, and no client that tries it again and again connects to itself.
@@ -292,7 +293,9 @@ class Synapse:
             "trusted_key_servers": [],
             "federation_domain_whitelist": [],
             "send_federation": False,
-            "enable_media_repo": False,
+            "media_store_path": str(self.folder / "media"),
+            "max_upload_size": str(MAX_UPLOAD),
+            "url_preview_enabled": False,
             "presence": {"enabled": False},
             "push": {"enabled": False},
             "user_directory": {"enabled": False},

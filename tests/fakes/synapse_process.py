@@ -28,7 +28,11 @@ def make_lean():
         for error in cls(schema, **words).iter_errors(instance):
             raise error
 
-    def in_this_thread(_reactor, _pool, *call, **words):
+    in_a_thread = threads.deferToThreadPool
+
+    def in_this_thread(reactor, pool, *call, **words):
+        if pool.name == "media_threadpool":  # it is written to while it reads
+            return in_a_thread(reactor, pool, *call, **words)
         return defer.execute(*call, **words)
 
     def nothing(*_, **__):

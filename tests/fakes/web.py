@@ -15,7 +15,7 @@ import httpx2
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import Health
+from chatbridge.core.ports import AttachmentStore, Health
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
 
@@ -82,6 +82,7 @@ async def running_web(
     body_seconds: float = 10.0,
     heartbeat: float = 15.0,
     policy: Policy | None = None,
+    attachments: AttachmentStore | None = None,
 ) -> AsyncIterator[Web]:
     clock = StillClock()
     announced: list[str] = []
@@ -103,7 +104,9 @@ async def running_web(
         body_seconds=body_seconds,
         heartbeat=heartbeat,
     )
-    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
+    async with open_desk(
+        folder, clock=clock, channel=channel, policy=policy, attachments=attachments
+    ) as desk:
         running = asyncio.create_task(channel.run(desk.inbox, ready=ready.set))
         async with asyncio.timeout(20):
             await ready.wait()

@@ -10,6 +10,7 @@ from mcp_types import CallToolResult, ElicitResult, InputRequiredResult
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.model import Agent, CallName, Project
+from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.elicitation import Elicitation, States
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
@@ -56,7 +57,9 @@ class FormWindow:
 class Questions:
     """`question_ask` in a world, with its journal."""
 
-    def __init__(self, here: World, folder: Path, *, elicit: str = "chats") -> None:
+    def __init__(
+        self, here: World, folder: Path, *, elicit: str = "chats", files: ToolFiles | None = None
+    ) -> None:
         self.reach = Reach(shown=("web",))
         """Who can have seen its questions."""
         root, state = folder / "shop", folder / "state"
@@ -67,7 +70,7 @@ class Questions:
         self.project = Project(key=str(root.resolve()), name="shop")
         self.journal = Journal(folder=".chatbridge/questions", state=state.resolve())
         self.keeper = JournalKeeper(self.journal, here.store)
-        self.waiting = Waiting(here.broker, self._reached)
+        self.waiting = Waiting(here.broker, self._reached, files)
         self.elicitation = Elicitation(here.inbox)
         states = States(lambda: b"k" * 32)
         self.tool = QuestionAsk(self.waiting, self.elicitation, self.keeper, states, elicit=elicit)

@@ -42,15 +42,20 @@ relations = st.fixed_dictionaries(
     },
 )
 bodies = st.sampled_from(["2", "cancel", "+15", "!discard", "> <@a:b> x\n> y\n\n2", "> <@" * 2000])
+addresses = st.sampled_from(["mxc://localhost/none", "mxc://../..", "file:///etc/passwd"])
 events = st.tuples(
     st.sampled_from(["m.room.message", "m.reaction", "m.room.encrypted", "m.sticker", "x.y"]),
     st.fixed_dictionaries(
         {},
         optional={
-            "msgtype": st.sampled_from(["m.text", "m.notice", "m.emote"]) | anything,
+            "msgtype": st.sampled_from(["m.text", "m.notice", "m.image", "m.audio"]) | anything,
             "body": bodies | anything,
             "m.relates_to": relations | anything,
             "m.new_content": anything,
+            "url": addresses | anything,
+            "file": st.fixed_dictionaries({"url": addresses, "v": st.just("v2")}) | anything,
+            "info": st.fixed_dictionaries({"size": anything}) | anything,
+            "filename": anything,
             "chatbridge.card": anything,
             "chatbridge.offer": anything,
             "format": anything,

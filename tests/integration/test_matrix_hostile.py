@@ -156,7 +156,7 @@ async def test_what_a_client_sends_by_itself_is_no_answer_to_a_text_question(
     await ada.send_raw(room, "m.room.message", verification | thread)
     await ada.send_raw(room, "m.room.encrypted", megolm | {"sender_key": "a", "device_id": "B"})
     await ada.send_raw(room, "m.room.message", message(msgtype="m.notice") | thread)
-    await ada.send_raw(room, "m.room.message", message(msgtype="m.image", url="mxc://a/b"))
+    await ada.send_raw(room, "m.room.message", message(msgtype="m.location", geo_uri="geo:1,1"))
     await matrix.told("Only text can be an answer here.")
     assert (await matrix.now(ask)).open
     await matrix.say(ask, "Fix the port")

@@ -259,6 +259,19 @@ async def test_a_server_that_became_older_leaves_the_notification(
         assert ntfy.channel.trouble is None
 
 
+async def test_a_notification_says_how_many_files_are_in_the_inbox(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        log, shot = ntfy.desk.files.text("a.log", "a"), ntfy.desk.files.picture("a.png")
+        await ntfy.desk.ask(TEXT, attachments=(log, shot))
+        ring = await ntfy.sees(TEXT.text)
+        assert ring["message"].splitlines()[-1] == "📎 2 files, which are in the inbox."
+        await ntfy.desk.notify("It is done", level=Level.ERROR, attachments=(log,))
+        told = await ntfy.sees("It is done")
+        assert told["message"] == "It is done\n📎 1 file, which is in the inbox."
+
+
 async def test_short_options_are_buttons_and_without_answers_they_are_named(
     tmp_path: Path, server: NtfyServer
 ) -> None:

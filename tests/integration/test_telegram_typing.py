@@ -299,11 +299,10 @@ async def test_a_reply_to_a_card_that_was_posted_anew_is_stale_once_the_form_mov
     assert (await telegram.now(ask)).draft.entries[1].text is None
 
 
-async def test_a_reply_that_is_no_text_is_told_so(telegram: Telegram) -> None:
+async def test_a_reply_that_is_neither_text_nor_file_is_told_so(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(SELECT)
     card = await telegram.card(ask)
-    photo = {"file_id": "f", "file_unique_id": "u", "width": 1, "height": 1}
-    reply_of_before(telegram, card, photo=[photo], caption="look")
+    reply_of_before(telegram, card, dice={"emoji": "🎲", "value": 3})
     await telegram.sees("Only text can be an answer here.")
     assert (await telegram.now(ask)).open
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 from dataclasses import replace
@@ -11,14 +12,17 @@ from typing import Any
 
 import pytest
 
+from chatbridge.attachments.files import AttachmentFiles
+from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.asks import transitions as asks
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.errors import ChatbridgeError, NoOpenAsk, SeveralAsks
-from chatbridge.core.model import Ask, Question
+from chatbridge.core.model import Ask, Attachment, Notice, Question
 from chatbridge.core.policy import Policy
+from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import Watchers, how_it_ended, short_ids
 from tests.fakes.approving import ClaudeCode
-from tests.fakes.core_env import BLUE, COLOUR, OWNER, request
+from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request
 from tests.fakes.terminal_desk import desk
 
 NAME = Question(id="name", text="Which name?")
@@ -242,7 +246,7 @@ async def test_another_users_commands_see_and_touch_nothing(tmp_path: Path) -> N
     async with desk(tmp_path) as mine:
         ask = await mine.world.ask()
         assert await mine.pending(uid=stranger) == []
-        for do in ("ask", "answer", "cancel", "snooze", "extend"):
+        for do in ("ask", "answer", "cancel", "snooze", "extend", "files"):
             with pytest.raises(NoOpenAsk, match="None is open now"):
                 await mine.action(do, uid=stranger, id=ask.id, words=["blue"], when="1h")
         assert await mine.world.now(ask) == ask
@@ -250,6 +254,82 @@ async def test_another_users_commands_see_and_touch_nothing(tmp_path: Path) -> N
         assert (await mine.action("history", uid=stranger))["asks"] == []
         with pytest.raises(NoOpenAsk):
             await mine.action("ask", uid=stranger, id=ask.id)
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def file(name: str) -> Attachment:
+    return Attachment(digest=sha256_hex(name.encode()), name=name, type="text/plain", size=4)
+
+
+async def test_the_files_of_an_ask_its_answer_and_a_notice_are_listed_with_where_they_are(
+    tmp_path: Path,
+) -> None:
+    async with desk(tmp_path) as mine:
+        store = AttachmentFiles(tmp_path / "state", AttachmentLimits(), mine.world.clock)
+        mine.world.inbox.attachments = store
+        image, log = [
+            await store.add(io.BytesIO(name.encode()), name=name) for name in ("image", "log")
+        ]
+        red, blue = COLOUR.options
+        asked = replace(
+            request(replace(COLOUR, options=(red, replace(blue, image=image)))), attachments=(log,)
+        )
+        mine.world.broker.waiting_calls.link_opened("link-1")
+        ask, _ = await mine.world.broker.ask(asked, name())
+        answer = replace(BLUE[0], attachments=(file("gone"),))
+        await mine.world.inbox.answer(ask.id, (answer,), person=OWNER)
+        found = (await mine.action("files", id=ask.id[:6]))["files"]
+        assert [(it["from"], it["name"], it["path"]) for it in found] == [
+            ("option 2", "image", store.path(image)),
+            ("question", "log", store.path(log)),
+            ("answer", "gone", None),
+        ]
+        (listed,) = (await mine.action("history"))["asks"]
+        of = {key: value for key, value in found[1].items() if key not in ("from", "path")}
+        assert listed["attachments"] == [of]
+        assert listed["questions"][0]["options"][1]["image"]["name"] == "image"
+        assert listed["outcome"]["answers"][0]["attachments"][0]["name"] == "gone"
+
+
+async def test_a_user_of_the_machines_hub_sees_the_names_of_own_files_and_no_path(
+    tmp_path: Path,
+) -> None:
+    ada = os.getuid() + 4242
+    async with desk(tmp_path) as mine:
+        store = AttachmentFiles(tmp_path / "state", AttachmentLimits(), mine.world.clock)
+        mine.world.inbox.attachments = store
+        log = await store.add(io.BytesIO(b"log"), name="log")
+        asked = replace(request(project=f"uid:{ada}:/src/shop"), attachments=(log,))
+        mine.world.broker.waiting_calls.link_opened("link-1")
+        ask, _ = await mine.world.broker.ask(asked, name())
+        (found,) = (await mine.action("files", uid=ada, id=ask.id))["files"]
+        assert (found["name"], found["path"]) == ("log", None)
+        with pytest.raises(NoOpenAsk):
+            await mine.action("files", uid=ada + 1, id=ask.id)
+
+
+async def test_the_files_of_a_notice_are_for_who_may_see_it(tmp_path: Path) -> None:
+    ada = os.getuid() + 4242
+    async with desk(tmp_path) as mine:
+        asked = request(project=f"uid:{ada}:/src/shop")
+        notice = Notice(
+            id="abcdef12",
+            call=name(),
+            project=asked.project,
+            agent=asked.agent,
+            message="Done",
+            at=mine.world.clock.time(),
+            attachments=(file("log"),),
+        )
+        await mine.world.store.write(lambda tx: tx.add_notice(notice))
+        for uid in (os.getuid(), ada):
+            (found,) = (await mine.action("files", uid=uid, id="abcdef"))["files"]
+            assert (found["name"], found["from"]) == ("log", "message")
+        for uid, given in ((ada + 1, "abcdef12"), (ada, "abcde")):
+            with pytest.raises(NoOpenAsk):
+                await mine.action("files", uid=uid, id=given)
 
 
 # ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -281,4 +361,5 @@ async def test_limits_are_the_owners(tmp_path: Path) -> None:
         assert await mine.action("limits") == {
             "longest": Policy().max_timeout,
             "withdraws": True,
+            "attach": "path",
         }

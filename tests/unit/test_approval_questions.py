@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from chatbridge.core.model import Answer, Option, Question, QuestionType
+from chatbridge.core.model import Answer, Attachment, Option, Question, QuestionType
 from chatbridge.tools.approvals.tool import answered, questions_of
 from tests.unit.test_approval_subject import JSON
 
@@ -61,6 +61,23 @@ def test_an_answer_stands_under_the_questions_text(
         "questions": [question],
         "answers": {question["question"]: said},
     }
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "said"),
+    [
+        (COLOUR, "/received/a.png", "red (attached: /received/a.png)"),
+        (CHECKS, "/received/a.png", ["red", "(attached: /received/a.png)"]),
+        (COLOUR, None, "red (attached: photo.png)"),
+    ],
+)
+def test_what_was_sent_with_an_answer_is_told_with_it(
+    question: dict[str, Any], path: str | None, said: object
+) -> None:
+    photo = Attachment(digest="0" * 64, name="photo.png", type="image/png", size=9, path=path)
+    answer = Answer(values=("red",), attachments=(photo,))
+    found = answered({"questions": [question]}, (answer,))
+    assert found["answers"] == {question["question"]: said}
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,11 @@ def test_a_night_without_loss_passes() -> None:
     assert found() == []
 
 
+def test_a_file_that_comes_along_passes() -> None:
+    events = (asked(1), gave(2, way=Way.TELEGRAM_FILE), replace(back(3), files=BLUE[0]))
+    assert found(events) == []
+
+
 def test_a_night_with_every_harmless_thing_passes() -> None:
     other = riddle(OTHER, mortal=True)
     events: list[Event] = [
@@ -172,6 +177,21 @@ VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
     "an answer that was given to another riddle": (
         "none is crossed",
         (asked(1), gave(2), back(3, values=(("k0002z1a",),))),
+        FINAL,
+    ),
+    "a file that did not come along": (
+        "files come along",
+        (asked(1), gave(2, way=Way.TELEGRAM_FILE), back(3)),
+        FINAL,
+    ),
+    "a file that nobody sent": (
+        "files come along",
+        (asked(1), gave(2), replace(back(3), files=BLUE[0])),
+        FINAL,
+    ),
+    "another file": (
+        "files come along",
+        (asked(1), gave(2, way=Way.TELEGRAM_FILE), replace(back(3), files=("k0002z1b",))),
         FINAL,
     ),
     "an answer that nobody gave": ("none is crossed", (asked(1), back(3)), FINAL),

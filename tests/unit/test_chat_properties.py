@@ -195,12 +195,15 @@ def test_every_card_fits_an_event_and_its_first_line_is_ours(shown: Ask, seen: S
     drawing = matrix.draw_card(drawn, seen)
     check(drawing)
     first = drawing.body.split("\n")[0]
+    asides: dict[View, str | tuple[str, ...]]
     asides = {View.CANCEL: "Cancel", View.EXPLAIN: "What should the agent explain?"}
+    if drawn.voice is not None:
+        asides[View.HEARD] = ("Turning your voice", "You said: “", "Your voice message: ")
     if drawn.approval:
         asides[View.OTHER] = "Why should it be denied?"
     begins = asides.get(drawn.view) if drawn.view else None
     assert first.startswith(begins or drawn.glyph)
-    assert len(first) <= 160
+    assert len(first) <= 160 or drawn.voice is not None
     assert drawn.view or first.startswith(tuple(GLYPHS.values()))
 
 

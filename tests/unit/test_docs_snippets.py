@@ -10,10 +10,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from chatbridge.cli.connect.catalogue import CLIENTS
 from chatbridge.commands.definitions.check import check
 from chatbridge.settings import load, settings_type
+from chatbridge.tools.ask_user import Limits, input_schema
 from tests.documents.pages import SHELL, Block, blocks, pages
 
 UNDER = {"allowed_users = [987654321]": "[telegram]"}
@@ -66,12 +68,15 @@ def test_settings_are_taken_by_the_hub_or_by_their_client(
 
 
 @pytest.mark.parametrize("block", of("json"), ids=named)
-def test_json_is_a_clients_entry_a_definition_or_a_result(block: Block) -> None:
+def test_json_is_a_clients_entry_a_definition_a_call_or_a_result(block: Block) -> None:
     found = json.loads(block.text)
     if "subcommands" in found:
         assert not check(block.text, file=Path("x.json")).problems
     elif {"hooks", "oauth_config"} & set(found) or block.place.page.startswith("docs/clients/"):
         pass  # test_hook_docs.py, test_slack_setup.py and test_connect_command.py look at these
+    elif "question" in found:
+        schema = input_schema(Limits(default=300.0, longest=1800.0))
+        assert Draft202012Validator(schema).is_valid(found)
     elif "operationId" in found:
         assert {"status", "next"} <= set(found)
     else:

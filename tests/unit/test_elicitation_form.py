@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from mcp_types import ElicitRequestFormParams, ElicitResult
 
 from chatbridge.core.errors import InvalidAnswer
-from chatbridge.core.model import Answer, Option, Question, QuestionType
+from chatbridge.core.model import (
+    Answer,
+    Attachment,
+    AttachmentKind,
+    Option,
+    Question,
+    QuestionType,
+)
 from chatbridge.tools.elicitation import window_of
 
 AB = (Option(label="A", description="the first"), Option(label="B"))
@@ -23,6 +30,15 @@ ALL = (NAME, WAY, WAYS, SURE)
 
 def read(content: dict[str, Any], *questions: Question) -> tuple[Answer, ...]:
     return window_of(questions or ALL, title=None).read(content)
+
+
+def test_files_are_named_as_the_window_cannot_show_them() -> None:
+    log = Attachment(digest="0" * 64, name="build.log", type="text/plain", size=12_000)
+    shot = Attachment(
+        digest="1" * 64, name="a.png", type="image/png", size=9, kind=AttachmentKind.PICTURE
+    )
+    window = window_of([NAME], title=None, files=(shot, log))
+    assert window.message == ("What name?\n📎 1 picture, 1 file (build.log, 12 KB): in the inbox")
 
 
 def test_every_type_of_question_has_its_flat_field() -> None:

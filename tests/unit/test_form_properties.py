@@ -25,7 +25,10 @@ def situations(draw: st.DrawFn) -> DoctorContext:
     return asked, draw(some.drafts(asked))
 
 
-@given(situation=situations(), moves=st.lists(some.any_moves, max_size=10))
+_moves = st.lists(some.any_moves, max_size=10) | st.lists(some.file_moves, min_size=8, max_size=20)
+
+
+@given(situation=situations(), moves=_moves)
 def test_no_event_breaks_the_form_and_the_step_never_falls(
     situation: DoctorContext, moves: list[some.Move]
 ) -> None:
@@ -39,11 +42,46 @@ def test_no_event_breaks_the_form_and_the_step_never_falls(
                 assert 0 <= after.at <= len(asked)
                 beside = (View.REVIEW, View.CANCEL, View.EXPLAIN)
                 assert after.at < len(asked) or after.view in beside
+                assert (after.voice is not None) or after.view is not View.HEARD
+                assert after.at < len(asked) or after.voice is None
                 draft = after
             case Cancelled(reason=reason):
                 assert reason is None or reason.strip()
             case Refused(why=why):
                 assert why
+
+
+MAY_DROP = (form.DropAttached, form.Skip, form.Explain, form.Rephrase)
+
+
+@given(
+    situation=situations(),
+    moves=st.lists(some.file_moves | some.fitting_moves, max_size=20) | _moves,
+)
+def test_a_file_that_was_taken_is_lost_only_where_the_person_drops_it(
+    situation: DoctorContext, moves: list[some.Move]
+) -> None:
+    asked, draft = situation
+    for move in moves:
+        event = move(asked, draft)
+        step = form.advance(asked, draft, event)
+        if not isinstance(step, Moved | Answered):
+            continue
+        asks_back = draft.view is View.EXPLAIN and isinstance(event, form.Text)
+        for i, (was, now) in enumerate(zip(draft.entries, step.draft.entries, strict=True)):
+            added = event.attachments if isinstance(event, form.Attach) and i == draft.at else ()
+            if isinstance(event, form.SendHeard) and i == draft.at and draft.voice:
+                added = (draft.voice.recording,) if draft.voice.problem else ()
+            dropped = i == draft.at and (isinstance(event, MAY_DROP) or asks_back)
+            assert now.attachments == (*was.attachments, *added) or (
+                dropped and not now.attachments
+            )
+            assert len(now.attachments) <= form.MAX_ATTACHMENTS
+        if isinstance(step, Answered):
+            given = tuple(answer.attachments for answer in step.answers)
+            assert given == tuple(entry.attachments for entry in step.draft.entries)
+            return
+        draft = step.draft
 
 
 @given(situation=situations(), move=some.any_moves, other=st.integers(-3, 3).filter(bool))
@@ -67,8 +105,14 @@ def test_a_question_is_never_answered_with_another_ones_value(
     draft = new_draft(asked)
     for move in moves:
         event = move(asked, draft)
-        if isinstance(event, form.Text):
-            event = replace(event, text=f"typed at {draft.at}")
+        typed = f"typed at {draft.at}"
+        if isinstance(event, form.Text | form.Transcribed):
+            event = replace(event, text=typed)
+        elif isinstance(event, form.Attach):
+            files = tuple(replace(each, name=f"sent at {draft.at}") for each in event.attachments)
+            event = replace(event, text=event.text and typed, attachments=files)
+        elif isinstance(event, form.Speak):
+            event = form.Speak(recording=replace(event.recording, name=f"sent at {draft.at}"))
         if draft.view is View.REVIEW and send:
             event = form.Submit(step=draft.step)
         step = form.advance(asked, draft, event)
@@ -76,11 +120,13 @@ def test_a_question_is_never_answered_with_another_ones_value(
             draft = step.draft
         elif isinstance(step, Answered):
             for i, (question, answer) in enumerate(zip(asked, step.answers, strict=True)):
-                typed = f"typed at {i}"
+                typed, sent = f"typed at {i}", f"sent at {i}"
+                names = form.file_names(answer.attachments)
                 labels = {option.label for option in question.choices}
-                own = {typed} if question.type is QuestionType.TEXT else labels
+                own = {typed, names} if question.type is QuestionType.TEXT else labels
                 assert set(answer.values) <= own
-                assert answer.custom_text in (None, typed)
+                assert answer.custom_text in (None, typed, names)
+                assert {file.name for file in answer.attachments} <= {sent}
                 assert not (question.required and answer.skipped)
             return
 
@@ -92,7 +138,7 @@ def test_every_form_can_be_finished_from_where_it_is(
     asked, draft = situation
     for _ in range(3 * len(asked) + 4):
         match draft.view:
-            case View.CANCEL | View.OTHER | View.EXPLAIN | View.CONFIRM_GRANT:
+            case View.CANCEL | View.OTHER | View.EXPLAIN | View.HEARD | View.CONFIRM_GRANT:
                 way: list[form.Event] = [form.Back(step=draft.step)]
             case View.REVIEW:
                 way = [form.Submit(step=draft.step)]

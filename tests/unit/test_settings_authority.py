@@ -86,6 +86,7 @@ WIDER = [
     ('[web]\nurl = "https://a.example.org"', "web.url", "https://b.org", "https://a.example.org"),
     ('[http]\naddress = "127.0.0.1:8788"', "http.address", "0.0.0.0:8788", "127.0.0.1:8788"),
     ('[http]\nhosts = ["a.example.org"]', "http.hosts", "b.org", ("a.example.org",)),
+    ('[voice]\nurl = "http://127.0.0.1:9/a"', "voice.url", "http://x.org/", "http://127.0.0.1:9/a"),
     ('store = "sqlite:////a.db"', "store", "sqlite:////b.db", "sqlite:////a.db"),
     ('on_timeout = "never"', "on_timeout", "declared", "never"),
     ('elicit = "chats"', "elicit", "client", "chats"),

@@ -47,6 +47,22 @@ def test_a_question_is_shown_with_its_place_its_options_and_what_to_type() -> No
     )
 
 
+def test_files_are_named_above_the_question_with_how_to_see_them() -> None:
+    image = {"name": "a\x1b.png", "type": "image/png", "size": 120_000}
+    options = [{"label": "A", "image": image}, {"label": "B"}]
+    first = {**ASK["questions"][0], "options": options}
+    log = {"name": "build.log", "type": "text/plain", "size": 900}
+    ask = {"title": None, "short": "3f9a2c", "questions": [first], "attachments": [log]}
+    assert (
+        TerminalForm(ask)
+        .screen()
+        .startswith(
+            "📎 a⟨U+001B⟩.png (120 KB), build.log (900 bytes)\n"
+            "   To see them: chatbridge show 3f9a2c\n\nWhich branch?"
+        )
+    )
+
+
 def test_numbers_and_text_lead_to_the_review_and_enter_sends() -> None:
     form = filled("2", "1 2", "None, really")
     assert "check and send" in form.screen()

@@ -2,6 +2,7 @@
 
 announcer: notices, and lists of many
 approvals: what an approval is about, and all of what a card cannot hold
+attachments: the files of an ask or a notice: in which messages they come, sent in time
 bot: a bot with an account of its own, its chats and its channel
 callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks
@@ -19,10 +20,11 @@ long_questions: what of a question stands in its card, and where the rest is
 markdown_writer: a document as markdown in which nothing of others is marked up
 notices: what a bot says outside of cards
 outcome: how an ended ask reads
-outputs: the whole output of an operation, as a file
+outputs: what is sent as a file when somebody asks: outputs of operations, original pictures
 people: who may answer
 planner: the steps that bring a chat in line with an ask
 poll_loop: the loop that reads from a service
+received_files: files that a person sends: their limits, and how they are fetched
 receiver: what arrives in a chat with buttons and replies, applied and answered
 runs: a document as flat text with tags, and where it is cut
 scene: an ask as it is to be shown in a chat now

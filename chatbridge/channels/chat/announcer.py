@@ -6,11 +6,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic
 
+from chatbridge.channels.chat import attachments, notices
 from chatbridge.channels.chat import document as doc
-from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, T
+from chatbridge.channels.chat.card import EXCERPT_LINES
 from chatbridge.channels.chat.outcome import agent, project
 from chatbridge.channels.chat.writer import ChatWriter, Drawing, MessageRejected, Outgoing, Sent
 from chatbridge.core.errors import PostGone
@@ -36,7 +38,20 @@ def draw_notice(notice: Notice, chat: Capabilities[T]) -> doc.Message:
     if notice.operation is not None:
         return notices.operation_end(notice, notice.operation, chat)
     heading = doc.Lines((notices.notice_heading(notice),))
-    return doc.Message(document=(doc.Group((heading, *_entry(notice, chat)), tight=True),))
+    said = doc.Group((heading, *_entry(notice, chat)), tight=True)
+    return doc.Message(document=(said, *draw_files(notice, chat, said)))
+
+
+def draw_files(
+    notice: Notice, chat: Capabilities[T], said: doc.Block, *, most: int = MAX_SIZE
+) -> doc.Document:
+    """What a notice shows of its files below what it says, as far as there is room."""
+    files = doc.Lines((attachments.listed(notice.attachments),))
+    for lines in EXCERPT_LINES if notice.attachments else ():
+        shown = (*attachments.excerpts(notice.attachments, lines), files)
+        if chat.size_of(said, *shown) < most:
+            return shown
+    return (files,) if notice.attachments else ()
 
 
 def draw_list(listed: Sequence[Notice], chat: Capabilities[T]) -> doc.Message | None:
@@ -109,13 +124,15 @@ class Announcer(Generic[T]):
         self._recent: dict[Kind, Recent] = {}
         self._sent: dict[tuple[str, str], Sent] = {}
         """By room and notice, if its file is not out yet."""
+        self._uploads: dict[tuple[str, str], dict[str, str]] = {}
+        """Likewise messages with files of its own."""
 
     async def announce(self, notice: Notice, room: str) -> None:
         """:raises RetryLater: not done. What is out does not come again."""
         file, now = file_of(notice, self._can), self._clock.monotonic()
         # What can share a list: an agent's words stay apart from what chatbridge itself says.
         kind = (room, notice.project.key, notice.operation is not None)
-        gathers = notice.level is Level.INFO and file is None
+        gathers = notice.level is Level.INFO and file is None and not notice.attachments
         if gathers and await self._joins(notice, kind, now):
             return
         place = (room, notice.id)
@@ -133,6 +150,7 @@ class Announcer(Generic[T]):
             )
         if file is not None:
             await self._attach(file, notice, room, self._sent[place])
+        await self.upload(notice, room, self._sent[place])
         message = self._sent.pop(place).id
         if gathers and message:
             self._recent.setdefault(kind, Recent()).out.append(
@@ -154,6 +172,28 @@ class Announcer(Generic[T]):
         except MessageRejected as error:
             name = self._chat.name
             log.warning("%s does not take the whole of notice %s: %s", name, notice.id, error)
+
+    async def upload(self, notice: Notice, room: str, to: Sent) -> None:
+        """Send its files below it, and a line about those that could not be sent."""
+        if not notice.attachments:
+            return
+        chat, out = self._chat, self._uploads.setdefault((room, notice.id), {})
+        new = partial(Outgoing, room=room, project=notice.project, topic=to.topic, root=to.id)
+
+        sent = await attachments.upload(
+            chat,
+            attachments.captioned(notice.attachments),
+            new,
+            key=("file", chat.name, notice.id),
+            clock=self._clock,
+            out=out,
+        )
+        missing = [each for each in notice.attachments if each.digest in sent.missing]
+        if missing:
+            text = self._can.write((doc.line(*attachments.not_sent(missing)),), now=0.0)
+            key = ("missing", chat.name, notice.id)
+            await chat.send(new(what=Drawing(text=text), key=key))
+        del self._uploads[room, notice.id]
 
     async def _joins(self, notice: Notice, kind: Kind, now: float) -> bool:
         """Whether it is in a list now, and the messages that the list stands for are gone."""

@@ -59,7 +59,12 @@ class Neither:
     """Close a message that asked which question was meant."""
 
 
-Action = Event | AskAction | Write | Show | Use | QuickAnswer | Neither
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Originals:
+    """Send the pictures of this ask as they are, which were shown smaller."""
+
+
+Action = Event | AskAction | Write | Show | Use | QuickAnswer | Neither | Originals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,7 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "D": (lambda: AskAction.DISCARD, ()),
     "T": (lambda: AskAction.TAKE_BACK, ()),
     "S": (Show, ()),
+    "F": (Originals, ()),
 }
 _NEITHER = "n"
 _OUTPUT = "o:"

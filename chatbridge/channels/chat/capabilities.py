@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from chatbridge.channels.chat.card_messages import ALL_SENT, SentFiles
 from chatbridge.channels.chat.document import Block, Document, Line
 
 T = TypeVar("T")
@@ -35,6 +36,7 @@ class Seen:
     """The whole question was sent before the card."""
     unsent: bool = False
     """Not all of what an approval is about is out yet, so that it cannot be allowed."""
+    files: SentFiles = ALL_SENT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

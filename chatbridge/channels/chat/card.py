@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from chatbridge.channels.chat import approvals, keyboard, long_questions
+from chatbridge.channels.chat import approvals, attachments, keyboard, long_questions
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.capabilities import Capabilities, Lengths, Seen, T
 from chatbridge.channels.chat.hints import (
@@ -39,8 +39,11 @@ TITLE_LENGTH, LABEL_LENGTH = 28, 18
 ROOT_LENGTH, SNOOZED_CODE_LENGTH = 100, 60
 TOAST_LENGTH, TOAST_LABEL_LENGTH = 60, 40
 PLACEHOLDER_LENGTH = 64
+EXCERPT_LINES = (12, 4)
+"""How many lines of a text a card shows, if it has room for them."""
 GOES_ON = "It goes on below."
 CLOSED = "Closed."
+DISCARDED = "Discarded."
 
 
 # ── the card ──────────────────────────────────────────────────────────────────────────────────────
@@ -52,7 +55,7 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Row
     overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
-    def document(lengths: Lengths) -> doc.Document:
+    def document(lengths: Lengths, lines: int = 0) -> doc.Document:
         if card.view is None:
             return _ended(card, seen, chat, lengths)
         if card.snoozed_until is not None:
@@ -60,10 +63,24 @@ def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Row
         if chat.threads and (side := side_hint(card, seen)):
             return (doc.line(*side), doc.Options(card.choices))
         shown = _screen(card, seen, chat, lengths, listed=listed, overflowed=overflowed)
-        return (heading(card), shown, doc.Lines(hints(card, seen, chat)))
+        files = _files(card, seen, lines)
+        return (heading(card), shown, *files, doc.Lines(hints(card, seen, chat)))
 
     rows = keyboard.rows(card, seen, chat.buttons, listed=listed) if chat.buttons else ()
+    for lines in EXCERPT_LINES if any(each.excerpt for each in card.attachments) else ():
+        written = chat.write(document(long_questions.largest(chat), lines), now=seen.now)
+        if chat.size(written) < chat.card:
+            return written, rows
     return long_questions.fitted(document, chat, now=seen.now), rows
+
+
+def _files(card: Card, seen: Seen, lines: int) -> doc.Document:
+    """What the agent shows with the question: so many lines of each text, and which files there
+    are."""
+    if card.view not in (View.QUESTION, View.OTHER):
+        return ()
+    shown = attachments.excerpts(card.attachments, lines)
+    return (*shown, attachments.file_lines(card, seen.files.missing))
 
 
 def _screen(
@@ -79,7 +96,7 @@ def _screen(
         return asked_block(card, lengths.scale)
     if card.view is View.REVIEW:
         return doc.Numbered(items=tuple(pairs(card.lines, scale=lengths.scale)), spaced=True)
-    if card.view in form.ASIDE:
+    if card.view in (*form.ASIDE, View.HEARD):
         return doc.line(asked_line(card.question, ONE_QUESTION))
     if card.approval:
         return approvals.screen(card, seen, chat, listed=listed)
@@ -231,12 +248,16 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
     going_on = ask.open or (ask.status is Status.TIMED_OUT and ask.draft.late and not answered)
     if ask.approval:
         return doc.paragraph(GOES_ON if going_on else f"{outcome_text.heading(_card(ask))}.")
+    if view is View.HEARD and ask.draft.view is View.HEARD and ask.open:
+        return doc.paragraph(GOES_ON)
     if view in form.ASIDE:
         return doc.paragraph(_left_aside(ask, view, at, going_on=going_on))
     if view is View.REVIEW or at >= len(ask.questions):
         ended = "Checked and sent." if answered else "Not sent."
         return doc.paragraph(f"Not sent yet. {GOES_ON}" if going_on else ended)
     given = _given(ask, at)
+    if view is View.HEARD and given is None:
+        return doc.paragraph(DISCARDED)
     number: doc.Line = (f"{at + 1}. ",) if len(ask.questions) > 1 else ()
     asked = asked_line(prose(ask.questions[at].text), ONE_QUESTION)
     return (doc.Lines(((*number, asked), (answer(given, ONE_ANSWER),) if given else ())),)

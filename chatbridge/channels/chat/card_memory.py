@@ -27,6 +27,8 @@ class CardMemory(Generic[T]):
     digest: Callable[[Drawing[T]], object]
     before: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """Messages before a card that are out, while the card is not; by room and ask."""
+    uploads: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
+    """Likewise messages with files, by their keys."""
     _drawn: dict[str, tuple[str, Drawing[T]]] = field(default_factory=dict)
     """What was shown, and where: the same again needs no edit."""
     _fresh: dict[str, float] = field(default_factory=dict)
@@ -35,6 +37,8 @@ class CardMemory(Generic[T]):
     """The number for which a new card of an ask is being sent."""
     _touched: dict[str, str] = field(default_factory=dict)
     """The cards that somebody has used lately, by their asks."""
+    _coming: set[str] = field(default_factory=set)
+    """Asks of which a card is on its way, or may be."""
     _rang_at: float = -inf
     """When a card rang for all that come by the clock like it."""
 
@@ -47,6 +51,7 @@ class CardMemory(Generic[T]):
     def posting(self, ask: Ask) -> None:
         """What was used is another card than the one that comes now."""
         self._touched.pop(ask.id, None)
+        self._coming.add(ask.id)
 
     def heard(self, sound: Sound) -> Sound:
         """How a card comes after those before it."""
@@ -58,7 +63,9 @@ class CardMemory(Generic[T]):
         if sound is Sound.ONCE:
             self._rang_at = self.clock.time()
         self._fresh[ask.id] = self.clock.monotonic()
+        self._coming.discard(ask.id)
         self.before.pop((room, ask.id), None)
+        self.uploads.pop((room, ask.id), None)
 
     def touched(self, ask_id: str, message: str) -> None:
         """Somebody is using this card of an ask: it is the one, if nobody has said which."""
@@ -69,6 +76,11 @@ class CardMemory(Generic[T]):
     def forget(self, ask: Ask) -> None:
         for known in (self._raising, self._drawn, self._fresh):
             known.pop(ask.id, None)
+        self._coming.discard(ask.id)
+
+    def is_coming(self, ask: Ask) -> bool:
+        """Whether a card that nobody knows yet may be the one that is being sent."""
+        return ask.id in self._coming
 
     def has_posted(self, ask: Ask, room: str, message: str) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""

@@ -54,6 +54,19 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SentFiles:
+    """What became of an ask's files, which come once, before its first card."""
+
+    missing: tuple[str, ...] = ()
+    """Digests of those that could not be sent."""
+    shrunk: bool = False
+    """Some are shown smaller than they are."""
+
+
+ALL_SENT = SentFiles()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CardMessages:
     room: str
     parts: tuple[Part, ...]
@@ -64,6 +77,7 @@ class CardMessages:
     """The number for which a new card is being sent."""
     pages: tuple[str, ...] = ()
     """What goes with the card and is out: pages or files."""
+    files: SentFiles = ALL_SENT
     topic: str | None = None
     """Where in the chat it is, if the chat is divided."""
     since: float = 0.0
@@ -101,7 +115,7 @@ class CardMessages:
     def messages(self) -> tuple[str, ...]:
         """All that go once another card takes the place of this one."""
         prompt = self.prompt.id if self.prompt else ""
-        return (*filter(None, (self.root.event, prompt)), *self.old)
+        return (*filter(None, (self.root.event, prompt, self.above)), *self.old)
 
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)

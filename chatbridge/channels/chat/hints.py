@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from chatbridge.channels.chat.attachments import listed
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Seen, T
 from chatbridge.channels.chat.document import Faint, Inline, Line, Name, Time, strong
 from chatbridge.core.cards import outcome_text
@@ -17,6 +18,10 @@ from chatbridge.core.text import one_line
 ENTERED_LENGTH, DECLARED_LENGTH = 100, 200
 CHOSEN_AT_MOST, CHOSEN_LENGTH = 12, 20
 """How many of the chosen options a line names, and how much of each."""
+HEARD_LENGTH = 1_000
+TRANSCRIBING = "Turning your voice message into text…"
+ORIGINALS = "!originals"
+"""Stands for the button, where there are none."""
 TO_EXPLAIN = "What should the agent explain?"
 LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
@@ -61,6 +66,30 @@ def _so_far(answer: str) -> Line:
     return ("Your answer so far: ", Name(one_line(answer), ENTERED_LENGTH))
 
 
+def _attached(card: Card) -> Line:
+    """What the person has sent, and what becomes of it."""
+    if not card.attached:
+        return ()
+    one, choice = len(card.attached) == 1, card.type is not QuestionType.TEXT
+    goes = f"{'It goes' if one else 'They go'} with your {'choice' if choice else 'answer'}."
+    return ("Attached: ", *listed(card.attached), f". {goes}")
+
+
+def _heard(card: Card) -> Line:
+    voice = card.voice
+    if voice is None or not (voice.text or voice.problem):
+        return (TRANSCRIBING,)
+    if voice.text:
+        return ("You said: “", Name(one_line(voice.text), HEARD_LENGTH), "”")
+    return ("Your voice message: ", Name(one_line(voice.problem or ""), DECLARED_LENGTH))
+
+
+def _recorded(card: Card) -> tuple[str, str]:
+    """What can be sent of a voice message, and what can be typed instead."""
+    understood = card.voice is not None and card.voice.text
+    return ("it", "a correction") if understood else ("the recording", "your answer")
+
+
 def _ends(card: Card, now: float, *, stop: str) -> Line:
     if card.deadline is None:
         return (f"{NO_LIMIT}{stop}",)
@@ -92,6 +121,10 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         yield (strong(HOW_MUCH_LATER),)
         if what := format_later(card):
             yield (what,)
+    elif card.view is View.HEARD:
+        yield _heard(card)
+        if card.button(Role.SEND_HEARD):
+            yield (f"Send {_recorded(card)[0]}, or reply with {_recorded(card)[1]}.",)
     elif card.view is View.REVIEW:
         yield ("Nothing has been sent yet.",)
         if card.changed_by is not None and not seen.private:
@@ -116,6 +149,7 @@ def _question_hints(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
     multi = card.type is QuestionType.MULTI_SELECT
     if card.entered and not multi:
         yield _so_far(card.entered)
+    yield _attached(card)
     if card.view is View.OTHER:
         yield ("Write your own answer." if seen.private else "Reply with your own answer.",)
     elif card.type is QuestionType.TEXT:
@@ -153,6 +187,9 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
         return
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
+        yield sentences((_attached(card), (_attached_words(card, seen),)))
+        if seen.files.shrunk:
+            yield (f"Reply {ORIGINALS} for the pictures in full size.",)
         yield _without_reactions(card, seen)
         for number, reply in enumerate(card.replies, 1):
             sign = emoji_shortcuts.NUMBERS[number - 1] if seen.reactions else f"!{number}"
@@ -184,10 +221,22 @@ def side_hint(card: Card, seen: Seen) -> Line:
             pick, back = "React or reply with a number", "↩️ goes back."
         words = "or with words such as +45min, snooze 2h or snooze until 08:00."
         return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {format_later(card)}".rstrip(),)
+    if card.view is View.HEARD:
+        return sentences((_heard(card), (_what_was_heard(card, seen),)))
     if card.approval and card.view is View.OTHER:
         back = "↩️ goes back." if seen.reactions else "Reply back to go back."
         return (f"Why should it be denied? Reply with the reason. {back}",)
     return ()
+
+
+def _what_was_heard(card: Card, seen: Seen) -> str:
+    """How a voice message is sent, or not."""
+    what, instead = _recorded(card)
+    if not card.button(Role.SEND_HEARD):
+        return "❌ discards it." if seen.reactions else "Reply discard to drop it."
+    if seen.reactions:
+        return f"✅ sends {what}, ❌ discards it. Or reply with {instead}."
+    return f"Reply send to send {what}, or discard, or reply with {instead}."
 
 
 def _decide(card: Card, seen: Seen) -> str:
@@ -289,11 +338,24 @@ def _words(card: Card, seen: Seen) -> str:
     return f"Or reply {listed}."
 
 
+def _attached_words(card: Card, seen: Seen) -> str:
+    if not card.button(Role.DROP_ATTACHED):
+        return ""
+    sends, it = card.button(Role.SEND_ATTACHED), "it" if len(card.attached) == 1 else "them"
+    if seen.reactions:
+        alone = f"{emoji_shortcuts.FORWARD} sends only this, " if sends else ""
+        return f"{alone}{emoji_shortcuts.REMOVE} removes {it}."
+    send, remove = (_word(card, role) for role in (Role.SEND, Role.DROP_ATTACHED))
+    alone = f"Reply {send} to send only this, " if sends else "Reply "
+    return f"{alone}{remove} to remove {it}."
+
+
 def _word(card: Card, role: Role) -> str:
     """A plain word where it can be nothing else."""
+    word = "remove" if role is Role.DROP_ATTACHED else role.value
     answers = card.type is QuestionType.TEXT
-    answers |= any(choice.label.casefold() == role.value for choice in card.choices)
-    return f"!{role.value}" if answers else role.value
+    answers |= any(choice.label.casefold() == word for choice in card.choices)
+    return f"!{word}" if answers else word
 
 
 def time_left(card: Card, seen: Seen) -> Line:

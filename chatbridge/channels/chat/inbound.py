@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from enum import Enum, auto
 from functools import partial
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat import notices
+from chatbridge.channels.chat import card, notices
 from chatbridge.channels.chat.callback_data import (
     Neither,
+    Originals,
     QuickAnswer,
     Show,
     Tap,
@@ -24,9 +24,16 @@ from chatbridge.channels.chat.callback_data import (
     crc,
     question_shown,
 )
-from chatbridge.channels.chat.card import toast
 from chatbridge.channels.chat.card_visibility import CardVisibility, any_unseen, shown_on
 from chatbridge.channels.chat.document import Document, Message
+from chatbridge.channels.chat.received_files import (
+    SENT_AS_RECORDING,
+    FileAnswer,
+    FileIntake,
+    IncomingFile,
+    in_words,
+    is_spoken,
+)
 from chatbridge.channels.chat.scene import NO_REQUEST, CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.core.asks.ask_actions import AskActions
@@ -37,6 +44,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import (
     AskEnded,
+    AttachmentError,
     ChatbridgeError,
     NotHere,
     RetryLater,
@@ -87,7 +95,14 @@ class NeedsYesOrNo:
     ask: Ask
 
 
-TextResult = Result | NeedsYesOrNo
+@dataclass(frozen=True, slots=True)
+class SentAsRecording:
+    """A voice message was taken as a file, since nothing turns it into text."""
+
+    step: form.Step
+
+
+TextResult = Result | NeedsYesOrNo | SentAsRecording
 Said = str | Document | Message
 Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
@@ -106,16 +121,6 @@ class Origin:
     cursor: ChannelState | None
     prompt: CardRequest = NO_REQUEST
     """What a button asks for that opens the keyboard."""
-
-
-class Tapped(Enum):
-    """What becomes of the message whose button was tapped."""
-
-    STAYS = auto()
-    LOSES_BUTTONS = auto()
-    GOES = auto()
-    HAS_ITS_TEXT = auto()
-    """It asked what a text is for, and goes. The text is an answer now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +179,18 @@ class ChatInput:
     # ── texts ─────────────────────────────────────────────────────────────────────────────────────
 
     async def text(
-        self, ask: Ask, text: str | None, by: Origin, *, stale: bool = False
+        self,
+        ask: Ask,
+        text: str | None,
+        by: Origin,
+        *,
+        stale: bool = False,
+        files: Sequence[IncomingFile] = (),
     ) -> TextResult:
         """Apply a text to this ask, as it is now; None is a message without one. `stale`: it was
-        written for a step that is over."""
+        written for a step that is over. `files` came with it: then it is their caption."""
+        if files:
+            return await self._files(ask, files, text, by, stale=stale)
         said = (text or "").strip().casefold() if self.typed else ""
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
             discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
@@ -188,17 +201,7 @@ class ChatInput:
             return self._ended(ask)
         if text is None:
             return notices.ONLY_TEXT
-        read = partial(_interpret_beside_buttons, ask, text)
-        if self.typed:
-            read = partial(
-                interpret,
-                ask,
-                text,
-                next_time=partial(self.inbox.nights.hours.next_time, after=self.clock.time()),
-                replies=self.inbox.replies,
-                later=self.inbox.later(ask),
-            )
-        meaning = await off_loop(read, weight=weight_of(ask))
+        meaning = await self._meaning(ask, text)
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
@@ -209,15 +212,38 @@ class ChatInput:
             return phrases.UNSENT
         return await self.put(ask, *meaning, by=by)
 
+    async def _meaning(self, ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
+        read = partial(_interpret_beside_buttons, ask, text)
+        if self.typed:
+            read = partial(
+                interpret,
+                ask,
+                text,
+                next_time=partial(self.inbox.nights.hours.next_time, after=self.clock.time()),
+                replies=self.inbox.replies,
+                later=self.inbox.later(ask),
+            )
+        return await off_loop(read, weight=weight_of(ask))
+
     async def use(
-        self, ask: Ask, step: int, text: str | None, by: Origin, *, option: int | None = None
+        self,
+        ask: Ask,
+        step: int,
+        text: str | None,
+        by: Origin,
+        *,
+        option: int | None = None,
+        files: Sequence[IncomingFile] = (),
     ) -> TextResult:
         """Apply a text that was typed before; only now it is known which question it is for, and
-        that was at this step. With an option it is the remark of that."""
+        that was at this step. With an option it is the remark of that. With `files` it is their
+        caption, and only now they are fetched."""
         if is_over(ask, may_reopen=not self.typed):
             return self._ended(ask)
         if step != ask.draft.step:
             return form.STALE
+        if files:
+            return await self._files(ask, files, text, by, option=option)
         if not text:
             return MESSAGE_GONE
         if option is None:
@@ -227,6 +253,58 @@ class ChatInput:
             return form.UNFIT  # also an approval, whose first option allows something
         choice = form.Choose(step=opened.draft.step, option=option, remark=text)
         return await self.put(ask, *opening, choice, by=by)
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────
+
+    async def _files(
+        self,
+        ask: Ask,
+        files: Sequence[IncomingFile],
+        caption: str | None,
+        by: Origin,
+        *,
+        stale: bool = False,
+        option: int | None = None,
+    ) -> TextResult:
+        """Fetch the files of a message and apply them, with its caption. What does not fit is
+        refused before anything is fetched; what cannot be fetched has been dealt with."""
+        anyway = self.typed and (caption or "").strip().casefold() == "anyway"
+        if is_over(ask, may_reopen=not self.typed or anyway):
+            return self._ended(ask)
+        if self.inbox.attachments is None:
+            return notices.ONLY_TEXT
+        if stale:
+            return form.STALE
+        if channels := self.inbox.only_on(ask, self.channel):
+            return phrases.format_only_on(channels)
+        if self.typed and ask.approval:
+            return format_approval_help(build_card(ask, channel=self.channel))
+        opening, opened = _opened(ask)
+        words = None if anyway and opening else (caption or "").strip() or None
+        meaning: tuple[Action, ...] | Unclear = ()
+        if option is not None:
+            step = opened.draft.step
+            meaning = (form.Choose(step=step, option=option, remark=words),)
+        elif words:
+            meaning = await self._meaning(opened, words)
+        spoken = self.inbox.transcribes and is_spoken(files, words)
+        given = FileAnswer(opening, opened.draft.step, words, meaning, spoken=spoken)
+        if refused := given.refusal(ask, len(files)):
+            return refused
+        intake = FileIntake(store=self.inbox.attachments, clock=self.clock, limits=by.chat.files)
+        before = () if spoken else opened.draft.entries[opened.draft.at].attachments
+        try:
+            intake.check(files, before)
+            fetched = await intake.fetch(files, ask, before)
+        except AttachmentError as error:
+            return str(error)
+        result = await self.put(ask, *given.events(fetched), by=by)
+        if isinstance(result, str | form.Refused):
+            return result
+        if given.unclear is not None:
+            return given.unclear.why
+        recorded = any(each.voice for each in files) and not self.inbox.transcribes
+        return SentAsRecording(result) if recorded else result
 
     async def clearly_meant(
         self, surface: str, shown: CardVisibility, *, is_current: Callable[[Ask, str], bool]
@@ -260,14 +338,18 @@ class ChatInput:
         snoozed = [ask.attention.snoozed_until for ask in await self.inbox.open_asks()]
         return notices.ONLY_SNOOZED if any(snoozed) else notices.NOTHING_WAITS
 
-    async def ask_back(self, text: str, surface: str) -> Said:
-        """The question which ask a text is for, with a button for each."""
+    async def ask_back(
+        self, text: str, surface: str, *, files: Sequence[IncomingFile] = ()
+    ) -> Said:
+        """The question which ask a text is for, or files with this caption, with a button for
+        each."""
         here = await self.asks_on(surface)
         meant = self.may_mean(here)
+        spoken = self.inbox.transcribes and is_spoken(files, text)
         if len(meant) > 1:
-            return notices.which_one(text, meant)
+            return notices.which_one(text or in_words(files), meant, spoken=spoken)
         if meant:
-            unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None
+            unclear = asks_yes_or_no(meant[0]) and read_yes_no(text) is None and not spoken
             return notices.yes_or_no(meant[0]) if unclear else notices.use_it(meant[0])
         if not here:
             return await self.nothing_waits()
@@ -275,31 +357,17 @@ class ChatInput:
 
     # ── buttons ───────────────────────────────────────────────────────────────────────────────────
 
-    async def tap(
-        self, tap: Tap, by: Origin, *, is_early: IsEarly, written: str | None
-    ) -> tuple[str, Tapped]:
-        """Apply a button. Return what the person is told, and what becomes of the message.
-        `written` is the text that the message replies to."""
-        if isinstance(tap.action, Neither):
-            return "", Tapped.GOES
-        ask = await self.find(tap.ask_id)
-        if ask is None:
-            return UNKNOWN, Tapped.LOSES_BUTTONS
-        if isinstance(tap.action, Use):
-            use = tap.action
-            used = await self.use(ask, use.step, written, by, option=use.option)
-            result = YES_OR_NO.why if isinstance(used, NeedsYesOrNo) else used
-            then = Tapped.HAS_ITS_TEXT if reply_to(result) is None else Tapped.STAYS
-            return await self._toast(ask, result), then
+    async def tap(self, tap: Tap, ask: Ask, by: Origin, *, is_early: IsEarly) -> str:
+        """Apply a button of the ask's card, or of a list. Return what the person is told."""
         result = await self._tap(tap, ask, by, is_early)
         asked_back = isinstance(tap.action, form.Explain | form.Rephrase)
-        return await self._toast(ask, result, asked_back=asked_back), Tapped.STAYS
+        return await self.toast(ask, result, asked_back=asked_back)
 
     async def _tap(self, tap: Tap, ask: Ask, by: Origin, is_early: IsEarly) -> Result:
         action = tap.action
         match action:
-            case Neither() | Use():
-                raise AssertionError("it is for the message that has the button, not for the card")
+            case Neither() | Use() | Originals():
+                raise AssertionError("it changes nothing of the ask")
             case Show() if ask.open:
                 return await self._bring_down(ask, by)
             case Write(step=step) if not is_over(ask):
@@ -340,12 +408,12 @@ class ChatInput:
         await self.inbox.redraw(ask.id)
         return ""
 
-    async def _toast(self, ask: Ask, result: Result, *, asked_back: bool = False) -> str:
+    async def toast(self, ask: Ask, result: Result, *, asked_back: bool = False) -> str:
         """By how the ask is now: it may have timed out, or lost its agent, since it was drawn."""
         if isinstance(result, str):
             return result
         after = await self.inbox.ask(ask.id) if isinstance(result, form.Answered) else ask
-        told = partial(toast, ask, result, kept=after.kept, asked_back=asked_back)
+        told = partial(card.toast, ask, result, kept=after.kept, asked_back=asked_back)
         return await off_loop(told, weight=weight_of(ask))
 
     # ── reactions ─────────────────────────────────────────────────────────────────────────────────
@@ -448,10 +516,12 @@ def format_ended(ask: Ask, *, now: float, typed: bool) -> str:
     return f"This question ended at {at}. Reply “anyway” to leave a late answer."
 
 
-def reply_to(result: Result) -> str | None:
+def reply_to(result: Result | SentAsRecording) -> str | None:
     """What the person is told, if anything."""
     if isinstance(result, form.Refused):
         return result.why
+    if isinstance(result, SentAsRecording):
+        return SENT_AS_RECORDING
     return result if isinstance(result, str) else None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from chatbridge.channels.chat.callback_data import (
     Action,
+    Originals,
     QuickAnswer,
     Tap,
     Write,
@@ -22,7 +23,12 @@ from chatbridge.core.model import QuestionType, View
 from chatbridge.core.text import isolated
 
 PRIMARY, SUCCESS, DANGER = "primary", "success", "danger"
-_STYLES = {Role.DROP_OTHER: SUCCESS, Role.SEND: PRIMARY, Role.RUN_NOW: DANGER}
+_STYLES = {
+    Role.DROP_OTHER: SUCCESS,
+    Role.SEND: PRIMARY,
+    Role.SEND_HEARD: PRIMARY,
+    Role.RUN_NOW: DANGER,
+}
 
 MARKS_PER_COLUMN = 3
 """Marks take no column of their own; a letter of a real script has few."""
@@ -41,10 +47,12 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
 _LABELS = {Role.CANCEL_NOW: "Cancel without a reason"}
 WRITE_LABEL, WRITE_IT_LABEL = "Write answer…", "Write it…"
+ORIGINALS_LABEL = "Originals"
 _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|more time…|answer anyway|"
     "discard|ask back…|explain this|ask it differently|show all|allow more…|"
-    "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo"
+    "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo|"
+    "send only this|remove the file|remove the files|originals"
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
@@ -53,7 +61,8 @@ _ROWS = (
     *((role,) for role in (Role.SHOW_ALL, Role.ALLOW, Role.RUN_NOW, Role.MORE_NOW)),
     *((role,) for role in (Role.DROP_OTHER, Role.OTHER)),
     (Role.EXPLAIN_NOW, Role.REPHRASE),
-    (Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
+    (Role.SEND_ATTACHED, Role.DROP_ATTACHED),
+    (Role.SEND_HEARD, Role.BACK, Role.DENY, Role.DENY_WHY, Role.SKIP, Role.DONE),
     (Role.MORE,),
     *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.TAKE_BACK)),
     (Role.UNDO,),
@@ -129,7 +138,7 @@ def needs_list(card: Card, chat: Capabilities[T], *, private: bool) -> bool:
     return (
         alike
         or len(card.choices) > chat.buttons.most_options
-        or any(choice.description for choice in card.choices)
+        or any(choice.description or choice.image for choice in card.choices)
         or not all(fits(label, widest) for label in labels)
     )
 
@@ -162,6 +171,8 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
         found.append((_key(card, label, Write(step=card.step)),))
+    if seen.files.shrunk and card.view is View.QUESTION:
+        found.append((_key(card, ORIGINALS_LABEL, Originals()),))
     return (*found, *_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
 
 
@@ -218,7 +229,7 @@ def _own_key(card: Card, button: Button, now: float) -> Key | None:
             label = f"{ON} {_dropped_label(button.label)}"
         case Role.DONE if any(c.picked for c in card.choices) or card.button(Role.DROP_OTHER):
             style = PRIMARY
-        case Role.BACK:
+        case Role.BACK if card.view is not View.HEARD:  # there it discards
             label = f"‹ {button.label}"
         case Role.TAKE_BACK if card.grant and not card.grant.holds(now):
             return None

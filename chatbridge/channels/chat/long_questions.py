@@ -9,6 +9,7 @@ from typing import Generic
 
 from chatbridge.channels.chat import approvals
 from chatbridge.channels.chat import document as doc
+from chatbridge.channels.chat.attachments import file_lines, files_of
 from chatbridge.channels.chat.capabilities import Capabilities, Continuations, Lengths, T
 from chatbridge.channels.chat.hints import DECLARED_LENGTH
 from chatbridge.channels.chat.keyboard import label_of, needs_list
@@ -33,6 +34,10 @@ class Overflow(Generic[T]):
 
 
 # ── in the card ───────────────────────────────────────────────────────────────────────────────────
+
+
+def largest(chat: Capabilities[T]) -> Lengths:
+    return ALL if chat.continuations else chat.lengths[0]
 
 
 def fitted(make: Callable[[Lengths], doc.Document], chat: Capabilities[T], *, now: float) -> T:
@@ -91,7 +96,9 @@ def fits(card: Card, chat: Capabilities[T]) -> bool:
     if chat.continuations is None:
         return True
     body = _whole_question(card, listed=needs_list(card, chat, private=False))
-    return chat.size_of(body) <= chat.card and not _declares_much(card)
+    # Whether they are missing is not known yet: there is room to say so.
+    files = file_lines(card, [each.digest for each in files_of(card)])
+    return chat.size_of(body, files) <= chat.card and not _declares_much(card)
 
 
 def _declares_much(card: Card) -> bool:

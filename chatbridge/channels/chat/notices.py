@@ -78,12 +78,13 @@ def quiet(nights: Nights, *, now: float) -> doc.Message:
 # ── which question a text is for ──────────────────────────────────────────────────────────────────
 
 
-def which_one(text: str, asks: Sequence[Ask]) -> doc.Message:
-    """Several questions could be meant. The text is already typed: nobody types it again."""
+def which_one(text: str, asks: Sequence[Ask], *, spoken: bool = False) -> doc.Message:
+    """Several questions could be meant. The text is already typed: nobody types it again.
+    `spoken`: only later it is known what was said."""
     uses = [
         (f"{word}{project(ask.project.name).text}: {current_question(ask)}", ask, use)
         for ask in asks[:LISTED_AT_MOST]
-        for word, use in _uses(ask, text)
+        for word, use in _uses(ask, text, spoken=spoken)
     ]
     whole = [words for words, *_ in uses]
     labels = distinct(whole, [f"{number} · {label}" for number, label in enumerate(whole, 1)])
@@ -98,10 +99,10 @@ def which_one(text: str, asks: Sequence[Ask]) -> doc.Message:
     return doc.Message(document=(document,), rows=(*in_rows(keys, 1), (_no("Neither"),)))
 
 
-def _uses(ask: Ask, text: str) -> Sequence[tuple[str, Use]]:
+def _uses(ask: Ask, text: str, *, spoken: bool) -> Sequence[tuple[str, Use]]:
     """What a text can be for an ask, in one word where that is not clear."""
     step = ask.draft.step
-    if not asks_yes_or_no(ask) or read_yes_no(text) is not None:
+    if spoken or not asks_yes_or_no(ask) or read_yes_no(text) is not None:
         return [("", Use(step=step))]
     return [("Yes · ", Use(step=step, option=YES)), ("No · ", Use(step=step, option=NO))]
 

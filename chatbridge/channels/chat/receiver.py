@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, Write, decode, encode
+from chatbridge.channels.chat.callback_data import (
+    Neither,
+    Originals,
+    Output,
+    Quiet,
+    Tap,
+    Use,
+    Write,
+    decode,
+    encode,
+)
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.document import File, Message, Upload, paragraph
@@ -24,8 +34,8 @@ from chatbridge.channels.chat.inbound import (
     NeedsYesOrNo,
     Origin,
     Said,
+    SentAsRecording,
     Spawn,
-    Tapped,
     is_over,
     patiently,
     reply_to,
@@ -34,6 +44,7 @@ from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.notices import ONLY_TEXT, current_question, not_here, yes_or_no
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Outgoing
 from chatbridge.core.asks.ask_actions import AskActions
@@ -60,21 +71,6 @@ COMMANDS = (
 )
 ANSWER_WITHIN = 2.0
 """For so many seconds a service may show that a tap is on its way, whatever the disk does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingFile:
-    """A file in a person's message. Nothing is fetched until it is known who sent it, and for
-    which ask."""
-
-    read: Callable[[], AsyncIterator[bytes]]
-    """Fetch its content. :raises RetryLater: :raises AttachmentError: as a sentence for the
-    person."""
-    name: str | None = None
-    size: int | None = None
-    """As the service says, if it does."""
-    voice: bool = False
-    """It was spoken into the chat, and not chosen as a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +232,10 @@ class ButtonReceiver(ABC):
         if isinstance(tap, Output):
             send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
             return await self._outputs.asked(tap.operation_id, chat, send=send, say=say)
+        if isinstance(tap, Tap) and isinstance(tap.action, Originals):
+            send, say = partial(self.send_file, to=message), partial(self.answer, to=message)
+            ask = await self._input.find(tap.ask_id)
+            return await self._outputs.originals(ask, chat, send=send, say=say) if ask else UNKNOWN
         if isinstance(tap, Quiet):
             # What was meant while no hub was there is over, as with commands.
             told, said = await self._input.quiet("" if before_start else tap.words, by)
@@ -244,24 +244,39 @@ class ButtonReceiver(ABC):
             return told
         if tap.is_on_card:
             chat.memory.touched(tap.ask_id, message.id)
-        written = message.replied
-        told, then = await self._input.tap(
-            tap,
-            by,
-            is_early=partial(self._cards.is_early, message=message.id, chat=chat),
-            written=written.text if written else None,
-        )
-        if then is Tapped.LOSES_BUTTONS:
-            self._spawn(self.take_buttons(message))
-        elif then is not Tapped.STAYS:
+        if isinstance(tap.action, Neither):
             self._spawn(chat.remove(message.room, message.id))
-        elif tap.is_on_card and (ask := await self._input.find(tap.ask_id)):
+            return ""
+        ask = await self._input.find(tap.ask_id)
+        if ask is None:
+            self._spawn(self.take_buttons(message))
+            return UNKNOWN
+        if isinstance(tap.action, Use):
+            return await self._use(tap.action, ask, message, by)
+        is_early = partial(self._cards.is_early, message=message.id, chat=chat)
+        told = await self._input.tap(tap, ask, by, is_early=is_early)
+        if tap.is_on_card:
             await self._cards.found(ask.id, message.id, chat)
             if await self._cards.is_stray(ask, message.id, chat):
                 self._spawn(chat.remove(message.room, message.id))
-        if written and then is Tapped.HAS_ITS_TEXT:
-            self._spawn(self.mark_taken(written))
         return told
+
+    async def _use(self, use: Use, ask: Ask, message: Incoming, by: Origin) -> str:
+        """Take what the message replies to for this ask. The message asked that, and goes then."""
+        written = message.replied or Incoming(room=message.room, id="")
+        used = await self._input.use(
+            ask, use.step, written.text, by, option=use.option, files=written.files
+        )
+        if isinstance(used, NeedsYesOrNo):
+            return YES_OR_NO.why
+        told = reply_to(used)
+        if told is None or isinstance(used, SentAsRecording):
+            self._spawn(by.chat.remove(message.room, message.id))
+            self._spawn(self.mark_taken(written))
+        if isinstance(used, SentAsRecording) or (told and written.files):
+            self._spawn(self.answer(told or "", to=written))  # a toast may be over by now
+            return ""
+        return await self._input.toast(ask, used)
 
     async def tap_quietly(
         self,
@@ -409,12 +424,13 @@ class ButtonReceiver(ABC):
                 return
         if not chat.private and not ours:
             return  # people talk to each other
-        if not message.text:
+        takes_files = self._input.inbox.attachments is not None
+        if not (message.text or message.files) or (message.files and not takes_files):
             await self.answer(ONLY_TEXT, to=message)
         elif only := await self._clearly_meant(message, by):
             await self._put(message, only, by)
         else:
-            said = await self._input.ask_back(message.text, chat.name)
+            said = await self._input.ask_back(message.text or "", chat.name, files=message.files)
             await self.answer(said, to=message)
 
     async def returned(self, message: Incoming, chat: ChatSurface[Any]) -> None:
@@ -440,16 +456,20 @@ class ButtonReceiver(ABC):
         return only
 
     async def _put(self, message: Incoming, ask: Ask, by: Origin, *, stale: bool = False) -> None:
-        result = await self._input.text(ask, message.text or None, by, stale=stale)
+        result = await self._input.text(
+            ask, message.text or None, by, stale=stale, files=message.files
+        )
         # Whether these arrive or not, the message has been dealt with.
         if isinstance(result, NeedsYesOrNo):
             await self.answer(yes_or_no(result.ask), to=message)
-        elif isinstance(result, Refused) and result != STALE:
-            self._spawn(self.answer(result.why, to=message))
-        elif (told := reply_to(result)) is not None:
-            await self.answer(told, to=message)
-        else:
+            return
+        told, recorded = reply_to(result), isinstance(result, SentAsRecording)
+        if told is None or recorded:
             self._spawn(self.mark_taken(message))
+        if recorded or (isinstance(result, Refused) and result != STALE):
+            self._spawn(self.answer(told or "", to=message))
+        elif told is not None:
+            await self.answer(told, to=message)
 
     # ── answers ───────────────────────────────────────────────────────────────────────────────────
 

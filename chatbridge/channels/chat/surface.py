@@ -5,16 +5,31 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from chatbridge.channels.chat import approvals, card_messages, keyboard, long_questions, notices
+from chatbridge.channels.chat import (
+    approvals,
+    attachments,
+    card_messages,
+    keyboard,
+    long_questions,
+    notices,
+)
 from chatbridge.channels.chat.announcer import Announcer
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import continued, placeholder
 from chatbridge.channels.chat.card_memory import CardMemory
-from chatbridge.channels.chat.card_messages import OVER, BotReaction, CardMessages, Part, Prompt
+from chatbridge.channels.chat.card_messages import (
+    ALL_SENT,
+    OVER,
+    BotReaction,
+    CardMessages,
+    Part,
+    Prompt,
+    SentFiles,
+)
 from chatbridge.channels.chat.card_visibility import Visibility
 from chatbridge.channels.chat.planner import (
     AddReaction,
@@ -45,6 +60,16 @@ FAR_ABOVE = 8
 """So many messages below a card, it is no longer on a phone's screen."""
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is out before a card is sent."""
+
+    topic: str | None = None
+    messages: tuple[str, ...] = ()
+    uploads: tuple[str, ...] = ()
+    files: SentFiles = ALL_SENT
+
+
 class ChatSurface(ChatWriter[T]):
     """One chat of a service that keeps messages."""
 
@@ -70,7 +95,7 @@ class ChatSurface(ChatWriter[T]):
         """The last request for each ask, until it is granted."""
         self.memory = CardMemory(clock, self.handle, self.digest)
         self.visibility = Visibility(self.channel, clock=clock)
-        self._announcer = Announcer(self, can, clock=clock)
+        self.announcer = Announcer(self, can, clock=clock)
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
@@ -118,7 +143,7 @@ class ChatSurface(ChatWriter[T]):
     async def announce(self, notice: Notice) -> bool:
         room = self.current_room()
         with self.watched():
-            await self._announcer.announce(notice, room)
+            await self.announcer.announce(notice, room)
         return True
 
     async def tell(self, remark: Remark) -> None:
@@ -194,21 +219,28 @@ class ChatSurface(ChatWriter[T]):
         thread, one step at a time."""
         room = self.current_room()
         with self.watched():
+            known = self.from_text(place) if place else None
             try:
-                known = self.from_text(place) if place else None
                 if place and (known is None or known.room != room):
                     raise PostGone  # wherever it is, or in what this chat was before
                 return await self._show(ask, known, room)
             except PostGone:
                 self.visibility.shown_cards.gone(ask)
-                if not ask.open:
-                    self.memory.forget(ask)
-                raise
+                if ask.open:
+                    raise
+                self.memory.forget(ask)
+                if known is None or known.room != room or not known.above:
+                    raise
+                # The one that it goes on from is still there, with its buttons.
+                root = replace(known.root, event=known.above, shows=None)
+                return await self._show(ask, replace(known, parts=(root,), above=""), room)
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
         request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)
         old, above, raises = tuple[str, ...](), "", False
         replaced: tuple[Part, ...] = ()
+        # Another card of the same ask does not bring its files again.
+        files = None if place is None else place.files
         if place is not None:
             place, replaced = self.memory.recalled(ask, place).without(removed)
         if place is not None:
@@ -229,13 +261,20 @@ class ChatSurface(ChatWriter[T]):
                 above = place.root.event
             kept = (above, *(part.event for part in replaced))
             old, place = tuple(each for each in place.messages if each not in kept), None
-        scene = await self._scene(ask, place, request)
+        scene = await self._scene(ask, place, request, files=files)
         steps, sent = await self._steps(scene, place), list[str]()
+        before = Before(files=scene.seen.files)
         while steps and not (sends_message(steps[0]) and sent):
             step = steps.pop(0)
             if place is None or step is PlainStep.SEND_CARD:
                 new = not (old or above)
-                posted, sent = await self._post(scene, place, room, request, removed, new=new)
+                if place is None:
+                    before = await self._send_before(scene, room, files)
+                if before.files != scene.seen.files:
+                    scene = await self._scene(ask, place, request, files=before.files)
+                posted, sent = await self._post(
+                    scene, place, room, request, removed, before=before, new=new
+                )
                 place = replace(posted, parts=(*posted.parts, *replaced), old=old, above=above)
                 request = self._granted(ask, request, left=CardRequest(typing=request.typing))
             else:
@@ -254,7 +293,8 @@ class ChatSurface(ChatWriter[T]):
             if self.hears_removals:
                 await self._inbox.forget(self.channel, self._lost_key(ask))
         parts = (part.event for part in place.parts)
-        named = dict.fromkeys((*parts, *(sent if not self._can.threads else ())))
+        beside = before.uploads if self._can.threads else sent
+        named = dict.fromkeys((*parts, *beside))
         return Shown(
             place=self.to_text(place),
             handles=tuple(self.handle(room, message) for message in named if message),
@@ -284,7 +324,14 @@ class ChatSurface(ChatWriter[T]):
         )
         return await off_loop(build, weight=weight_of(ask))
 
-    async def _scene(self, ask: Ask, place: CardMessages | None, request: CardRequest) -> Scene[T]:
+    async def _scene(
+        self,
+        ask: Ask,
+        place: CardMessages | None,
+        request: CardRequest,
+        *,
+        files: SentFiles | None = None,
+    ) -> Scene[T]:
         card = await self.card_of(ask)
         multi = place is not None and card.type is QuestionType.MULTI_SELECT
         seen = Seen(
@@ -295,6 +342,7 @@ class ChatSurface(ChatWriter[T]):
             reacted=await self.reacted(ask, place.newest.event) if place and multi else frozenset(),
             prompted=await self._prompts(ask, card, request, place),
             again=request.again if place is None else place.again and place.root.step == card.step,
+            files=place.files if place is not None else files or ALL_SENT,
         )
         draw = partial(draw_scene, ask, card, seen, place, self._can)
         return await off_loop(draw, weight=weight_of(ask))
@@ -328,6 +376,31 @@ class ChatSurface(ChatWriter[T]):
 
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────
 
+    async def _send_before(self, scene: Scene[T], room: str, files: SentFiles | None) -> Before:
+        """Send what comes before a new card. `files`: what became of those that are sent once."""
+        ask, place = scene.ask, (room, scene.ask.id)
+        new = partial(Outgoing, room=room, project=ask.project)
+        self.memory.posting(ask)
+        topic = await self.open_topic(room, ask.project)
+        out = self.memory.before.get(place, [])
+        for what in [*scene.before, *scene.first][len(out) :]:
+            key = ("before", self.name, ask.id, str(len(out)))
+            sent = await self.send(new(what=what, key=key, topic=topic))
+            topic = sent.topic
+            out = self.memory.before[place] = [*out, sent.id]
+        if files is not None or not ask.files:
+            return Before(topic, tuple(out), files=files or ALL_SENT)
+        uploads = self.memory.uploads.setdefault(place, {})
+        files = await attachments.upload(
+            self,
+            attachments.of_ask(ask),
+            partial(new, topic=topic),
+            key=("file", self.name, ask.id),
+            clock=self._clock,
+            out=uploads,
+        )
+        return Before(topic, tuple(out), tuple(uploads.values()), files)
+
     async def _post(
         self,
         scene: Scene[T],
@@ -336,22 +409,13 @@ class ChatSurface(ChatWriter[T]):
         request: CardRequest,
         removed: Sequence[str],
         *,
+        before: Before,
         new: bool,
     ) -> tuple[CardMessages, list[str]]:
         """Return what is there then, and all that was sent."""
         ask, card = scene.ask, scene.card
         outgoing = partial(Outgoing, room=room, project=ask.project)
-        topic, out = None, list[str]()
-        if place is None:
-            self.memory.posting(ask)
-            topic = await self.open_topic(room, ask.project)
-            out = self.memory.before.get((room, ask.id), [])
-            for what in [*scene.before, *scene.first][len(out) :]:
-                key = ("before", self.name, ask.id, str(len(out)))
-                sent = await self.send(outgoing(what=what, key=key, topic=topic))
-                topic = sent.topic
-                out = self.memory.before[room, ask.id] = [*out, sent.id]
-        else:
+        if place is not None:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
         again = (f"raised {ask.attention.raised}",) if ask.attention.raised else ()
@@ -361,7 +425,7 @@ class ChatSurface(ChatWriter[T]):
                 outgoing(
                     what=scene.drawing,
                     key=("card", self.name, ask.id, str(card.step), *again, *removed),
-                    topic=topic,
+                    topic=before.topic,
                     silent=sound not in (Sound.ONCE, Sound.LOUD),
                     card=(ask.id, card.step),
                 )
@@ -385,10 +449,11 @@ class ChatSurface(ChatWriter[T]):
             since=since,
             topic=sent.topic,
             again=request.again,
-            pages=tuple(out[len(scene.before) :]),
+            pages=before.messages[len(scene.before) :],
+            files=before.files,
             raised=ask.attention.raised,
         )
-        return posted, [*out, sent.id]
+        return posted, [*before.messages, *before.uploads, sent.id]
 
     def _sound(self, ask: Ask, request: CardRequest) -> Sound:
         """Who asked for a card, or has just answered the step before, is looking."""

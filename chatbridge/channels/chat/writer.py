@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Generic
 
 from chatbridge.channels.chat import notices
-from chatbridge.channels.chat.capabilities import Capabilities, T
+from chatbridge.channels.chat.capabilities import Capabilities, Files, T
 from chatbridge.channels.chat.document import Message, Rows, Upload
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Level, Notice, Project
-from chatbridge.core.ports import Clock
+from chatbridge.core.ports import AttachmentStore, Clock
 
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
 
@@ -87,6 +87,15 @@ class ChatWriter(ABC, Generic[T]):
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""
         self._inbox = inbox
+
+    @property
+    def files(self) -> Files | None:
+        """Which files this chat takes, if any."""
+        return self._can.files
+
+    @property
+    def stored(self) -> AttachmentStore | None:
+        return self._inbox.attachments
 
     @property
     def is_there(self) -> bool:

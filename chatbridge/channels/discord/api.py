@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
 from chatbridge import __version__
 from chatbridge.channels.chat.document import File
@@ -16,6 +18,7 @@ from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.sent_before import key_name
 from chatbridge.channels.chat.writer import Key, MessageRejected
 from chatbridge.channels.sockets.errors import token_rejected, words
+from chatbridge.channels.sockets.files import FileClient, content_of, size_of
 from chatbridge.channels.sockets.rest import EVERYWHERE, Answer, RestClient
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import (
@@ -25,6 +28,7 @@ from chatbridge.core.errors import (
     RetryLater,
     TokenRejected,
 )
+from chatbridge.core.text import one_line
 from chatbridge.safe_json import value_at
 
 Body = dict[str, Any]
@@ -32,9 +36,11 @@ Body = dict[str, Any]
 VERSION = 10
 ANSWERED_WITHIN = 10.0
 PAGE = 100
+FILE_HOSTS = ("https://cdn.discordapp.com", "https://media.discordapp.net")
 EPOCH = 1_420_070_400.0
 """Ids count milliseconds since then."""
 AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
+TOO_LARGE = 413
 GONE = (10008, 50005)
 """There is no such message, or it is another's."""
 _REFUSALS = {
@@ -69,8 +75,9 @@ def written_at(id: str) -> float:
     return EPOCH + (int(id) >> 22) / 1000
 
 
-class Api(RestClient):
-    service = "discord"
+class Api(RestClient, FileClient):
+    service, called = "discord", "Discord"
+    elsewhere = "I cannot get that file from Discord. Send it again, or through the inbox."
 
     def __init__(
         self,
@@ -90,6 +97,7 @@ class Api(RestClient):
             monotonic=monotonic,
         )
         self.token, self._hint = token, hint
+        self.file_origins = frozenset(URL(each).origin() for each in (*FILE_HOSTS, base))
 
     # ── the bot ───────────────────────────────────────────────────────────────────────────────────
 
@@ -140,7 +148,7 @@ class Api(RestClient):
         *,
         key: Key = (),
         reply_to: str | None = None,
-        file: File | None = None,
+        files: Sequence[File] = (),
     ) -> str:
         """Return its id. What is sent again with the same key within minutes is the same one."""
         if key:  # of which Discord takes 25 characters
@@ -148,8 +156,21 @@ class Api(RestClient):
         if reply_to:
             reference = {"message_id": reply_to, "fail_if_not_exists": False}
             body = body | {"message_reference": reference}
-        sent = {"json": body} if file is None else {"data": _form(body, file)}
-        return self.text(await self._in(room, "POST", **sent), "id")
+        if not files:
+            return self.text(await self._in(room, "POST", json=body), "id")
+        with ExitStack() as until_sent:
+            form, size = aiohttp.FormData(quote_fields=False), 0
+            form.add_field("payload_json", json.dumps(body), content_type="application/json")
+            for i, file in enumerate(files):
+                content = until_sent.enter_context(content_of(file))
+                name, size = one_line(file.name), size + size_of(content)
+                form.add_field(f"files[{i}]", content, filename=name, content_type=file.type)
+            sent = await self._in(room, "POST", data=form, timeout=self.time_for(size))
+        return self.text(sent, "id")
+
+    def fetch(self, attached: object) -> AsyncIterator[bytes]:
+        """A file of a person's message. Its address is signed, and needs no token."""
+        return self.download(value_at(attached, "url"), size=value_at(attached, "size"))
 
     async def edit(self, room: str, message: str, body: Body) -> None:
         """:raises PostGone:"""
@@ -199,6 +220,8 @@ class Api(RestClient):
         code = code if isinstance(code, int) else 0
         if status == 401:
             return self.rejected(status)
+        if status == TOO_LARGE:
+            return Rejected("discord does not take files of this size")
         if status >= 500 or found is None:
             return RetryLater(f"discord cannot be reached (status {status})")
         if code in GONE:
@@ -212,10 +235,3 @@ class Api(RestClient):
 
     def rejected(self, code: int) -> TokenRejected:
         return token_rejected(f"discord rejected the bot token ({code})", hint=self._hint)
-
-
-def _form(body: object, file: File) -> aiohttp.FormData:
-    form = aiohttp.FormData()
-    form.add_field("payload_json", json.dumps(body), content_type="application/json")
-    form.add_field("files[0]", file.content, filename=file.name, content_type="text/plain")
-    return form

@@ -6,8 +6,8 @@ from chatbridge.channels.chat.bot import BotChat
 from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
-from chatbridge.channels.discord.api import Api, Body, Rejected, written_at
-from chatbridge.channels.discord.render import DISCORD, NO_MENTIONS, SILENT, body
+from chatbridge.channels.discord.api import Api, Rejected, written_at
+from chatbridge.channels.discord.render import DISCORD, SILENT, body, with_files
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.ports import Clock
 
@@ -24,13 +24,13 @@ class Chat(BotChat[Text]):
         self.client = api
 
     async def send(self, new: Outgoing[Text]) -> Sent:
-        flags, file = SILENT if new.silent else 0, None
+        flags = SILENT if new.silent else 0
+        files = new.what.files if isinstance(new.what, Upload) else ()
         if isinstance(new.what, Upload):
-            drawn: Body = {"flags": flags, "allowed_mentions": NO_MENTIONS}
-            file = new.what.files[0]
+            drawn = with_files(files, flags=flags)
         else:
             drawn = body(new.what.text, new.what.rows, flags=flags)
-        sent = await self.client.send(new.room, drawn, key=new.key, reply_to=new.root, file=file)
+        sent = await self.client.send(new.room, drawn, key=new.key, reply_to=new.root, files=files)
         self.passed(sent)
         return Sent(id=sent, at=written_at(sent), topic=new.topic)
 

@@ -31,10 +31,12 @@ from chatbridge.channels.discord.render import (
     ROW,
     SELECT,
     SILENT,
+    VOICE,
     body,
     ephemeral,
     modal,
 )
+from chatbridge.channels.sockets.files import incoming
 from chatbridge.channels.sockets.resumed import Event
 from chatbridge.core.errors import PostGone
 from chatbridge.core.model import ChannelState
@@ -175,10 +177,17 @@ class Receiver(ButtonReceiver):
         replied, text = message.get("referenced_message"), str(message.get("content") or "")
         reference = message.get("message_reference") or {}
         mention, shown = f"<@{self._me.id}>", message.get("components")
+        flags = message.get("flags")
         return Incoming(
             room=str(message.get("channel_id")),
             id=str(message.get("id")),
             text=text.removeprefix(mention).removesuffix(mention).strip() or None,
+            files=incoming(
+                message.get("attachments"),
+                self._api.fetch,
+                name="filename",
+                is_voice=lambda _: isinstance(flags, int) and bool(flags & VOICE),
+            ),
             at=written_at(str(message.get("id", "0"))),
             ours=value_at(message, "author", "id") == self._me.id,
             buttons=tuple(texts_at(shown, "custom_id", "value", below=("components", "options"))),

@@ -10,8 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
-from chatbridge.channels.chat.document import Key, Rows
+from chatbridge.channels.chat.capabilities import (
+    CONTINUED,
+    Buttons,
+    Capabilities,
+    Continuations,
+    Files,
+)
+from chatbridge.channels.chat.document import File, Key, Rows
 from chatbridge.channels.chat.keyboard import (
     DANGER,
     PRIMARY,
@@ -20,10 +26,11 @@ from chatbridge.channels.chat.keyboard import (
     option_keys,
     takes_several,
 )
-from chatbridge.channels.chat.markdown_writer import MarkdownWriter, write
+from chatbridge.channels.chat.markdown_writer import MarkdownWriter, escape, write
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import Text, units
-from chatbridge.core.text import clipped
+from chatbridge.channels.sockets.files import captions
+from chatbridge.core.text import clipped, one_line
 
 Body = dict[str, Any]
 
@@ -31,8 +38,9 @@ CONTENT, LIMIT = 2_000, 4_000
 """Of a message's content, and of the text components of one."""
 A_ROW, ROWS, OPTIONS = 5, 5, 25
 LABEL, OPTION_LABEL, TITLE, DESCRIPTION, PLACEHOLDER = 80, 100, 45, 100, 100
+FILE_BYTES, FILES, ALTERNATIVE = 20 * 1024 * 1024, 10, 1_024
 MOST_BUTTONS_FOR_OPTIONS = 5
-SUPPRESS_EMBEDS, EPHEMERAL, SILENT, COMPONENTS_V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
+SUPPRESS_EMBEDS, EPHEMERAL, SILENT, VOICE, COMPONENTS_V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 13, 1 << 15
 ROW, BUTTON, SELECT, INPUT, TEXT_DISPLAY, LABELLED = 1, 2, 3, 4, 10, 18
 STYLES = {PRIMARY: 1, None: 2, SUCCESS: 3, DANGER: 4}
 LINK = 5
@@ -50,6 +58,7 @@ DISCORD: Capabilities[Text] = Capabilities(
     output=1_800,
     buttons=Buttons(most_options=OPTIONS, private=(38, 18), group=(38, 18), boxes=False),
     continuations=Continuations(split=MARKDOWN.split, size=LIMIT - 100, most=4, options=1_500),
+    files=Files(largest=FILE_BYTES, album=FILES),
 )
 
 
@@ -69,6 +78,21 @@ def body(text: Text, rows: Rows = (), *, flags: int = 0, long: bool = False) -> 
         }
     part = {"type": TEXT_DISPLAY, "content": written}
     return {"components": [part, *shown], "flags": flags | COMPONENTS_V2, **common}
+
+
+def with_files(files: Sequence[File], *, flags: int) -> Body:
+    """A message that has these files. Discord shows those that are pictures."""
+    described = [clipped(one_line(file.caption), ALTERNATIVE) for file in files]
+    listed = [
+        {"id": i, "filename": one_line(file.name)} | ({"description": text} if text else {})
+        for i, (file, text) in enumerate(zip(files, described, strict=True))
+    ]
+    return {
+        "content": clipped(escape(captions(files)), CONTENT),
+        "attachments": listed,
+        "flags": flags | SUPPRESS_EMBEDS,
+        "allowed_mentions": NO_MENTIONS,
+    }
 
 
 def ephemeral(text: str) -> Body:

@@ -5,9 +5,10 @@ The library's own retries are off: they would send a message twice.
 
 from __future__ import annotations
 
+import json
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,25 +17,40 @@ import aiohttp
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from yarl import URL
 
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
+from chatbridge.channels.sockets.files import FileClient, content_of, size_of
 from chatbridge.channels.sockets.retold import seconds
-from chatbridge.channels.sockets.session import SessionClient
 from chatbridge.channels.spec import PersonName
-from chatbridge.core.errors import ChatbridgeError, ChatRefused, PostGone, RetryLater
+from chatbridge.core.errors import (
+    AttachmentError,
+    ChatbridgeError,
+    ChatRefused,
+    PostGone,
+    RetryLater,
+)
+from chatbridge.core.text import clipped, one_line
 from chatbridge.safe_json import value_at
 
 Json = dict[str, Any]
 Method = Callable[..., Awaitable[AsyncSlackResponse]]
 
 SCOPES = (
-    "channels:history", "channels:read", "chat:write", "commands", "files:write",
+    "channels:history", "channels:read", "chat:write", "commands", "files:read", "files:write",
     "groups:history", "groups:read", "im:history", "im:write", "reactions:write", "users:read",
 )  # fmt: skip
 ANSWERED_WITHIN = 10.0
+ALTERNATIVE = 1_000
+"""The longest text that Slack takes for a picture."""
+MAY_NOT_READ = (
+    "Slack does not let me read files: the app lacks the scope files:read. Add it at "
+    "api.slack.com/apps under OAuth & Permissions, and reinstall the app. Until then, send files "
+    "through the inbox."
+)
 PAGE = 200
 MOST = 5 * PAGE
 _QUIET = logging.getLogger(f"{__name__}.library")
@@ -74,13 +90,19 @@ def key_of(message: Json) -> str:
     return str(value_at(message, "metadata", "event_payload", "key") or "") if ours else ""
 
 
-class Api(SessionClient):
+class Api(FileClient):
+    service, called = "slack", "Slack"
+    elsewhere = "That file is only linked in Slack. Upload it, or send it through the inbox."
+
     def __init__(
         self, bot_token: str, app_token: str, *, base: str, hint: str, patience: float
     ) -> None:
         """`hint` says where the tokens are set."""
         super().__init__(patience=patience)
         self._app_token, self._hint = app_token, hint
+        self._reading = {"Authorization": f"Bearer {bot_token}"}
+        at = URL(base).origin()
+        self.file_origins = frozenset((at, URL(f"https://files.{at.host}")))
         self._web = AsyncWebClient(bot_token, base, retry_handlers=[], logger=_QUIET)
 
     def opened(self) -> None:
@@ -155,9 +177,43 @@ class Api(SessionClient):
         sent = await self._in(room, self._web.chat_postMessage, **message, **more)
         return str(sent.get("ts") or "")
 
-    async def send_file(self, room: str, file: File, *, thread: str | None) -> None:
-        what = {"filename": file.name, "content": file.content, "thread_ts": thread}
-        await self._in(room, self._web.files_upload_v2, **what, request_file_info=False)
+    async def send_files(
+        self, room: str, files: Sequence[File], *, blocks: Sequence[Json], thread: str | None
+    ) -> str:
+        """As one message with these blocks; the id of its first file. The library would hold the
+        files in memory."""
+        listed = [{"id": await self._upload(file, room), "title": _title(file)} for file in files]
+        what: Json = {"files": json.dumps(listed), "channel_id": room, "thread_ts": thread}
+        if blocks:
+            what["blocks"] = json.dumps(blocks)
+        await self._post("files.completeUploadExternal", room, what)
+        return listed[0]["id"]
+
+    async def _upload(self, file: File, room: str) -> str:
+        """Its id. Nobody sees it yet."""
+        name = one_line(file.name)
+        with content_of(file) as content:
+            about: Json = {"filename": name, "length": size_of(content)}
+            if file.size and file.caption:
+                about["alt_txt"] = clipped(one_line(file.caption), ALTERNATIVE)
+            place = await self._post("files.getUploadURLExternal", room, about)
+            status = await self.put(str(place.get("upload_url")), content)
+        if status != 200:
+            raise MessageRejected(f"slack does not take {name} ({status})")
+        return str(place.get("file_id"))
+
+    def fetch(self, file: object) -> AsyncIterator[bytes]:
+        """A file of a person's message."""
+        address, size = value_at(file, "url_private_download"), value_at(file, "size")
+        return self.download(address, size=size, headers=self._reading)
+
+    def is_file(self, response: aiohttp.ClientResponse) -> bool:
+        """Who may not read files is sent to the page for logging in, or given it."""
+        status, how = response.status, response.headers.get("Content-Disposition", "")
+        page = response.content_type == "text/html" and not how.startswith("attachment")
+        if status in (401, 403) or 300 <= status < 400 or (status == 200 and page):
+            raise AttachmentError(MAY_NOT_READ)
+        return super().is_file(response)
 
     async def edit(self, room: str, ts: str, message: Json) -> None:
         """:raises PostGone:"""
@@ -177,6 +233,10 @@ class Api(SessionClient):
         await self._do(self._web.views_open, trigger_id=trigger, view=view)
 
     # ── one request ───────────────────────────────────────────────────────────────────────────────
+
+    async def _post(self, method: str, room: str, data: Json) -> AsyncSlackResponse:
+        """In the body: what the library puts into the address would be too long there."""
+        return await self._do(partial(self._web.api_call, method), about=room, data=data)
 
     async def _in(self, room: str, method: Method, **what: Any) -> AsyncSlackResponse:
         return await self._do(method, about=room, channel=room, **what)
@@ -219,3 +279,8 @@ class Api(SessionClient):
             return RetryLater(f"slack cannot be reached ({code or status})")
         more = words(value_at(said, "response_metadata", "messages"))
         return MessageRejected(f"slack: {code} {more}".rstrip())
+
+
+def _title(file: File) -> str:
+    """What a picture is called below it, and a file."""
+    return one_line(file.caption if file.size and file.caption else file.name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from chatbridge.channels.chat.bot import BotChat
@@ -11,11 +13,15 @@ from chatbridge.channels.chat.runs import Text
 from chatbridge.channels.chat.sent_before import SentBefore, key_name
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.slack.api import PAGE, Api, key_of
-from chatbridge.channels.slack.render import SLACK, drawn
+from chatbridge.channels.slack.render import SLACK, comment, drawn
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.ports import Clock
+from chatbridge.core.tasks import race
+
+SHOWN_WITHIN = 2.0
+"""Seconds. Then what follows is sent all the same."""
 
 
 class Chat(BotChat[Text]):
@@ -33,12 +39,17 @@ class Chat(BotChat[Text]):
         self.client = api
         self._called = () if private else tuple(people[:10])
         self._before = SentBefore(self._read)
+        self._shown: deque[tuple[str, str]] = deque(maxlen=50)
+        """Files, with the times of their messages."""
+        self._came = asyncio.Event()
 
     async def send(self, new: Outgoing[Text]) -> Sent:
         room, thread = new.room, new.root
         if isinstance(new.what, Upload):
-            await self.client.send_file(room, new.what.files[0], thread=thread)
-            return Sent(id="")
+            files = new.what.files
+            first = await self.client.send_files(room, files, blocks=comment(files), thread=thread)
+            ts = await self._shown_at(first) if not thread else ""
+            return Sent(id=ts, at=seconds(ts) or None)
         name = key_name(new.key)
         if found := await self._before.find(room, thread, name):
             with suppress(PostGone):
@@ -52,6 +63,22 @@ class Chat(BotChat[Text]):
             self.passed(ts)
             self._before.begun(room, ts)
         return Sent(id=ts, at=seconds(ts) or None)
+
+    def shows(self, files: Iterable[str], ts: str) -> None:
+        """The bot's own message with these files has come back."""
+        self._shown.extend((file, ts) for file in files)
+        self._came.set()
+
+    async def _shown_at(self, file: str) -> str:
+        """Slack shows files a moment after it has taken them: what follows would be above them."""
+
+        async def come() -> str:
+            while not (found := dict(self._shown).get(file)):
+                self._came.clear()
+                await self._came.wait()
+            return found
+
+        return await race(come(), self._clock.sleep(SHOWN_WITHIN)) or ""
 
     async def _read(self, room: str, thread: str | None) -> dict[str, str]:
         found = await self.client.messages(room, root=thread, most=PAGE)

@@ -10,6 +10,7 @@ from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render
 from chatbridge.channels.slack.api import Api, Json
 from chatbridge.channels.slack.chat import Chat
+from chatbridge.channels.sockets.files import incoming
 from chatbridge.channels.sockets.retold import Told, seconds
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import ChannelState
@@ -98,6 +99,7 @@ class Receiver(ButtonReceiver):
         if isinstance(chat, Chat) and root == ts and not data.get("hidden"):
             chat.passed(ts)
             if user == self._me:
+                chat.shows(texts_at(data.get("files"), "id", below=()), ts)
                 await self.returned(self._incoming(data, room), chat)
         if data.get("subtype") not in SUBTYPES or data.get("bot_id") or user == self._me:
             return
@@ -120,6 +122,7 @@ class Receiver(ButtonReceiver):
             room=room,
             id=ts,
             text=render.typed_text(text) if isinstance(text, str) and text else None,
+            files=incoming(data.get("files"), self._api.fetch, name="name", is_voice=_is_voice),
             at=seconds(ts),
             ours=data.get("user") == self._me,
             buttons=tuple(texts_at(data.get("blocks"), "value", below=("elements", "options"))),
@@ -142,3 +145,7 @@ def _meaning(action: object) -> Tap | Output | Quiet | None:
         picked = [str(value_at(each, "value") or "") for each in values]
         return selected(str(value_at(action, "action_id") or ""), picked)
     return decode(str(value_at(action, "value") or ""))
+
+
+def _is_voice(file: object) -> bool:
+    return bool(value_at(file, "subtype") == "slack_audio")

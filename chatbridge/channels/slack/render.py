@@ -13,11 +13,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chatbridge.channels.chat import keyboard, runs
-from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
-from chatbridge.channels.chat.document import Key, Rows
+from chatbridge.channels.chat.capabilities import (
+    CONTINUED,
+    Buttons,
+    Capabilities,
+    Continuations,
+    Files,
+)
+from chatbridge.channels.chat.document import File, Key, Rows
 from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
 from chatbridge.channels.chat.writer import Drawing
+from chatbridge.channels.sockets.files import captions
 from chatbridge.core.text import clipped, shortened
 
 Json = dict[str, Any]
@@ -30,6 +37,7 @@ LABEL, NOTIFIED, A_ROW = 75, 150, 25
 MOST_OPTIONS = 10  # more of them are a menu
 TYPED = 3_000
 """The longest text that a modal takes. A thread takes more."""
+FILE_BYTES, FILES = 1_000_000_000, 10
 FIELD, INPUT, SUBMITTED, ANSWER = "field", "text", "chatbridge", "reply"
 _BOXES = {"": "rich_text_section", PRE: "rich_text_preformatted", QUOTE: "rich_text_quote"}
 _STYLES = {"b": "bold", "i": "italic", "code": "code"}
@@ -47,6 +55,7 @@ SLACK: Capabilities[Text] = Capabilities(
     output=3_000,
     buttons=Buttons(most_options=30, private=(30, 30), group=(30, 30), boxes=False),
     continuations=Continuations(split=runs.split, size=LIMIT - 500, most=4, options=2_000),
+    files=Files(largest=FILE_BYTES, album=FILES),
 )
 
 
@@ -76,6 +85,14 @@ def _part(run: Run) -> Json:
         found = {"type": "date", "timestamp": int(time[0]), "format": shown, "fallback": run.text}
     style = {_STYLES[tag]: True for tag in run.tags if tag in _STYLES and PRE not in run.tags}
     return found | ({"style": style} if style else {})
+
+
+def comment(files: Sequence[File]) -> list[Json]:
+    """What is said above files. A picture alone has its caption as its title."""
+    if len(files) == 1 and files[0].size:
+        return []
+    said = captions(files)
+    return [text_block((Run(said),))] if said else []
 
 
 def notified(text: Text, *, mentioned: Sequence[str] = ()) -> str:

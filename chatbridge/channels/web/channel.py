@@ -23,6 +23,7 @@ from chatbridge import bounded_read, runtime_paths
 from chatbridge.atomic_write import write_atomically
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.web.api import Api
+from chatbridge.channels.web.attachments import Attachments
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
@@ -97,7 +98,13 @@ class WebChannel:
             port: int = listener.getsockname()[1]
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
-            routes = (*Api(self).routes(), *Pages(self).routes(), *look()[0].routes())
+            pages = Pages(self)
+            routes = (
+                *Api(self).routes(),
+                *pages.routes(),
+                *Attachments(self, pages).routes(),
+                *look()[0].routes(),
+            )
             app = Guard(
                 app=build_app(routes, self.templates),
                 hosts=Hosts(self.host, port, url=self.url),

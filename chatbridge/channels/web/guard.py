@@ -54,7 +54,7 @@ HEADERS = {
     "referrer-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(self)",
 }
 
 
@@ -134,8 +134,8 @@ class Guard:
         async def guarded_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 sent = MutableHeaders(scope=message)
-                sent.update(HEADERS)
-                sent.setdefault("cache-control", "no-store")
+                for name, value in {**HEADERS, "cache-control": "no-store"}.items():
+                    sent.setdefault(name, value)
                 if unread:
                     # Otherwise the connection would go on swallowing a body that nobody wants.
                     sent["connection"] = "close"

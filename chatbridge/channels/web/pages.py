@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -37,11 +37,11 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.cards.phrases import format_duration, format_end, format_only_on
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
-from chatbridge.core.errors import AskEnded, NotHere
+from chatbridge.core.errors import AskEnded, AttachmentError, NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import MAX_TEXT, Event, Refused
 from chatbridge.core.login_codes import ACCEPTED, CodeUse
-from chatbridge.core.model import Ask, Notice, Person
+from chatbridge.core.model import Ask, Attachment, Notice, Person
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.summary import Tally, format_counts, latest_period, period_until
 from chatbridge.core.nights.switching import format_quiet, offered
@@ -233,14 +233,23 @@ class Pages:
     async def _form(self, request: Request) -> Response:
         fields = await read_form(request, seconds=self.site.body_seconds)
         ask_id, person = request.path_params["ask_id"], request.scope[PERSON]
-        action, status, toast = parse_event(fields), 200, None
+        action, text = parse_event(fields), fields.get("text", "")
+        return await self.after(request, self._do(ask_id, action, text, person))
+
+    async def after(self, request: Request, work: Awaitable[Refused | None]) -> Response:
+        """The card once this has been done, or why it was not."""
+        ask_id, status, toast = request.path_params["ask_id"], 200, None
         try:
-            refused = await self._do(ask_id, action, fields.get("text", ""), person)
+            refused = await work
         except AskEnded:
             ended = await self.site.inbox.ask(ask_id)
             status, toast = 409, short_times(format_end(ended, now=self.site.clock.time()))
         except NotHere as error:
             status, toast = 403, format_only_on(error.channels)
+        except AttachmentError as error:
+            status, toast = 507, str(error)
+        except Refusal as error:
+            status, toast = error.status, error.sentence
         else:
             if refused is not None:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
@@ -346,8 +355,14 @@ class Pages:
             "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
         }
 
+        store = self.site.inbox.attachments
+        # How many bytes the files of an answer may have; none are taken if this is 0.
+        context["takes_files"] = store.largest if store and ask and not ask.approval else 0
+        context["transcribes"] = self.site.inbox.transcribes
+
         def page() -> Response:
             if ask is not None:
+                context["pictured"] = _pictured(ask)
                 context["card"] = build_card(
                     ask,
                     channel=SURFACE,
@@ -359,6 +374,16 @@ class Pages:
 
         weight = sum(len(notice.message) for notice in notices)
         return await off_loop(page, weight=weight + (weight_of(ask) if ask else 0))
+
+
+def _pictured(ask: Ask) -> list[tuple[int, str, Attachment]]:
+    """The pictures of options, which an ended ask still shows."""
+    return [
+        (number, one_line(option.label), option.image)
+        for question in ask.questions
+        for number, option in enumerate(question.options, 1)
+        if option.image
+    ]
 
 
 def _address(path: str, **query: str) -> str:

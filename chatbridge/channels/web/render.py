@@ -31,6 +31,7 @@ from chatbridge.channels.web.addresses import Address, parse_address, split_addr
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
+from chatbridge.core.cards.attached import format_size, shown_name
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.grants import grant_note
 from chatbridge.core.cards.operation_summary import summarize_operation
@@ -52,7 +53,7 @@ from chatbridge.core.cards.phrases import (
 from chatbridge.core.cards.row import Rows
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
-from chatbridge.core.model import GLYPHS, Level, Notice, Subject
+from chatbridge.core.model import GLYPHS, Attachment, AttachmentKind, Level, Notice, Subject
 from chatbridge.core.nights.summary import GLYPH
 from chatbridge.core.statistics import COUNTED, ended_words, is_empty, time_words
 from chatbridge.core.text import one_line, prose
@@ -62,6 +63,7 @@ STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
 SHELLS = frozenset({"bash", "sh", "shell", "zsh"})
 KINDS = {"+": "added", "-": "removed"}
+DIFF_TYPES = frozenset({"text/x-diff", "text/x-patch"})
 FIRST, LAST = 14, 8
 """Lines at both ends of a long diff that are shown at once; the others open on a tap."""
 MAX_LINKS = 100
@@ -198,6 +200,11 @@ class Templates:
             "COUNTED": COUNTED,
             "is_empty": is_empty,
             "MAX_TEXT": MAX_TEXT,
+            "shown_name": shown_name,
+            "format_size": format_size,
+            "is_shown": is_shown,
+            "excerpt_html": excerpt_html,
+            "too_large": too_large,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
         }
@@ -208,6 +215,7 @@ class Templates:
             "one_line": one_line,
             "duration": format_duration,
         }
+        self._jinja.tests["is_shown"] = is_shown
 
     async def ready(self) -> None:
         """Before `page`. In a thread: the hub's loop must not wait for it."""
@@ -317,9 +325,33 @@ def notice_context(notice: Notice) -> dict[str, Any]:
         "title": one_line(notice.title),
         "message": prose(notice.message),
         "at": notice.at,
+        "attachments": notice.attachments,
         "ended": end,
         "output": output_address(operation.id) if operation and operation.whole else None,
     }
+
+
+# ── files ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def is_shown(file: Attachment) -> bool:
+    """Whether a page shows the preview of this file. One whose size in pixels is not known could
+    not be decoded here, or nothing here decodes pictures."""
+    return file.kind is AttachmentKind.PICTURE and bool(file.width and file.height)
+
+
+def excerpt_html(file: Attachment) -> Markup:
+    """The first lines of a text; those of a diff by what they do."""
+    lines = prose(file.excerpt or "")
+    if file.type not in DIFF_TYPES:
+        return _escape(lines)
+    return Markup("").join(
+        Markup('<span class="{}">{}</span>').format(kind, line) for kind, line in _kinds(lines)
+    )
+
+
+def too_large(most: int) -> str:
+    return f"That is too large: the files of an answer can have {format_size(most)} together."
 
 
 # ── what an approval is about ─────────────────────────────────────────────────────────────────────

@@ -35,7 +35,9 @@ NAMES: dict[type[Event], str] = {
     event: re.sub("(?<!^)(?=[A-Z])", "_", event.__name__).lower() for event in get_args(Event)
 }
 NAMES[form.AnswerAnyway] = "anyway"
-EVENTS = {name: event for event, name in NAMES.items()}
+NO_TAPS = (form.Attach, form.Speak, form.Transcribed)
+"""Made by who stores a file, or hears it: no form of a page can claim one."""
+EVENTS = {name: event for event, name in NAMES.items() if event not in NO_TAPS}
 
 
 @dataclass(eq=False)

@@ -28,6 +28,7 @@ from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import attachments, configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
 from chatbridge.cli.doctor.screen import Screen
+from chatbridge.cli.doctor.voice import voice
 from chatbridge.cli.ui import running
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.errors import ChatbridgeError
@@ -103,6 +104,7 @@ def all_checks() -> list[Check]:
         Check("commands", commands),
         Check("approvals", approvals),
         Check("quiet", tonight.quiet_hours),
+        Check("voice", voice),
         Check("service", service),
         Check("clock", clock),
     ]

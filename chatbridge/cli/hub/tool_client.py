@@ -119,14 +119,17 @@ class Calls:
         return self._reads
 
     def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
-        """The structured content of the result. :raises NoAnswer: also if the tool refuses."""
+        """The JSON of the result, which is its first text. :raises NoAnswer: also if the tool
+        refuses."""
         result = self.call(name, arguments, within=within)
         content, meta = result.get("content"), result.get("_meta")
-        if result.get("isError") or "structuredContent" not in result:
-            said = content[0].get("text") if isinstance(content, list) and content else "no answer"
-            alone = isinstance(meta, dict) and meta.get(ALONE)
-            raise NoAnswer(str(said), refused=not alone)
-        return dict(result["structuredContent"])
+        said = content[0].get("text") if isinstance(content, list) and content else "no answer"
+        if not result.get("isError"):
+            # Beside a picture there is no structured content.
+            with suppress(ValueError):
+                return dict(json.loads(str(said)))
+        alone = isinstance(meta, dict) and meta.get(ALONE)
+        raise NoAnswer(str(said), refused=not alone)
 
     def _say(self, *messages: Json) -> None:
         data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)

@@ -1,6 +1,7 @@
 """Commands that ask, list and answer questions.
 
 ask: `chatbridge ask` and `chatbridge notify`
+files: `chatbridge show`, and what `--attach` names
 lists: `chatbridge pending` and `chatbridge history`
 stats: `chatbridge stats`
 stored: the questions in the database, where no hub runs

@@ -16,6 +16,7 @@ from typing import Any
 from chatbridge.cli.commands import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
+from chatbridge.cli.questions.files import attachments, file_line, readable
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
@@ -35,6 +36,7 @@ def ask(given: argparse.Namespace) -> int:
     _check(given)
     timeout = _timeout(given.timeout)
     text = _text("question", given.question, LONGEST_QUESTION)
+    attached = readable(given.attach)
     limits = ask_hub("limits", start=True)
     if timeout is not None and timeout > limits["longest"]:
         raise WrongUsage(
@@ -45,7 +47,8 @@ def ask(given: argparse.Namespace) -> int:
     try:
         _on_leaving(_leave)
         with own_link(CLIENT, quiet=True) as calls:
-            outcome = _outcome(calls, _arguments(given, text, timeout), asked)
+            arguments = _arguments(given, text, timeout) | attachments(attached, limits)
+            outcome = _outcome(calls, arguments, asked)
         _on_leaving(signal.SIG_DFL)
     except _Left as left:
         say(asked.left_sentence)
@@ -57,9 +60,11 @@ def ask(given: argparse.Namespace) -> int:
 
 def notify(given: argparse.Namespace) -> int:
     message = _text("message", given.message, LONGEST_MESSAGE)
-    arguments = {"message": message, "level": LEVELS[given.level]}
+    arguments: Json = {"message": message, "level": LEVELS[given.level]}
     if given.title:
         arguments["title"] = given.title
+    if attached := readable(given.attach):
+        arguments |= attachments(attached, ask_hub("limits", start=True))
     try:
         with own_link(CLIENT, quiet=True) as calls:
             content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
@@ -218,6 +223,8 @@ def _told(outcome: Json, asked: Asked, *, whole: bool, confirm: bool) -> int:
         if confirm and own and not whole:
             say(f"Remark: {one_line(own)}")  # a script compares the answer with yes or no
             own = None
+        for file in answer.get("attachments", ()):
+            say(f"Attached: {file_line(file)}")
         for text in [] if whole else [*answer["values"], *filter(None, [own])]:
             # A script reads it as it was given; a terminal is not to be steered.
             sys.stdout.write(f"{visible(text) if sys.stdout.isatty() else text}\n")

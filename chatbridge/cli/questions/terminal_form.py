@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from chatbridge import markdown
+from chatbridge.core.cards.attached import CLIP, format_size
 from chatbridge.core.cards.build import answer_text
 from chatbridge.core.exact_text import distinguish_labels
 from chatbridge.core.forms import form
@@ -54,6 +55,7 @@ class TerminalForm:
             for found in ask["questions"]
         )
         self._title = one_line(ask["title"] or "")
+        self._files = _files(ask)
         self._draft = new_draft(self.questions)
         self._takes_ask_back = takes_ask_back
         self._replies = {f"!{number}": text for number, text in enumerate(replies, 1)}
@@ -65,7 +67,7 @@ class TerminalForm:
         at, count = self._draft.at, len(self.questions)
         question = self.questions[at]
         lines = self._heading(f"{at + 1} of {count}" if count > 1 else "")
-        lines += [_plain(question), ""]
+        lines += [*self._files, _plain(question), ""]
         labels = distinguish_labels([option.label for option in question.choices])
         for number, option in enumerate(question.choices, 1):
             lines.append(f"  {number}  {labels[number - 1]}")
@@ -203,6 +205,16 @@ class TerminalForm:
             lines += [f"{number}. {_plain(question)}", f"   {answer}", ""]
         last = "Nothing has been sent yet. Enter sends it, a number changes that answer."
         return "\n".join([*lines, last])
+
+
+def _files(ask: dict[str, Any]) -> list[str]:
+    """What goes with the questions, and how to see it."""
+    images = [it["image"] for each in ask["questions"] for it in each["options"] if "image" in it]
+    files = [*images, *ask.get("attachments", ())]
+    if not files:
+        return []
+    named = ", ".join(f"{one_line(it['name'])} ({format_size(it['size'])})" for it in files)
+    return [f"{CLIP} {named}", f"   To see them: chatbridge show {ask['short']}", ""]
 
 
 def _named(question: Question, line: str) -> int | None:

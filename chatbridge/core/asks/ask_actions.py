@@ -62,6 +62,7 @@ class AskActions:
         clock: Clock,
         outputs: Outputs | None = None,
         attachments: AttachmentStore | None = None,
+        transcribes: bool = False,
     ) -> None:
         self._broker = broker
         self._store = store
@@ -70,8 +71,11 @@ class AskActions:
         self._outputs = outputs
         self.attachments = attachments
         """None: no files are taken."""
+        self.transcribes = transcribes
+        """Whether voice messages are turned into text."""
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
+        self.notice = store.notice
         self.post, self.post_at, self.note = store.post, store.post_at, store.note
         self.tally = store.tally
         self.show_again = broker.show_again

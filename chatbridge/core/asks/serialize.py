@@ -8,7 +8,7 @@ from typing import Any
 
 from chatbridge.core.cards.grants import lasting_words
 from chatbridge.core.cards.outcome_text import where
-from chatbridge.core.model import Agent, Answer, Ask, Outcome, Project, Question
+from chatbridge.core.model import Agent, Answer, Ask, Attachment, Outcome, Project, Question
 
 
 def ask_object(ask: Ask) -> dict[str, Any]:
@@ -25,6 +25,8 @@ def ask_object(ask: Ask) -> dict[str, Any]:
         "delivered": ask.delivered_at is not None,
         "kept": ask.kept,
     }
+    if ask.attachments:
+        found["attachments"] = [attachment_object(each) for each in ask.attachments]
     if ask.open and ask.attention.snoozed_until is not None:
         found["snoozedUntil"] = iso(ask.attention.snoozed_until)
     if not ask.open:
@@ -46,7 +48,9 @@ def agent_object(agent: Agent, project: Project) -> dict[str, Any]:
 
 def _question_object(question: Question) -> dict[str, Any]:
     options = [
-        {"label": o.label} | ({"description": o.description} if o.description else {})
+        {"label": o.label}
+        | ({"description": o.description} if o.description else {})
+        | ({"image": attachment_object(o.image)} if o.image else {})
         for o in question.options
     ]
     found: dict[str, Any] = {
@@ -92,10 +96,24 @@ def outcome_object(questions: Sequence[Question], outcome: Outcome) -> dict[str,
 
 
 def _answer_object(question: Question, answer: Answer) -> dict[str, Any]:
-    found = {"questionId": question.id, "values": list(answer.values)}
+    found: dict[str, Any] = {"questionId": question.id, "values": list(answer.values)}
     given = (answer.custom_text, answer.decided_by, answer.ask_back)
     more = zip(("customText", "decidedBy", "askBack"), given, strict=True)
-    return {**found, **{name: value for name, value in more if value is not None}}
+    found |= {name: value for name, value in more if value is not None}
+    if answer.attachments:
+        found["attachments"] = [attachment_object(each) for each in answer.attachments]
+    return found
+
+
+def attachment_object(attachment: Attachment) -> dict[str, Any]:
+    """Without a path: who may read it gets it from the inbox, by its digest."""
+    found: dict[str, Any] = {
+        "name": attachment.name,
+        "type": attachment.type,
+        "size": attachment.size,
+        "digest": attachment.digest,
+    }
+    return found | ({"caption": attachment.caption} if attachment.caption else {})
 
 
 def iso(at: float) -> str:

@@ -256,6 +256,15 @@ class WaitingCalls:
             await tx.save_call(call)
         return await self.rejoin(tx, ask), call
 
+    async def asked_before(self, name: CallName) -> Ask | None:
+        """The ask of this call, if it was made before and may be repeated."""
+
+        async def work(tx: Transaction) -> Ask | None:
+            call = await tx.call(name)
+            return None if call is None or call.delivered_at else await tx.ask(call.ask_id)
+
+        return await self._store.write(work)
+
     def _is_expired_approval(self, ask: Ask, call: Call) -> bool:
         """Whether an approval was given while this call had ended, or too long ago. Approvals are
         not kept, so a call of the same name asks again."""

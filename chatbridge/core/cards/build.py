@@ -243,6 +243,7 @@ def _lines(ask: Ask, view: View | None) -> tuple[Line, ...]:
             question=prose(q.text),
             answer=said_to(q, a) if a else None,
             edit=form.Edit(step=ask.draft.step, question=i) if edits else None,
+            attachments=a.attachments if a else (),
         )
         for i, (q, a) in enumerate(zip(ask.questions, answers, strict=False))
     )

@@ -116,6 +116,7 @@ class Line:
     question: str
     answer: str | None
     edit: Event | None = None
+    attachments: tuple[Attachment, ...] = ()  # What the person sent with the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

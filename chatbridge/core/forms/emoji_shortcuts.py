@@ -8,19 +8,29 @@ from typing import NamedTuple
 
 from chatbridge.core.cards.card import AskAction, Card, Role
 from chatbridge.core.forms.form import Event, Toggle
-from chatbridge.core.model import QuestionType
+from chatbridge.core.model import QuestionType, View
 
 NUMBERS = ("1️⃣", "2️⃣", "3️⃣", "4️⃣", "5️⃣", "6️⃣", "7️⃣", "8️⃣", "9️⃣", "🔟")
 YES_NO = ("👍", "👎")
 FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
 ASK_BACK, REPHRASE = "❔", "🔁"
 SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
+REMOVE = "🗑️"
 
+_FORWARD = (
+    Role.DONE,
+    Role.SEND,
+    Role.SEND_ATTACHED,
+    Role.SEND_HEARD,
+    Role.CANCEL_NOW,
+    Role.EXPLAIN_NOW,
+)
 _ROLES = (
     (SHOW_ALL, (Role.SHOW_ALL,)),
     (ALLOW, (Role.ALLOW, Role.MORE_NOW)),
     (DENY, (Role.DENY,)),
-    (FORWARD, (Role.DONE, Role.SEND, Role.CANCEL_NOW, Role.EXPLAIN_NOW)),
+    (FORWARD, _FORWARD),
+    (REMOVE, (Role.DROP_ATTACHED,)),
     (REPHRASE, (Role.REPHRASE,)),
     (SKIP, (Role.SKIP,)),
     (BACK, (Role.BACK, Role.UNDO)),
@@ -59,7 +69,8 @@ def _reactions(card: Card) -> Iterator[Reaction]:
             continue  # too easy to tap by accident: it has to be typed
         for role in roles:
             if button := card.button(role):
-                yield Reaction(emoji, button.action)
+                discards = emoji == BACK and card.view is View.HEARD
+                yield Reaction(CANCEL if discards else emoji, button.action)
 
 
 def reaction_for(card: Card, emoji: str) -> Reaction | None:

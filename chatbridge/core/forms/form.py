@@ -102,11 +102,13 @@ class Speak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transcribed(_Tap):
+class Transcribed:
     """What was understood of a voice message, or why nothing was."""
 
+    digest: str  # Of the recording
     text: str
     problem: str | None = None
+    step: int | None = None
 
 
 class SendHeard(_Tap):
@@ -329,10 +331,14 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return _attach(questions, draft, event)
         case ((View.QUESTION | View.OTHER | View.HEARD), Speak(recording=recording)):
             return show(draft, view=View.HEARD, voice=VoiceMessage(recording=recording))
-        case View.HEARD, _:
-            return _on_voice_message(questions, draft, event)
+        case _, Transcribed():
+            return _understood(draft, event)
         case _, (Attach() | Speak()):
             return NO_FILE_HERE
+        case View.HEARD, _:
+            return _on_voice_message(questions, draft, event)
+        case View.OTHER, (SendAttached() | DropAttached()):
+            return _on_question(questions, draft, event)
         case View.QUESTION, _:
             return _on_question(questions, draft, event)
     return UNFIT
@@ -377,6 +383,8 @@ def _on_question(questions: Sequence[Question], draft: Draft, event: Event) -> S
         case Back() if draft.editing:
             if lacks_choice:
                 return NONE_PICKED  # the review would show a required answer as skipped
+            if question.type is QuestionType.CONFIRM and not (entry.picked or entry == Entry()):
+                return REQUIRED  # a remark alone is neither yes nor no
             return show(draft, view=View.REVIEW, at=len(questions), editing=False)
         case Back() if draft.at:
             return show(draft, at=draft.at - 1)
@@ -432,6 +440,8 @@ def postpone(draft: Draft, event: AskLater | ShowNow | Later) -> Step:
 
 def _view_beside(draft: Draft) -> View:
     """The screen to which those of cancelling, asking back and more time lead back."""
+    if draft.voice is not None:
+        return View.HEARD
     return View.REVIEW if draft.at >= len(draft.entries) else View.QUESTION
 
 
@@ -459,6 +469,8 @@ def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
     question, entry = questions[draft.at], _drop_ask_back(draft.entries[draft.at])
     files = (*entry.attachments, *event.attachments)
     text = encodable(event.text or "").strip() or None
+    if not event.attachments:
+        return UNFIT
     if len(files) > MAX_ATTACHMENTS:
         return TOO_MANY_FILES
     if text and (refused := check_text(text)):
@@ -467,10 +479,23 @@ def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
     answers = question.type is QuestionType.TEXT or (question.type is QuestionType.SELECT and own)
     if answers and not event.keep:
         return _move_on(questions, draft, Entry(text=text, done=True, attachments=files))
-    entry = replace(entry, text=text or entry.text, attachments=files)
+    # As with words: a new remark takes the yes or no back that it may be about.
+    done = entry.done and not (text and question.type is QuestionType.CONFIRM)
+    entry = replace(entry, text=text or entry.text, done=done, attachments=files)
     if draft.view is View.OTHER and not event.keep:
         return show(_enter(draft, entry), view=View.QUESTION)
     return Moved(draft=_enter(draft, entry))
+
+
+def _understood(draft: Draft, event: Transcribed) -> Step:
+    voice = draft.voice
+    waits = voice is not None and not (voice.text or voice.problem)
+    if voice is None or not waits or voice.recording.digest != event.digest:
+        return UNFIT
+    text = encodable(event.text).strip()[:MAX_TEXT]
+    problem = None if text else event.problem or NOTHING_HEARD
+    draft = replace(draft, voice=replace(voice, text=text or None, problem=problem))
+    return show(draft) if draft.view is View.HEARD else Moved(draft=draft)
 
 
 def _on_voice_message(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
@@ -479,14 +504,11 @@ def _on_voice_message(questions: Sequence[Question], draft: Draft, event: Event)
     match event:
         case Back():
             return show(without)
-        case Transcribed(text=text, problem=problem) if voice and not (voice.text or voice.problem):
-            text = encodable(text).strip()[:MAX_TEXT]
-            problem = None if text else problem or NOTHING_HEARD
-            return show(draft, voice=replace(voice, text=text or None, problem=problem))
         case SendHeard() if voice and voice.text:
             return _enter_words(questions, without, voice.text)
         case SendHeard() if voice and voice.problem:
-            return _attach(questions, without, Attach(attachments=(voice.recording,)))
+            own = replace(without, view=View.OTHER)  # it is sent as an answer, beside options too
+            return _attach(questions, own, Attach(attachments=(voice.recording,)))
         case Text(text=text):
             return _enter_words(questions, without, text)
     return UNFIT
@@ -540,7 +562,7 @@ def show(draft: Draft, **changes: Any) -> Moved:
 
 def _move_on(questions: Sequence[Question], draft: Draft, entry: Entry) -> Step:
     """Enter it, and show the next question or the review, or submit a single question."""
-    draft = _enter(draft, entry)
+    draft = replace(_enter(draft, entry), voice=None)
     if len(questions) == 1:
         return _submit(questions, draft)
     if draft.editing or draft.at == len(questions) - 1:

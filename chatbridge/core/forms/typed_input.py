@@ -25,7 +25,8 @@ SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, 
 _LATER_WORDS = ("later", "more time", "snooze")
 _WORDS = {
     "done": (Role.DONE,),
-    "send": (Role.SEND,),
+    "send": (Role.SEND, Role.SEND_HEARD, Role.SEND_ATTACHED),
+    "remove": (Role.DROP_ATTACHED,),
     "skip": (Role.SKIP,),
     "back": (Role.BACK,),
     "cancel": (Role.CANCEL, Role.CANCEL_NOW),
@@ -51,7 +52,7 @@ _APPROVAL_WORDS = {
     **dict.fromkeys(_LATER_WORDS, Role.LATER),
 }
 _SHOW_NOW = ("show", "show now")
-_FOR_TEXT = (View.OTHER, View.CANCEL, View.EXPLAIN)
+_FOR_TEXT = (View.OTHER, View.CANCEL, View.EXPLAIN, View.HEARD)
 
 Action = Event | AskAction
 Names = Mapping[str, Sequence[int]]  # Positions of options by their names
@@ -72,8 +73,8 @@ HOW_MUCH_LATER = Unclear(why="Reply with a number, or words such as +1h or snooz
 
 
 def takes_text(ask: Ask) -> bool:
-    """Whether the form expects a text: an answer, an Other, a reason, or what to explain. A card
-    that is snoozed asks for none, though a reply to it counts."""
+    """Whether the form expects a text: an answer, an Other, a reason, what to explain, or what was
+    really said. A card that is snoozed asks for none, though a reply to it counts."""
     draft = ask.draft
     if ask.attention.snoozed_until is not None:
         return False
@@ -238,11 +239,13 @@ def _find_control(ask: Ask, card: Card, said: str) -> tuple[Action, ...] | Uncle
         return find(ask, card, word) or Unclear(why=why)
     if card.view is View.QUESTION and card.type is QuestionType.TEXT:
         return None  # any word is an answer
-    if said in _ASKING_BACK and card.view is not View.OTHER:
+    if said in _ASKING_BACK and card.view not in (View.OTHER, View.HEARD):
         return _ask_back_events(ask, card, said)
     if card.view is View.CANCEL:
         button = card.button(_CANCEL_WORDS[said]) if said in _CANCEL_WORDS else None
         return (button.action,) if button else None
+    if card.view is View.HEARD and said.removeprefix("!") == "discard":
+        return (form.Back(step=card.step),)
     return _find_word_action(ask, card, said)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from chatbridge.core.asks.answers import check_answers, parse_answers
 from chatbridge.core.asks.ask_actions import AskActions
-from chatbridge.core.asks.serialize import ask_object, iso
+from chatbridge.core.asks.serialize import ask_object, attachment_object, iso
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.bounds import off_loop, sliced, weight_of
 from chatbridge.core.cards.outcome_text import in_place, where
@@ -34,7 +34,15 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
 from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
-from chatbridge.core.model import Answer, Ask, Person, Question, QuestionType, new_draft
+from chatbridge.core.model import (
+    Answer,
+    Ask,
+    Attachment,
+    Person,
+    Question,
+    QuestionType,
+    new_draft,
+)
 from chatbridge.core.nights.summaries import summarize
 from chatbridge.core.nights.summary import Summary, period_until
 from chatbridge.core.nights.switching import format_quiet
@@ -45,7 +53,7 @@ from chatbridge.core.text import encodable, one_line, shortened, title_of
 from chatbridge.durations import LONGEST
 from chatbridge.hub.control.server import Answering, Json, Request, Streaming
 from chatbridge.hub.links.peers import may_see, owns
-from chatbridge.projects import user_name
+from chatbridge.projects import belongs_to, user_name
 from chatbridge.store.rows import summary_of
 
 CHANNEL = "terminal"
@@ -89,12 +97,14 @@ class TerminalAsks:
     health: Health
     clock: Clock
     watchers: Watchers
+    reads_paths: bool = True  # Whether the hub can read the files of who runs a command
 
     @property
     def answers(self) -> dict[str, Answering]:
         return {
             "pending": self._pending,
             "ask": self._one,
+            "files": self._files,
             "answer": self._answer,
             "cancel": self._cancel,
             "snooze": partial(self._postpone, read_snooze),
@@ -135,6 +145,30 @@ class TerminalAsks:
             "replies": list(self.inbox.replies),
         }
 
+    async def _files(self, request: Request) -> Json:
+        """The files of an ask, its answer or a notice, by the beginning of its id. Where they are
+        is said to who can read them there."""
+        files = await self._found_files(request)
+        store = self.inbox.attachments
+        listed = []
+        for source, attachment in files:
+            path = store.path(attachment) if store and owns(request.uid) else None
+            listed.append({**attachment_object(attachment), "from": source, "path": path})
+        return {"files": listed}
+
+    async def _found_files(self, request: Request) -> list[tuple[str, Attachment]]:
+        """Each with where it comes from. :raises NoOpenAsk: :raises SeveralAsks:"""
+        try:
+            return list(files_of(await self._found(request)))
+        except NoOpenAsk:
+            wanted = str(request.given.get("id")).strip().lower()
+            notices = await self.inbox.notices(limit=ENDED_TO_LOOK_AT)
+            for notice in notices if len(wanted) >= SHORTEST_ID else ():
+                seen = owns(request.uid) or belongs_to(notice.project, request.uid)
+                if seen and notice.id.startswith(wanted):
+                    return [("message", each) for each in notice.attachments]
+            raise
+
     async def _history(self, request: Request) -> Json:
         limit, search = request.given.get("limit"), request.given.get("search")
         most = min(limit, MOST_HISTORY) if isinstance(limit, int) and limit > 0 else 20
@@ -162,7 +196,11 @@ class TerminalAsks:
 
     async def _limits(self, _request: Request) -> Json:
         """What `chatbridge ask` has to know of the owner's rules."""
-        return {"longest": self.policy.max_timeout, "withdraws": self.policy.withdraw_on_cancel}
+        return {
+            "longest": self.policy.max_timeout,
+            "withdraws": self.policy.withdraw_on_cancel,
+            "attach": "path" if self.reads_paths else "data",
+        }
 
     # ── what a person does ────────────────────────────────────────────────────────────────────────
 
@@ -282,6 +320,17 @@ def short_ids(asks: Iterable[Ask]) -> dict[str, str]:
                 length += 1
         found[one] = one[:length]
     return found
+
+
+def files_of(ask: Ask) -> Iterator[tuple[str, Attachment]]:
+    """All files of an ask and its answer, each with where it comes from."""
+    for question in ask.questions:
+        for number, option in enumerate(question.options, start=1):
+            if option.image:
+                yield f"option {number}", option.image
+    yield from (("question", each) for each in ask.attachments)
+    for answer in ask.answer.answers if ask.answer else ():
+        yield from (("answer", each) for each in answer.attachments)
 
 
 def how_it_ended(ask: Ask, *, now: float) -> str:

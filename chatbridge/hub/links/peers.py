@@ -20,7 +20,7 @@ _LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     (
         *("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history"),
-        *("snooze", "extend"),
+        *("snooze", "extend", "files"),
     )
 )
 """Requests of commands that look only at asks which their user may see."""

@@ -22,11 +22,13 @@ from mcp.server.lowlevel import Server
 
 from chatbridge import __version__, runtime_paths
 from chatbridge.attachments.files import AttachmentFiles
+from chatbridge.attachments.project_files import open_in_project, own_folders
 from chatbridge.channels.spec import ChannelContext, ChannelSpec
 from chatbridge.clock import SystemClock
 from chatbridge.commands.operations.outputs import Outputs
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
+from chatbridge.core.asks.dictation import Dictation
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
@@ -61,6 +63,7 @@ from chatbridge.store.sqlite import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import AskUser
+from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.auq import Limits as AuqLimits
 from chatbridge.tools.call import ToolHandler
@@ -71,6 +74,7 @@ from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
 
@@ -211,11 +215,11 @@ async def open_hub(
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
         watchers = Watchers()
+        hears_changes = [delivery.changed, keeper.changed, watchers.changed]
 
         def changed(ask: Ask) -> None:
-            delivery.changed(ask)
-            keeper.changed(ask)
-            watchers.changed(ask)
+            for hear in hears_changes:
+                hear(ask)
 
         drained = supervisor.drained
         inbox: str | None = None
@@ -234,11 +238,21 @@ async def open_hub(
         outputs = Outputs(lock.state / "operations")
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
+        transcriber = transcriber_of(settings.voice)
         intake = AskActions(
-            broker, store=store, clock=clock, outputs=outputs.whole, attachments=files
+            broker,
+            store=store,
+            clock=clock,
+            outputs=outputs.whole,
+            attachments=files,
+            transcribes=transcriber is not None,
         )
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
+        if transcriber is not None:
+            dictation = Dictation(transcriber, files, background.spawn, intake)
+            hears_changes.append(dictation.changed)
+            dictation.resume(await store.open_asks())
 
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
@@ -249,7 +263,18 @@ async def open_hub(
             await broker.sweep()
             await files.sweep(store)
 
-        waiting, notices = Waiting(broker, reached), Notices(store, delivery, clock=clock)
+        tool_files = ToolFiles(
+            store=files,
+            open=open_in_project,
+            most_data=settings.attachments.outsider,
+            own=own_folders(
+                state=str(lock.state),
+                config=str(path),
+                database=str(settings.database(lock.state)),
+            ),
+        )
+        waiting = Waiting(broker, reached, tool_files)
+        notices = Notices(store, delivery, clock=clock)
         elicitation = Elicitation(intake)
         states = States(lambda: key_in(lock.state / "form-key"))
         # In the order of the settings' names, which is the order in which clients see them.
@@ -268,7 +293,7 @@ async def open_hub(
             QuestionSummary(
                 keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
             ),
-            NotifyUser(notices, supervisor),
+            NotifyUser(notices, supervisor, tool_files),
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
@@ -345,7 +370,7 @@ async def open_hub(
         said = partial(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
-        asks = TerminalAsks(intake, policy, health, clock, watchers)
+        asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
 
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}

@@ -287,4 +287,7 @@ def _is_text(value: object) -> TypeGuard[str]:
 
 def _said(question: Json, answer: Answer) -> str | list[str]:
     said = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
-    return said if question.get("multiSelect") else "".join(said[:1])
+    files = [f"(attached: {file.path or file.name})" for file in answer.attachments]
+    if question.get("multiSelect"):
+        return [*said, *files]
+    return " ".join([*said[:1], *files])

@@ -1,17 +1,19 @@
 """The channel: a file as the service, one chat in it, and what the lines that people write mean."""
 
 import asyncio
+import base64
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
-from chatbridge.channels.chat.capabilities import Buttons, Capabilities
-from chatbridge.channels.chat.document import Rows, Upload
+from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Files
+from chatbridge.channels.chat.document import File, Rows, Upload
+from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
@@ -19,7 +21,7 @@ from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
 from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import ChannelContext
-from chatbridge.core.errors import PostGone
+from chatbridge.core.errors import AttachmentError, PostGone
 from chatbridge.core.model import ChannelState
 from chatbridge.core.ports import Clock
 from chatbridge_notebook.spec import Settings
@@ -29,7 +31,8 @@ Line = dict[str, Any]
 NAME, ROOM = "notebook", "page"
 LOOK_EVERY = 0.2
 KEYS = Buttons(most_options=20, private=(30, 14), group=(30, 14))
-CAN = Capabilities(channel=NAME, write=write_plain, size=len, card=2_000, buttons=KEYS)
+FILES = Files(largest=100_000)
+CAN = Capabilities(channel=NAME, write=write_plain, size=len, card=2_000, buttons=KEYS, files=FILES)
 
 
 class Notebook:
@@ -90,7 +93,9 @@ class Chat(ChatSurface[str]):
 
     async def send(self, new: Outgoing[str]) -> Sent:
         if isinstance(new.what, Upload):
-            name = self._notebook.post(new.what.files[0].content.decode(errors="replace"))
+            (file,) = new.what.files  # there are no albums
+            content = await asyncio.to_thread(read, file)
+            name = self._notebook.post(content, file=file.name, caption=file.caption)
         else:
             name = self._notebook.post(new.what.text, new.what.rows, silent=new.silent)
         return Sent(id=name, at=self._clock.time())
@@ -104,6 +109,13 @@ class Chat(ChatSurface[str]):
 
     async def remove(self, room: str, message: str) -> None:
         self._notebook.append({"id": message})
+
+
+def read(file: File) -> str:
+    """A text; of anything else, which file it is."""
+    content = Path(file.path).read_bytes() if file.path else file.content
+    is_text = file.type.startswith("text/")
+    return content.decode(errors="replace") if is_text else f"[{file.name}] {file.caption}"
 
 
 class Receiver(EventReceiver[Line]):
@@ -123,7 +135,8 @@ class Receiver(EventReceiver[Line]):
             return
         command = text[1:].partition(" ")[0] if text.startswith("/") else None
         now = self._clock.time()
-        written = Incoming(room=ROOM, id=cursor.value, text=text, at=now, replied=to)
+        files = tuple(map(sent_file, event.get("files", ())))
+        written = Incoming(room=ROOM, id=cursor.value, text=text, files=files, at=now, replied=to)
         await self.written(written, by, cursor, direct=False, command=command)
 
     def _message(self, name: str) -> Incoming | None:
@@ -134,6 +147,18 @@ class Receiver(EventReceiver[Line]):
 
     async def take_buttons(self, message: Incoming) -> None:
         self._notebook.post(message.text or "", name=message.id)
+
+
+def sent_file(line: Line) -> IncomingFile:
+    """A service is asked for the content here: only once it is known who sent it, and for what."""
+
+    async def read() -> AsyncIterator[bytes]:
+        try:
+            yield base64.b64decode(line["content"], validate=True)
+        except ValueError:
+            raise AttachmentError("That file is damaged. Send it again.") from None
+
+    return IncomingFile(read=read, name=str(line.get("name")))
 
 
 class NotebookChannel(SimpleChannel[Line]):

@@ -9,9 +9,11 @@ Json = dict[str, Any]
 
 CONTENT, V2_TEXT, V2_COMPONENTS = 2_000, 4_000, 40
 ROWS, A_ROW, OPTIONS = 5, 5, 25
-SUPPRESS_EMBEDS, EPHEMERAL, SILENT, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 15
+SUPPRESS_EMBEDS, EPHEMERAL, SILENT, VOICE, V2 = 1 << 2, 1 << 6, 1 << 12, 1 << 13, 1 << 15
 SENDABLE = SUPPRESS_EMBEDS | SILENT | V2
-FILE_BYTES = 10 * 1024 * 1024
+FILE_BYTES, REQUEST_BYTES, FILES, DESCRIPTION = 20 * 1024 * 1024, 25 * 1024 * 1024, 10, 1_024
+"""Of a file since September 2026, of a request with all of them; how many a message has, and what
+each is described with."""
 
 
 class Refused(Exception):
@@ -58,6 +60,21 @@ def check_message(body: Json, *, files: int = 0, flags: int = 0, was_v2: bool = 
     if not (content and content.strip()) and not components and not files:
         raise Refused(400, 50006, "Cannot send an empty message")
     check_components(components, v2=is_v2)
+
+
+def check_files(body: Json, files: dict[int, tuple[str, bytes]]) -> None:
+    """Those of a message, by their numbers."""
+    sizes = [len(content) for _, content in files.values()]
+    if sum(sizes) > REQUEST_BYTES or any(size > FILE_BYTES for size in sizes):
+        raise Refused(413, 40005, "Request entity too large")
+    if len(files) > FILES:
+        raise invalid("attachments", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
+    for i, each in enumerate(body.get("attachments") or ()):
+        if each.get("id") not in files:
+            said = "Attachment data not found"
+            raise invalid(f"attachments.{i}.id", "ATTACHMENT_NOT_FOUND", said)
+        length(each.get("filename", ""), f"attachments.{i}.filename", 0, 1024)
+        length(each.get("description", ""), f"attachments.{i}.description", 0, DESCRIPTION)
 
 
 def check_components(components: list[Json], *, v2: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -273,7 +274,7 @@ class Rest:
         return message
 
     async def _send(self, request: web.Request, body: Json) -> Json:
-        files: dict[str, bytes] = body.pop("__files__", {})
+        files: dict[int, tuple[str, bytes]] = body.pop("__files__", {})
         needs = [SEND] + [ATTACH] * bool(files) + [HISTORY] * ("message_reference" in body)
         room = self.world.room(request.match_info["room"], *needs)
         self.world.may_write_to(room)
@@ -282,15 +283,14 @@ class Rest:
             raise limits.invalid("nonce", "BASE_TYPE_MAX_LENGTH", "Must be 25 or fewer.")
         if body.get("flags", 0) & ~SENDABLE:
             raise limits.invalid("flags", "BASE_TYPE_CHOICES", "These flags cannot be set.")
-        if sum(map(len, files.values())) > limits.FILE_BYTES:
-            raise Refused(413, 40005, "Request entity too large")
+        limits.check_files(body, files)
         limits.check_message(body, files=len(files), flags=body.get("flags", 0))
         known = self.world.same_nonce(room, str(nonce)) if body.get("enforce_nonce") else None
         if known is not None:
             return self.world.message_json(known)
         return self.world.message_json(self._post(room, body, files))
 
-    def _post(self, room: Room, body: Json, files: dict[str, bytes]) -> Message:
+    def _post(self, room: Room, body: Json, files: dict[int, tuple[str, bytes]]) -> Message:
         reference = body.get("message_reference") or {}
         replied = room.messages.get(str(reference.get("message_id")))
         if reference and replied is None and reference.get("fail_if_not_exists", True):
@@ -306,7 +306,11 @@ class Rest:
             flags=body.get("flags", 0),
             reply_to=replied,
             nonce=str(body["nonce"]) if body.get("nonce") is not None else None,
-            files=files,
+            files=dict(files.values()),
+            described={
+                str(each.get("filename")): str(each.get("description") or "")
+                for each in body.get("attachments") or ()
+            },
             mention_everyone=everyone,
         )
 
@@ -390,14 +394,14 @@ def _json(found: object, *, status: int = 200, headers: dict[str, str]) -> web.R
 async def _body(request: web.Request) -> Any:
     if request.content_type == "multipart/form-data":
         body: Json = {}
-        files = {}
+        files: dict[int, tuple[str, bytes]] = {}
         async for part in await request.multipart():
             assert isinstance(part, BodyPartReader)
             content = bytes(await part.read())
             if part.name == "payload_json":
                 body = json.loads(content)
-            else:
-                files[str(part.filename)] = content
+            elif found := re.fullmatch(r"files\[(\d+)\]", part.name or ""):
+                files[int(found[1])] = (str(part.filename), content)
         return body | {"__files__": files}
     text = await request.text()
     return json.loads(text) if text else {}

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from chatbridge.core.ports import Clock
 from tests.fakes.discord.gateway import GatewayServer
-from tests.fakes.discord.limits import FILE_BYTES, Json
+from tests.fakes.discord.limits import FILE_BYTES, VOICE, Json
 from tests.fakes.discord.rest import COMMAND, COMPONENT, SUBMIT, Fault, Interaction, Rest
 from tests.fakes.discord.world import Message, Room, User, World
 
@@ -45,12 +45,14 @@ class Discord:
         """It can be reached there meanwhile. A socket that is bound has its address before."""
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.add_routes(self.rest.routes())
+        app.add_routes([web.get("/attachments/{room}/{id}/{name}", self.world.give)])
         app.add_routes([web.get("/gateway{end:/?}", self.gateway.serve)])
         runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
         await runner.setup()
         await web.SockSite(runner, at).start()
         host, self.port = at.getsockname()
         self.address = f"http://{host}:{self.port}/api"
+        self.world.cdn = f"http://{host}:{self.port}"
         self.gateway.url = f"ws://{host}:{self.port}/gateway"
         try:
             yield
@@ -73,12 +75,22 @@ class Discord:
         *,
         reply_to: Message | None = None,
         mention: bool = True,
+        files: Sequence[tuple[str, bytes]] = (),
+        voice: bool = False,
     ) -> Message:
         """Write a message; a reply with the mention switched on, as it is by default."""
         replied = [reply_to.author] if reply_to is not None and mention else []
         bot = self.world.bot
         mentions = [*replied, *([bot] if f"<@{bot.id}>" in text else [])]
-        return self.world.post(room, person, content=text, reply_to=reply_to, mentions=mentions)
+        return self.world.post(
+            room,
+            person,
+            content=text,
+            reply_to=reply_to,
+            mentions=mentions,
+            files=dict(files),
+            flags=VOICE if voice else 0,
+        )
 
     def tap(self, person: User, message: Message, data: str) -> Interaction:
         fields = {"custom_id": data, "component_type": 2}

@@ -4,18 +4,25 @@ each of them may see."""
 from __future__ import annotations
 
 import asyncio
+import mimetypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import count
 from typing import Any
+from urllib.parse import quote
+
+from aiohttp import web
 
 from chatbridge.core.ports import Clock
 from tests.fakes.discord.limits import V2, Json, Refused
+from tests.fakes.kept_files import KeptFiles
 
 EPOCH = 1_420_070_400.0
 VIEW, SEND, EMBED, ATTACH, HISTORY, REACT = 1 << 10, 1 << 11, 1 << 14, 1 << 15, 1 << 16, 1 << 6
 MESSAGE_CONTENT = 1 << 15
+SIGNED_SECONDS = 24 * 3600
 NONCE_LASTS = 300.0
 """Discord says: a few minutes."""
 
@@ -53,6 +60,8 @@ class Message:
     at: float = 0.0
     edited: int = 0
     files: dict[str, bytes] = field(default_factory=dict)
+    described: dict[str, str] = field(default_factory=dict)
+    """What is said of each file, for those who do not see it."""
     reactions: list[str] = field(default_factory=list)
     mention_everyone: bool = False
 
@@ -111,6 +120,8 @@ class World:
         """The message-content intent is switched on in the Developer Portal."""
         self.dispatch: Callable[[str, Json, int], None] = lambda name, data, intent: None
         self.changed = asyncio.Event()
+        self.cdn = ""
+        self.kept = KeptFiles()
 
     def new_id(self) -> str:
         return str((int((self.clock.time() - EPOCH) * 1000) << 22) + next(self._ids))
@@ -180,7 +191,7 @@ class World:
             "type": 19 if message.reply_to else 0,
             "content": message.content if readable else "",
             "components": message.components if readable else [],
-            "attachments": [_attached(*file) for file in message.files.items()] if readable else [],
+            "attachments": self._attached(message) if readable else [],
             "embeds": [],
             "mention_roles": [],
             "pinned": False,
@@ -203,6 +214,32 @@ class World:
                     self.message_json(replied, deep=False) if there else None
                 )
         return found
+
+    # ── files ─────────────────────────────────────────────────────────────────────────────────────
+
+    def _attached(self, message: Message) -> list[Json]:
+        """The addresses are signed anew each time, for a day."""
+        found = []
+        for i, (name, content) in enumerate(message.files.items()):
+            number, kind = f"{message.id}{i}", mimetypes.guess_type(name)[0] or "text/plain"
+            self.kept.keep(number, content, kind)
+            path = f"/attachments/{message.room.id}/{number}/{quote(name)}"
+            until = int(self.clock.time() + SIGNED_SECONDS)
+            address = f"{self.cdn}{path}?ex={until:x}&is=0&hm={_signature(path, until)}&"
+            found.append(
+                {"id": number, "filename": name, "size": len(content), "content_type": kind}
+            )
+            found[-1] |= {"url": address, "proxy_url": address}
+        return found
+
+    async def give(self, request: web.Request) -> web.StreamResponse:
+        """A file, to whoever has its address."""
+        number, asked = request.match_info["id"], request.query
+        self.kept.asked(request, number)
+        until = int(asked.get("ex", "0"), 16)
+        if until < self.clock.time() or asked.get("hm") != _signature(request.raw_path, until):
+            return web.Response(status=404, text="This content is no longer available.")
+        return await self.kept.serve(request, number)
 
     # ── what the bot may do ───────────────────────────────────────────────────────────────────────
 
@@ -238,6 +275,5 @@ class World:
         return bool(message.flags & V2)
 
 
-def _attached(name: str, content: bytes) -> Json:
-    address = f"https://cdn.example.org/{name}"
-    return {"id": "1", "filename": name, "size": len(content), "url": address, "proxy_url": address}
+def _signature(path: str, until: int) -> str:
+    return sha256(f"{path.partition('?')[0]} {until}".encode()).hexdigest()

@@ -6,10 +6,12 @@ workspace is in docs/decisions-channels.md.
 
 from __future__ import annotations
 
+import mimetypes
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -33,6 +35,37 @@ class Slack(WebApi):
         if thread is not None:
             message |= {"thread_ts": thread, "parent_user_id": room.messages[thread]["user"]}
         return await self._happened(room, message)
+
+    async def share(
+        self,
+        user: str,
+        room: Room,
+        files: Sequence[tuple[str, bytes]],
+        *,
+        text: str = "",
+        voice: bool = False,
+        thread: str | None = None,
+        type: str = "",
+    ) -> Sending:
+        """Send a message with these files, each with its name."""
+        listed = [self._kept(*each, voice=voice, type=type) for each in files]
+        more: Json = {"subtype": "file_share", "upload": True, "files": listed}
+        return await self.say(user, room, text, thread=thread, **more)
+
+    def _kept(self, name: str, content: bytes, *, voice: bool, type: str) -> Json:
+        number = f"F{next(self._numbers)}"
+        kind = type or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        self.kept.keep(number, content, kind)
+        found: Json = {
+            "id": number,
+            "name": name,
+            "title": name,
+            "mimetype": kind,
+            "mode": "hosted",
+        }
+        address = f"{self.base}/files-pri/{number}/download/{quote(name)}"
+        found |= {"size": len(content), "is_external": False, "url_private_download": address}
+        return found | ({"subtype": "slack_audio"} if voice else {})
 
     async def tap(
         self, user: str, room: Room, message: Json, action: Json, *, ago: float = 0.0
@@ -103,6 +136,7 @@ async def serving(slack: Slack, at: socket.socket) -> AsyncIterator[None]:
     served = web.Application(client_max_size=64 * 1024 * 1024)
     served.router.add_route("*", "/api/{method}", slack._call)
     served.router.add_get("/link", slack._link)
+    served.router.add_get("/files-pri/{id}/download/{name}", slack._download)
     served.router.add_post("/upload/{name}", slack._upload)
     runner = web.AppRunner(served, shutdown_timeout=0.1)
     await runner.setup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from aiohttp import web
 
 from chatbridge.channels.slack.api import SCOPES
 from chatbridge.core.ports import Clock
-from tests.fakes.slack import blocks
+from tests.fakes.kept_files import KeptFiles
+from tests.fakes.slack import blocks, files
 from tests.fakes.slack.limits import RateLimits
 from tests.fakes.slack.socket_mode import SocketMode
 from tests.fakes.slack.workspace import APP, BOT, TEAM, Json, Refused, Room
@@ -62,16 +64,19 @@ class WebApi(SocketMode):
         self.faults: dict[str, Fault] = {}
         self.base = ""
         self._triggers: dict[str, float] = {}
-        self._uploads: dict[str, tuple[str, bytes]] = {}
+        self.shows: asyncio.Event | None = None
+        """Messages with files are in the conversation once this is set."""
+        self.kept = KeptFiles()
+        """What people have sent."""
+        self.redirects = False
+        """Who may not read a file is sent to the page for logging in, instead of given it."""
+        self._uploads: dict[str, files.Uploading] = {}
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
         self.calls[method] += 1
-        fault = self.faults.get(method)
+        fault = self._fault(method)
         if fault is not None:
-            fault.times -= 1
-            if fault.times <= 0:
-                del self.faults[method]
             if fault.body:
                 return web.Response(text=fault.body, status=fault.status, content_type="text/html")
             if fault.error or fault.status != 200:
@@ -104,6 +109,14 @@ class WebApi(SocketMode):
             assert request.transport is not None
             request.transport.abort()
         return web.json_response(answer, headers=headers)
+
+    def _fault(self, method: str) -> Fault | None:
+        fault = self.faults.get(method)
+        if fault is not None:
+            fault.times -= 1
+            if fault.times <= 0:
+                del self.faults[method]
+        return fault
 
     def _authorize(self, method: str, header: str, given: Json) -> None:
         token = header.removeprefix("Bearer ")
@@ -356,27 +369,50 @@ class WebApi(SocketMode):
 
     async def _files_getUploadURLExternal(self, given: Json) -> Json:  # noqa: N802 - Slack's name
         name = f"F{next(self._numbers)}"
-        self._uploads[name] = (str(given.get("filename")), b"")
+        self._uploads[name] = files.upload(given)
         return {"upload_url": f"{self.base}/upload/{name}", "file_id": name}
 
     async def _upload(self, request: web.Request) -> web.Response:
-        name = request.match_info["name"]
-        self._uploads[name] = (self._uploads[name][0], await request.read())
-        return web.Response(text="OK")
+        """No token comes along."""
+        self.calls["upload"] += 1
+        fault, it = self._fault("upload"), self._uploads.get(request.match_info["name"])
+        content = await request.read()
+        if fault is not None and fault.cut:
+            assert request.transport is not None
+            request.transport.abort()
+        if fault is not None and fault.status != 200:
+            return web.Response(status=fault.status, headers=fault.headers)
+        if it is None or it.content is not None:
+            raise web.HTTPNotFound
+        if len(content) != it.length or "Authorization" in request.headers:
+            raise web.HTTPBadRequest
+        it.content = content
+        return web.Response(text=f"OK - {len(content)}")
 
     async def _files_completeUploadExternal(self, given: Json) -> Json:  # noqa: N802
-        files = given.get("files")
-        listed = json.loads(files) if isinstance(files, str) else files or []
         room = self._room({"channel": given.get("channel_id")}, writing=True)
-        for each in listed:
-            name, content = self._uploads.pop(each["id"])
-            self.files.append((name, given.get("thread_ts"), content))
-            message = {"type": "message", "user": BOT, "bot_id": "B1", "text": name}
-            more = {"thread_ts": given["thread_ts"]} if given.get("thread_ts") else {}
-            await self._happened(
-                room, message | more | {"ts": self.time(), "subtype": "file_share"}
-            )
-        return {"files": listed}
+        before = {**self._uploads}
+        message = files.completed(given, self._uploads, room)
+        for each in message["files"]:
+            content = before[each["id"]].content or b""
+            self.files.append((each["name"], given.get("thread_ts"), content))
+        self._change()
+        showing = asyncio.ensure_future(self._show(room, message))
+        if self.shows is None:
+            await showing
+        else:
+            self._watching.add(showing)
+        return {"files": message["files"]}
+
+    async def _show(self, room: Room, message: Json) -> None:
+        if self.shows is not None:
+            await self.shows.wait()
+        await self._happened(room, message | {"ts": self.time()})
+
+    async def _download(self, request: web.Request) -> web.StreamResponse:
+        token = request.headers.get("Authorization", "")
+        allowed = token == f"Bearer {self.bot_token}" and "files:read" in self.scopes
+        return await files.give(request, self.kept, allowed=allowed, redirects=self.redirects)
 
 
 def _time(message: Json) -> float:

@@ -10,11 +10,13 @@ from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import TOPIC_COLOUR, ChatRecord, Document, Json, permissions
 from tests.fakes.telegram.entities import width
 from tests.fakes.telegram.faults import run_with
+from tests.fakes.telegram.media import Media
 from tests.fakes.telegram.replies import (
     Cut,
     Later,
     Outcome,
     Refusal,
+    Reply,
     bad_request,
     refused,
     result,
@@ -31,7 +33,7 @@ class Api:
     def __init__(self, service: Service, *, in_loop: Callable[[Callable[[], None]], None]) -> None:
         self._service = service
         self._in_loop = in_loop
-        sending = Sending(service)
+        sending, media = Sending(service), Media(service)
         self._sending = sending
         self._methods: dict[str, Method] = {
             "getme": self._get_me,
@@ -46,6 +48,10 @@ class Api:
             "getchatmember": self._get_chat_member,
             "sendmessage": sending.send_message,
             "senddocument": sending.send_document,
+            "sendphoto": sending.send_photo,
+            "sendmediagroup": sending.send_media_group,
+            "getfile": media.get_file,
+            "file": media.fetch,
             "sendchataction": sending.send_chat_action,
             "editmessagetext": sending.edit_message_text,
             "editmessagereplymarkup": sending.edit_message_reply_markup,
@@ -97,7 +103,7 @@ class Api:
                 value = method(request.params, request.files)
             except Refusal as error:
                 return refused(error)
-            return value if isinstance(value, Later) else result(value)
+            return value if isinstance(value, Later | Reply) else result(value)
 
     def _get_me(self, params: Json, files: dict[str, Document]) -> Json:
         return {

@@ -15,6 +15,24 @@ CHANCE = random.SystemRandom()
 """Not everybody's: Hypothesis sets that one to the same state for each example."""
 
 
+_NAMED = ("document", "video", "audio", "animation")
+_MORE: dict[str, Json] = {
+    "document": {},
+    "video": {"width": 640, "height": 480, "duration": 3},
+    "animation": {"width": 64, "height": 48, "duration": 1},
+    "audio": {"duration": 3},
+    "voice": {"duration": 3},
+    "video_note": {"length": 240, "duration": 3},
+    "sticker": {
+        "type": "regular",
+        "width": 512,
+        "height": 512,
+        "is_animated": False,
+        "is_video": False,
+    },
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class User:
     id: int
@@ -37,15 +55,32 @@ class Document:
     content: bytes
     kind: str
     id: str
+    type: str = "document"
+    """As which kind of message it was sent: photo, voice, …"""
+    sides: tuple[int, int] = (0, 0)
 
     def json(self) -> Json:
-        return {
+        data: Json = {
             "file_id": self.id,
             "file_unique_id": self.id[-12:],
-            "file_name": self.name,
-            "mime_type": self.kind,
             "file_size": len(self.content),
         }
+        if self.type == "photo":
+            width, height = self.sides
+            small = {"file_id": f"{self.id}s", "file_unique_id": "s", "file_size": 900}
+            return {
+                "photo": [
+                    {**small, "width": width // 4 or 1, "height": height // 4 or 1},
+                    {**data, "width": width, "height": height},
+                ]
+            }
+        data |= _MORE[self.type]
+        if self.type in _NAMED:
+            data["file_name"] = self.name
+        if self.type != "sticker" and self.type != "video_note":
+            data["mime_type"] = self.kind
+        # An animation is told as a document as well, for bots that know no animations.
+        return {self.type: data, **({"document": data} if self.type == "animation" else {})}
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -63,6 +98,8 @@ class Message:
     silent: bool = False
     preview: Json | None = None
     document: Document | None = None
+    """Its file, of whichever kind."""
+    album: str | None = None
     service: Json = field(default_factory=dict)
     edited: int | None = None
     edits: list[str] = field(default_factory=list)
@@ -103,6 +140,10 @@ class ChatRecord:
         if self.membership["status"] == "administrator":
             return True
         return self.everybody_may_write and self.membership.get("can_send_messages", True)
+
+    def takes(self, kind: str) -> bool:
+        """Whether the bot may send files of this kind here."""
+        return bool(self.membership.get(f"can_send_{kind}s", True))
 
     def json(self) -> Json:
         if self.private:
@@ -155,8 +196,10 @@ def message_json(message: Message, *, replies: bool = True) -> Json:
     data |= message.service
     kind = "text"
     if message.document is not None:
-        data["document"] = message.document.json()
+        data |= message.document.json()
         kind = "caption"
+    if message.album is not None:
+        data["media_group_id"] = message.album
     if message.body.text:
         data[kind] = message.body.text
         if message.body.entities:

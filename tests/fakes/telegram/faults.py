@@ -62,6 +62,8 @@ class Fault:
     rewrite: Callable[[bytes], bytes] | None = None
     """What becomes of the answer's body."""
     hold: Hold | None = None
+    cut_after: int | None = None
+    """How many bytes of the answer's body come."""
 
     def fits(self, method: str, params: Params) -> bool:
         named = self.method in ("*", method)
@@ -120,7 +122,9 @@ def run_with(
     changed = Later(abandoned=happened.abandon if isinstance(happened, Later) else None)
 
     def then(outcome: Outcome) -> None:
-        if fault.rewrite is not None and isinstance(outcome, Reply):
+        if fault.cut_after is not None and isinstance(outcome, Reply):
+            changed.settle(replace(outcome, cut_after=fault.cut_after))
+        elif fault.rewrite is not None and isinstance(outcome, Reply):
             changed.settle(replace(outcome, body=fault.rewrite(outcome.body)))
         elif fault.hold is None:
             changed.settle(fault.outcome or Cut())

@@ -8,9 +8,12 @@ event loop also runs the program under test: `await asyncio.to_thread(phone.sees
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from tests.fakes.telegram.chats import (
+    CHANCE,
+    EMPTY,
     TOPIC_COLOUR,
     ChatRecord,
     Document,
@@ -19,6 +22,7 @@ from tests.fakes.telegram.chats import (
     permissions,
 )
 from tests.fakes.telegram.entities import Entity, formatted
+from tests.fakes.telegram.media import sides_of
 from tests.fakes.telegram.service import Query, Service
 
 
@@ -59,6 +63,8 @@ class Card:
     """The texts that it showed before."""
     reactions: tuple[str, ...]
     document: Document | None
+    """Its file, of whichever kind."""
+    album: str | None
     deleted: bool
 
     def parts(self, type: str) -> tuple[str, ...]:
@@ -93,8 +99,16 @@ def picture(message: Message) -> Card:
         edits=tuple(message.edits),
         reactions=message.reactions,
         document=message.document,
+        album=message.album,
         deleted=message.deleted,
     )
+
+
+def file(content: bytes, *, name: str = "", kind: str = "", type: str = "document") -> Document:
+    """Something that a person sends. Only a document, a video, … is sent with its name."""
+    sides = sides_of(content) or (640, 480)
+    number = f"AgAC{CHANCE.getrandbits(96):024x}"
+    return Document(name=name, content=content, kind=kind, id=number, type=type, sides=sides)
 
 
 class Tap:
@@ -203,6 +217,36 @@ class Phone:
 
     def say(self, text: str, *, reply_to: Card | None = None, thread: int | None = None) -> Card:
         """Write a message."""
+        return self._post(text, None, None, reply_to=reply_to, thread=thread)
+
+    def send(
+        self,
+        *files: Document,
+        caption: str = "",
+        reply_to: Card | None = None,
+        thread: int | None = None,
+        cut: bool = False,
+    ) -> Card:
+        """Send a file, or several as an album, whose first message this returns. The service hands
+        an album out at once; with `cut`, its first message to who waits, and then the others."""
+        album = str(CHANCE.randrange(10**16, 10**17)) if len(files) > 1 else None
+        with self._service.changed, nullcontext() if cut else self._service.updates.gathered():
+            sent: list[Card] = []
+            for file in files:
+                self._service.files[file.id] = file
+                text = "" if sent else caption
+                sent.append(self._post(text, file, album, reply_to=reply_to, thread=thread))
+            return sent[0]
+
+    def _post(
+        self,
+        text: str,
+        file: Document | None,
+        album: str | None,
+        *,
+        reply_to: Card | None,
+        thread: int | None,
+    ) -> Card:
         service, chat = self._service, self._chat
         with service.changed:
             assert chat.migrated_to is None, "the group has become a supergroup: write there"
@@ -214,7 +258,13 @@ class Phone:
             if answered is None and thread is not None and chat.forum and not chat.private:
                 answered = chat.message(thread)  # so Telegram marks what stands in a topic
             message = service.post(
-                chat, self.person, formatted(text), thread=thread, reply_to=answered
+                chat,
+                self.person,
+                formatted(text) if text or file is None else EMPTY,
+                thread=thread,
+                reply_to=answered,
+                document=file,
+                album=album,
             )
             service.tell_bot(message)
             return picture(message)
@@ -297,6 +347,13 @@ class Chat:
             someone = next(iter(self._record.people.values()))
             self._record.refusal = f"Forbidden: bot was kicked from the {kind} chat"
             self._service.membership(self._record, someone, was="member", now="kicked")
+
+    def forbid(self, kind: str) -> None:
+        """An administrator lets the bot send texts, and no files of this kind ("photos")."""
+        with self._service.changed:
+            may = {**permissions(True), f"can_send_{kind}": False}
+            more = {"is_member": True, "until_date": 0}
+            self._record.membership = {"status": "restricted", **may, **more}
 
     def mute_bot(self, *, everybody: bool = False) -> None:
         """An administrator takes the right to write away: from the bot, or from all members."""

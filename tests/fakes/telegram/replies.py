@@ -34,6 +34,8 @@ class Reply:
     kind: str = "application/json"
     description: str = ""
     headers: tuple[tuple[str, str], ...] = ()
+    cut_after: int | None = None
+    """After how many bytes of the body the connection ends, if before its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from telegram.constants import ReactionEmoji
 
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import (
+    CHANCE,
     EMPTY,
     ChatRecord,
     Document,
@@ -18,6 +19,7 @@ from tests.fakes.telegram.chats import (
 from tests.fakes.telegram.entities import Entity, Formatted, formatted, width
 from tests.fakes.telegram.html import parse_html
 from tests.fakes.telegram.markup import checked_markup
+from tests.fakes.telegram.media import checked_photo
 from tests.fakes.telegram.replies import Refusal, bad_request
 from tests.fakes.telegram.service import Service
 
@@ -43,14 +45,52 @@ class Sending:
         return self._send(params, body, source=source, preview=params.get("link_preview_options"))
 
     def send_document(self, params: Json, files: dict[str, Document]) -> Json:
-        document = self._document(params, files)
-        source = _text(params, "caption")
-        body = self._body(source, params, "caption_entities") if source.strip() else EMPTY
+        return self._send_file(
+            params, self._file("document", params.get("document", "document"), files)
+        )
+
+    def send_photo(self, params: Json, files: dict[str, Document]) -> Json:
+        return self._send_file(params, self._file("photo", params.get("photo", "photo"), files))
+
+    def send_media_group(self, params: Json, files: dict[str, Document]) -> list[Json]:
+        items = params.get("media") or []
+        if not 2 <= len(items) <= limits.ALBUM:
+            raise bad_request(f"an album has 2 to {limits.ALBUM} items, not {len(items)}")
+        if len({item["type"] for item in items}) > 1:
+            raise bad_request("Document can't be mixed with other media types")
+        made = []
+        for number, item in enumerate(items, 1):
+            try:
+                document = self._file(item["type"], item["media"], files)
+                made.append((item, document, self._caption(item)))
+            except Refusal as error:
+                why = error.description.removeprefix("Bad Request: ")
+                words = f'failed to send message #{number} with the error message "{why}"'
+                raise bad_request(words) from None
+        album = str(CHANCE.randrange(10**16, 10**17))
+        costs = [len(made), *[0] * (len(made) - 1)]  # all of it goes out, or nothing
+        return [
+            self._send(
+                params,
+                body,
+                source=_text(item, "caption"),
+                document=document,
+                album=album,
+                cost=cost,
+            )
+            for cost, (item, document, body) in zip(costs, made, strict=True)
+        ]
+
+    def _send_file(self, params: Json, document: Document) -> Json:
+        body = self._caption(params)
+        return self._send(params, body, source=_text(params, "caption"), document=document)
+
+    def _caption(self, given: Json) -> Formatted:
+        source = _text(given, "caption")
+        body = self._body(source, given, "caption_entities") if source.strip() else EMPTY
         if width(body.text) > limits.CAPTION:
             raise bad_request("message caption is too long")
-        sent = self._send(params, body, source=source, document=document)
-        self._service.files[document.id] = document
-        return sent
+        return body
 
     def edit_message_text(self, params: Json, files: dict[str, Document]) -> Json:
         source = _text(params, "text")
@@ -165,14 +205,21 @@ class Sending:
         source: str,
         preview: Json | None = None,
         document: Document | None = None,
+        album: str | None = None,
+        cost: int = 1,
     ) -> Json:
         markup = checked_markup(params.get("reply_markup"))
         chat = self.chat(params)
+        if document is not None:
+            self._service.files[document.id] = document
+            if not chat.takes(document.type):
+                raise bad_request(f"not enough rights to send {document.type}s to the chat")
         thread = self._thread(chat, params)
         reply_to = self._reply_to(chat, params)
         if thread is None and reply_to is not None and (chat.forum or chat.private):
             thread = reply_to.thread
-        self._service.rates.spend(chat.id, private=chat.private, edit=False)
+        if cost:
+            self._service.rates.spend(chat.id, private=chat.private, edit=False, count=cost)
         message = self._service.post(
             chat,
             self._service.bot,
@@ -184,6 +231,7 @@ class Sending:
             silent=bool(params.get("disable_notification")),
             preview=preview,
             document=document,
+            album=album,
         )
         return message_json(message)
 
@@ -211,15 +259,17 @@ class Sending:
         self._service.changed.notify_all()
         return message_json(message)
 
-    def _document(self, params: Json, files: dict[str, Document]) -> Document:
-        given = params.get("document", "document")
+    def _file(self, kind: str, given: object, files: dict[str, Document]) -> Document:
         key = str(given).removeprefix("attach://")
         document = files.get(key) or self._service.files.get(str(given))
         if document is None:
-            raise bad_request("there is no document in the request")
+            raise bad_request(f"there is no {kind} in the request")
         if not document.content:
             raise bad_request("file must be non-empty")
-        return document
+        if kind == "document":
+            return document
+        assert kind == "photo", "no other kind is sent"
+        return checked_photo(document)
 
 
 def _text(params: Json, key: str) -> str:

@@ -139,6 +139,11 @@ class BotApi:
         return tuple(it for it in self.requests if it.method == method)
 
     @property
+    def fetched(self) -> int:
+        """How many downloads of files were asked for; `faults` know them as the method "file"."""
+        return len(self.calls("file"))
+
+    @property
     def rate_limited(self) -> int:
         """How many requests were too many."""
         return self.service.rates.refused
@@ -254,6 +259,15 @@ class BotApi:
         self._add(
             Fault(method=method, times=times, when=when, outcome=Cut(), after_effect=after_effect)
         )
+
+    def cut_off(self, method: str, *, after: int, times: int = 1, when: When = None) -> None:
+        """Do it, and end the connection after so many bytes of the answer."""
+        self._add(Fault(method=method, times=times, when=when, cut_after=after, after_effect=True))
+
+    def serve_locally(self, folder: str) -> None:
+        """Answer getFile with paths on the server's own disk, as with --local."""
+        with self.service.changed:
+            self.service.local_folder = folder
 
     def garble(self, method: str, *, times: int = 1, when: When = None) -> None:
         """Do it, and answer with what is no JSON."""

@@ -85,6 +85,10 @@ class Service:
         self.queries: dict[str, Query] = {}
         self.commands: dict[str, list[Json]] = {}
         self.files: dict[str, Document] = {}
+        self.paths: dict[str, tuple[Document, float]] = {}
+        """Where files can be fetched, and until when."""
+        self.local_folder = ""
+        """Where a server that runs with --local has its files."""
         self.last_id = CHANCE.randrange(100, 10_000)
 
     def now(self) -> int:
@@ -115,6 +119,7 @@ class Service:
         silent: bool = False,
         preview: Json | None = None,
         document: Document | None = None,
+        album: str | None = None,
         service: Json | None = None,
     ) -> Message:
         message = Message(
@@ -130,6 +135,7 @@ class Service:
             silent=silent,
             preview=preview,
             document=document,
+            album=album,
             service=service or {},
         )
         chat.messages[message.id] = message

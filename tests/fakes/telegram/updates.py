@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +61,9 @@ class Updates:
         """Whether another program polls, too."""
         self.holds_back = True
         """Whether an empty answer waits for something, as long as it is asked to."""
+        self.monotonic = time.monotonic
+        """The time in which who asks again and again is slowed down."""
+        self._gathering = False
         self.polls = 0
         """How many polls have begun."""
         self.confirmed: set[int] = set()
@@ -90,6 +94,17 @@ class Updates:
         )
         self._wake()
         return update_id
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Hand out what comes meanwhile at once, as the service does with what comes within a
+        millisecond or two."""
+        self._gathering = True
+        try:
+            yield
+        finally:
+            self._gathering = False
+            self._wake()
 
     def restart_ids(self, at: int | None = None) -> None:
         """Let ids go on elsewhere, as after a week without updates."""
@@ -129,7 +144,7 @@ class Updates:
 
     def _slowed(self, offset: int, limit: int, timeout: float) -> tuple[int, float]:
         """The service slows down who asks for the same again and again."""
-        now, previous = time.monotonic(), self._previous
+        now, previous = self.monotonic(), self._previous
         self._previous = (offset, now)
         if previous is not None and previous[0] == offset:
             if now < previous[1] + 3.0:
@@ -155,7 +170,7 @@ class Updates:
 
     def _wake(self) -> None:
         poll = self._poll
-        if poll is not None:
+        if poll is not None and self._queue and not self._gathering:
             self._poll = None
             self._settle(poll, result(self._take(poll.offset, poll.limit)))
 

@@ -10,12 +10,24 @@ from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote
 
+from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import CHANCE, Document, Json
 from tests.fakes.telegram.replies import Cut, Later, Outcome, Refusal, Reply, refused
 
 Call = Callable[[str, str, Json, dict[str, Document]], Outcome | Later]
 _TEXTS = frozenset(
-    ("text", "caption", "name", "callback_query_id", "parse_mode", "url", "action", "document")
+    (
+        "text",
+        "caption",
+        "name",
+        "callback_query_id",
+        "parse_mode",
+        "url",
+        "action",
+        "document",
+        "photo",
+        "file_id",
+    )
 )
 """Parameters that are never JSON, whatever they look like."""
 
@@ -31,7 +43,9 @@ class Connection(asyncio.Protocol):
         self._connections = connections
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._buffer = b""
+        self._buffer = bytearray()
+        self._length = 0
+        """Of the request that is coming in, as far as is known."""
         self._waiting: Later | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -54,20 +68,23 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> None:
         """Answer the request in the buffer, if it is whole and none is being answered."""
-        if self._waiting is not None:
+        if self._waiting is not None or len(self._buffer) < self._length:
             return
-        head, found, rest = self._buffer.partition(b"\r\n\r\n")
-        if not found:
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
             return
+        head = bytes(self._buffer[:end])
         line, *lines = head.decode("latin-1").split("\r\n")
         headers = {
             key.lower(): value.strip() for key, _, value in (it.partition(":") for it in lines)
         }
-        length = int(headers.get("content-length", "0"))
-        if len(rest) < length:
+        self._length = end + 4 + int(headers.get("content-length", "0"))
+        if len(self._buffer) < self._length:
             return
-        self._buffer = rest[length:]
-        outcome = self._answer(line, headers, rest[:length])
+        body = bytes(self._buffer[end + 4 : self._length])
+        del self._buffer[: self._length]
+        self._length = 0
+        outcome = self._answer(line, headers, body)
         if isinstance(outcome, Later) and outcome.outcome is None:
             self._waiting = outcome
             outcome.when_settled(
@@ -85,7 +102,12 @@ class Connection(asyncio.Protocol):
     def _answer(self, line: str, headers: dict[str, str], body: bytes) -> Outcome | Later:
         target = line.split(" ")[1]
         path, _, query = target.partition("?")
+        if len(body) > limits.REQUEST_BYTES:
+            return refused(Refusal(413, "Request Entity Too Large"))
         parts = unquote(path).split("/")
+        if parts[1] == "file" and len(parts) > 3:
+            token, where = parts[2].removeprefix("bot"), "/".join(parts[3:])
+            return self._call(token, "file", {"path": where}, {})
         if len(parts) != 3 or not parts[1].startswith("bot"):
             return refused(Refusal(404, "Not Found"))
         kind = headers.get("content-type", "")
@@ -108,6 +130,8 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
         else:
             self._transport.write(_response(outcome, date=self._now()))
+            if outcome.cut_after is not None:
+                self._transport.close()
 
 
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
@@ -124,7 +148,7 @@ def _response(reply: Reply, *, date: float) -> bytes:
         *(f"{key}: {value}" for key, value in reply.headers),
         "\r\n",
     ]
-    return "\r\n".join(head).encode() + reply.body
+    return "\r\n".join(head).encode() + reply.body[: reply.cut_after]
 
 
 def _value(key: str, text: str) -> Any:

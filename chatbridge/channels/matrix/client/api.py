@@ -7,12 +7,13 @@ import asyncio
 import json
 import logging
 import secrets
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from aiohttp import ClientResponse, ClientTimeout
 from nio.api import MessageDirection, RelationshipType
 from nio.client.async_client import AsyncClient, AsyncClientConfig
 from nio.crypto.olm_machine import Olm
@@ -22,6 +23,7 @@ from nio.responses import KeysUploadResponse
 from chatbridge.channels.matrix.account.log_in import Session
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected, checked, meaning_of
 from chatbridge.channels.matrix.client.events import Batch, Invite, RoomEvent, Timeline, event_from
+from chatbridge.channels.matrix.client.media import ContentRepository
 from chatbridge.core.errors import RetryLater, SettingsError
 from chatbridge.safe_json import value_at
 
@@ -30,6 +32,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("nio").setLevel(logging.CRITICAL)
 
 ANSWERED_WITHIN = 20.0
+STREAM_PAUSE = 60.0
+"""A server may have to get a file from another one first."""
 WRONG_PASSWORD_PAUSE = 60.0
 """Servers count wrong ones, and then refuse the right one, too."""
 DEVICE_NAME = "chatbridge"
@@ -59,6 +63,7 @@ class Api:
         self._closed = False
         self._client = self._new_client(None)
         self._sharing = asyncio.Lock()
+        self.media = ContentRepository(self._open)
         self.keys_trouble: str | None = None
         """Why nothing encrypted can be read."""
 
@@ -154,6 +159,23 @@ class Api:
             answer = await self._client.send(method, PREFIX + path, data, headers)
             found = await answer.json(content_type=None)
         return answer.status, found if isinstance(found, dict) else {}
+
+    @asynccontextmanager
+    async def _open(
+        self,
+        method: str,
+        path: str,
+        *,
+        data: AsyncIterator[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AsyncIterator[ClientResponse]:
+        """A request with a stream, or for one. Who uses it says how long that may take."""
+        headers = {"Authorization": f"Bearer {self._token}", **(headers or {})}
+        waits: Any = ClientTimeout(sock_connect=self._patience, sock_read=STREAM_PAUSE)
+        with self._translated():
+            sent = await self._client.send(method, path, data, headers, timeout=waits)
+            async with sent as answer:
+                yield answer
 
     async def state(self, room: str, kind: str) -> tuple[int, Body]:
         """A part of the room's state: status and content."""

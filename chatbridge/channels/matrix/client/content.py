@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.matrix.client.media import Uploaded
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.digests import sha256_hex
 
@@ -19,6 +21,21 @@ def message(drawing: Words, *, notice: bool = False, mentions: Sequence[str] = (
         "format": "org.matrix.custom.html",
         "formatted_body": drawing.html,
         "m.mentions": {"user_ids": list(mentions)} if mentions else {},
+    }
+
+
+def file_message(file: File, uploaded: Uploaded) -> Content:
+    """With a caption, the name is beside it, as Matrix 1.10 has it."""
+    info: Content = {"mimetype": file.type, "size": uploaded.size}
+    if file.size is not None:
+        info["w"], info["h"] = file.size
+    return {
+        "msgtype": "m.file" if file.size is None else "m.image",
+        "body": file.caption or file.name,
+        "filename": file.name,
+        "info": info,
+        "m.mentions": {},
+        **uploaded.where,
     }
 
 

@@ -11,8 +11,9 @@ from nio.exceptions import EncryptionError, LocalProtocolError, OlmTrustError
 from nio.responses import ErrorResponse, Response
 from peewee import PeeweeException
 
+from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.core.cards.phrases import format_certificate_advice
-from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater, TokenRejected
+from chatbridge.core.errors import ChatRefused, RetryLater, TokenRejected
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +25,7 @@ NOT_ALLOWED = ("M_FORBIDDEN", "M_NOT_FOUND", "M_UNKNOWN")
 """About a room: it is closed to the bot, or there is no such room."""
 
 
-class Rejected(ChatbridgeError):
-    """The homeserver does not take this request, however often it is made."""
-
+class Rejected(MessageRejected):
     def __init__(self, code: str, said: str) -> None:
         self.code = code
         super().__init__(f"{code}: {said}" if said else code)
@@ -89,6 +88,8 @@ def meaning_of(
                 "restart. Open questions wait",
                 soft=error.soft,
             )
+        case Refusal(status=413):  # also from a proxy, in words of its own
+            return Rejected("M_TOO_LARGE", "" if error.code != "M_TOO_LARGE" else error.said)
         case Refusal(status=404) if not error.code.startswith("M_"):
             return RetryLater(
                 "matrix: there is no homeserver at this address. Check matrix.homeserver"

@@ -39,13 +39,22 @@ class Cards:
         ours = await self.our_event(event, chat)
         return await self._note(ours, chat) if ours is not None else None
 
+    async def _beside(self, event: str, chat: Chat) -> Target | None:
+        """The ask that this message of ours goes with, such as a picture above its card."""
+        post = await self.inbox.post_at(event, surface=chat.name)
+        ask = await self.input.find(post.ask_id) if post is not None else None
+        place = from_text(post.place) if post is not None else None
+        if ask is None or place is None:
+            return None
+        return Target(ask=ask, step=None, root=place.root.event, place=place)
+
     async def meant_by(self, message: RoomEvent, chat: Chat) -> Target | None:
         """The ask that somebody's message is for: a reply says so, else its thread does. People who
         reply to one another talk to one another."""
         about = relation(message.content)
         thread = about.event if about.kind == "m.thread" else None
         if about.reply_to is not None and not (thread and about.falling_back):
-            found = await self.at(about.reply_to, chat)
+            found = await self.at(about.reply_to, chat) or await self._beside(about.reply_to, chat)
             if found is not None:
                 return found
             ours = await self.our_event(about.reply_to, chat)

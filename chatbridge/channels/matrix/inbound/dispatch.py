@@ -12,23 +12,31 @@ from functools import partial
 
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
+from chatbridge.channels.chat.document import Document, File, Upload
+from chatbridge.channels.chat.hints import ORIGINALS
 from chatbridge.channels.chat.inbound import (
     ChatInput,
     NeedsYesOrNo,
     Origin,
     Spawn,
     TextResult,
+    patiently,
     reply_to,
 )
+from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist, display_name
+from chatbridge.channels.chat.received_files import IncomingFile
+from chatbridge.channels.chat.writer import Outgoing
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
+from chatbridge.channels.matrix.inbound.files import caption_of, files_in, has_file
 from chatbridge.channels.matrix.inbound.replies import Replies, from_content
 from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
@@ -59,6 +67,7 @@ class Receiver:
 
     def __post_init__(self) -> None:
         self._input = ChatInput(self.inbox, channel="matrix", clock=self.clock, typed=True)
+        self._outputs = Outputs(self.inbox, self.spawn)
         self._cards = Cards(self.api, self.inbox, self._input)
         self._replies = replies = Replies(self.api, self.clock, self.spawn, self.reactions)
         self.unreadable = Unreadable(
@@ -102,18 +111,20 @@ class Receiver:
             case "m.room.redaction":
                 await self._taken_back(event, chat, by)
             case "m.room.message" if _is_new(event):
-                if found := await self._cards.meant_by(event, chat):
-                    stale = self._is_stale(found)
-                    result = await self._input.text(found.ask, _text_of(event), by, stale=stale)
+                found = await self._cards.meant_by(event, chat)
+                if found is not None and _asks_for_originals(event, found):
+                    await self._originals(found, event, chat)
+                elif found is not None:
+                    result = await self._put(event, found.ask, by, stale=self._is_stale(found))
                     self._reply(result, to=event, root=found.root)
                 elif number := _number_in(event):
                     await self._number(*number, event, by)
-                elif _is_plain(event) and (words := _quiet_words(event)) is not None:
+                elif self._is_plain(event) and (words := _quiet_words(event)) is not None:
                     if event.at >= self._began:  # what was meant while no hub was there is over
                         _, said = await self._input.quiet(words, by)
                         assert isinstance(said, str), "nothing has buttons here"
                         self._replies.say(said, to=event)
-                elif _is_plain(event) and chat.viewer is not None:
+                elif self._is_plain(event) and chat.viewer is not None:
                     await self._beside(event, chat, by)
             case "m.room.tombstone" if event.state_key == "":
                 await self.replaced(chat, event)
@@ -141,7 +152,8 @@ class Receiver:
         """A message that could not be read when it came. It counts for what was asked then."""
         if held.ask is None:
             chat = self._chat(event.room)
-            if chat is not None and chat.viewer is not None and _is_new(event) and _is_plain(event):
+            private = chat is not None and chat.viewer is not None
+            if chat is not None and private and _is_new(event) and self._is_plain(event):
                 await self._ask_back(event, chat)  # other questions may have come since
             return
         ask = await self.inbox.ask(held.ask)
@@ -153,7 +165,43 @@ class Receiver:
     def _chat(self, room: str) -> Chat | None:
         return next((chat for chat in self.chats if chat.room == room), None)
 
-    # ── texts ─────────────────────────────────────────────────────────────────────────────────────
+    # ── texts and files ───────────────────────────────────────────────────────────────────────────
+
+    async def _put(
+        self, event: RoomEvent, ask: Ask, by: Origin, *, stale: bool = False
+    ) -> TextResult:
+        text, files = self._content(event)
+        return await self._input.text(ask, text, by, stale=stale, files=files)
+
+    def _content(self, event: RoomEvent) -> tuple[str | None, Sequence[IncomingFile]]:
+        """What somebody has typed, and the files that it is the caption of."""
+        if self.inbox.attachments is None or not has_file(event):
+            return _text_of(event), ()
+        return caption_of(event), files_in(event, self.api.media)
+
+    def _is_plain(self, message: RoomEvent) -> bool:
+        """A text or a file that is neither a reply nor in a thread."""
+        about, (text, files) = relation(message.content), self._content(message)
+        return about.kind is None and about.reply_to is None and (text is not None or bool(files))
+
+    async def _originals(self, found: Target, event: RoomEvent, chat: Chat) -> None:
+        """The pictures of an ask as they are, in its thread."""
+        tell = partial(self._replies.say, to=event, root=found.root)
+
+        async def send(file: File) -> None:
+            new: Outgoing[Words] = Outgoing(
+                room=event.room,
+                what=Upload.of(file),
+                key=("original", event.id, file.path or ""),
+                root=found.root,
+                after=event.id,
+            )
+            await patiently(partial(chat.send, new), self.clock)
+
+        async def say(told: str | Document) -> None:
+            tell(told if isinstance(told, str) else write(told, now=0.0))
+
+        tell(await self._outputs.originals(found.ask, chat, send=send, say=say))
 
     def _is_stale(self, found: Target) -> bool:
         """Whether a message was written for a step that is over."""
@@ -175,7 +223,7 @@ class Receiver:
         elif (_text_of(event) or "").strip().casefold() in HELP:
             self._replies.say(notices.help_text(reactions=self.reactions), to=event)
         elif only := await self._clearly_meant(chat):
-            self._reply(await self._input.text(only, _text_of(event), by), to=event)
+            self._reply(await self._put(event, only, by), to=event)
         else:
             await self._ask_back(event, chat)
 
@@ -228,11 +276,14 @@ class Receiver:
         if made is None or chosen is None:
             return
         written = await self.api.event(tap.room, made.text)
-        text = _text_of(written) if written is not None and written.sender == tap.sender else None
-        if written is None or not text:
+        own = written is not None and written.sender == tap.sender
+        text, files = self._content(written) if written is not None and own else (None, ())
+        if written is None or not (text or files):
             self._replies.say(GONE, to=tap)
         elif ask := await self._input.find(chosen.ask):
-            used = await self._input.use(ask, chosen.step, text, by, option=chosen.option)
+            used = await self._input.use(
+                ask, chosen.step, text, by, option=chosen.option, files=files
+            )
             self.spawn(self._replies.take_away(asked))
             self._reply(used, to=written)
 
@@ -274,10 +325,9 @@ def _is_new(message: RoomEvent) -> bool:
     return not (message.redacted or edit or message.content.get("msgtype") == "m.notice")
 
 
-def _is_plain(message: RoomEvent) -> bool:
-    """A text that is neither a reply nor in a thread."""
-    about = relation(message.content)
-    return about.kind is None and about.reply_to is None and _text_of(message) is not None
+def _asks_for_originals(message: RoomEvent, found: Target) -> bool:
+    shrunk = found.place is not None and found.place.files.shrunk
+    return shrunk and (_text_of(message) or "").strip().casefold() == ORIGINALS
 
 
 def _quiet_words(message: RoomEvent) -> str | None:

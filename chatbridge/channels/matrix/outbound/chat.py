@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 
+from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import CardMessages
+from chatbridge.channels.chat.document import Upload
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.chat.writer import Drawing, Key, Outgoing, Sent
@@ -69,6 +71,12 @@ class Chat(ChatSurface[Words]):
         return allowed[0] if len(others) == 1 and allowed else None
 
     @property
+    def files(self) -> Files | None:
+        """None in quiet hours: there is no kind of message with a picture that makes no sound."""
+        is_quiet = self._inbox.nights.is_quiet(self._clock.time())
+        return None if is_quiet else super().files
+
+    @property
     def strangers(self) -> int:
         return self._people.strangers_among(self._api.members(self.room or ""))
 
@@ -90,7 +98,7 @@ class Chat(ChatSurface[Words]):
         """Each as it comes, without a list of several."""
         room = self.current_room()
         with self.watched():
-            await self.send(
+            sent = await self.send(
                 Outgoing(
                     room=room,
                     what=Drawing(text=draw_notice(notice)),
@@ -98,17 +106,26 @@ class Chat(ChatSurface[Words]):
                     silent=self.is_silent(notice),
                 )
             )
+            await self.announcer.upload(notice, room, sent)
         return True
 
     async def send(self, new: Outgoing[Words]) -> Sent:
-        assert isinstance(new.what, Drawing)
-        mentions = () if new.silent else self._people.among(self._api.members(new.room))
-        made = content.message(new.what.text, notice=new.silent, mentions=mentions)
+        if isinstance(new.what, Upload):
+            (file,) = new.what.files
+            encrypted = self._api.is_encrypted(new.room)
+            uploaded = await self._api.media.upload(file, encrypted=encrypted)
+            made = content.file_message(file, uploaded)
+        else:
+            mentions = () if new.silent else self._people.among(self._api.members(new.room))
+            made = content.message(new.what.text, notice=new.silent, mentions=mentions)
         if new.card is not None:
             ask_id, step = new.card
             made |= marked(Mark(ask_id=ask_id, step=step))
         if new.root is not None:
-            made |= content.in_thread(new.root, after=new.after or new.root)
+            after = new.after
+            made |= (
+                content.in_thread(new.root, after=after) if after else content.in_reply(new.root)
+            )
         event = await self._api.send(new.room, made, tx=transaction(*new.key))
         if new.card is not None and new.root is None:
             if len(self._sure) >= MAX_SURE:

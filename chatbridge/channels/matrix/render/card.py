@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.chat.capabilities import Capabilities, Lengths
+from chatbridge.channels.chat.capabilities import Capabilities, Files, Lengths
 from chatbridge.channels.matrix.render.html import LIMIT, Words, size, write
 
 MATRIX: Capabilities[Words] = Capabilities(
@@ -29,4 +29,5 @@ MATRIX: Capabilities[Words] = Capabilities(
     root_code=3_000,
     output=20_000,
     threads=True,
+    files=Files(largest=100 * 1_000_000),  # a homeserver may take less, and says so
 )

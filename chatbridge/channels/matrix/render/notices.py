@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from chatbridge.channels.chat import notices
+from chatbridge.channels.chat.announcer import draw_files
 from chatbridge.channels.chat.document import Lines, Untrusted, line, paragraph, strong
 from chatbridge.channels.matrix.render.card import MATRIX
 from chatbridge.channels.matrix.render.html import Words, begun, write
@@ -19,6 +20,8 @@ from chatbridge.core.text import clipped, one_line, prose
 TITLE = 200
 MESSAGE = 23_000
 """In bytes."""
+FILES = 2_500
+"""For the first lines of files, likewise."""
 MESSAGE_LEFT_OUT = "… The whole message is in the web inbox."
 
 
@@ -101,4 +104,5 @@ def draw_notice(notice: Notice) -> Words:
     title = (strong(Untrusted(clipped(one_line(notice.title), TITLE))),) if notice.title else ()
     heading = Lines((notices.notice_heading(notice), title))
     left_out = () if shown == message else paragraph(MESSAGE_LEFT_OUT)
-    return write((heading, line(Untrusted(shown)), *left_out), now=0.0)
+    files = draw_files(notice, MATRIX, heading, most=FILES)
+    return write((heading, line(Untrusted(shown)), *left_out, *files), now=0.0)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 # Otherwise every pause that Telegram asks for is a warning about the library's next version.
 os.environ["PTB_TIMEDELTA"] = "true"
@@ -21,6 +23,8 @@ from telegram import (
     ForceReply,
     InlineKeyboardButton,
     InlineKeyboardMarkup,
+    InputMediaDocument,
+    InputMediaPhoto,
     LinkPreviewOptions,
     Message,
     ReplyParameters,
@@ -28,7 +32,7 @@ from telegram import (
 )
 from telegram.constants import ChatAction, ChatMemberStatus, ChatType, ParseMode
 
-from chatbridge.channels.chat.document import Rows
+from chatbridge.channels.chat.document import File, Rows
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.spec import PersonName
 from chatbridge.channels.telegram.client.errors import Rejected, meaning_of
@@ -39,7 +43,9 @@ from chatbridge.channels.telegram.client.response_checks import (
     Polling,
     connections,
 )
+from chatbridge.channels.telegram.client.uploads import FILES, opened
 from chatbridge.channels.telegram.render.html import plain_text
+from chatbridge.core.errors import AttachmentError
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +54,11 @@ T = TypeVar("T")
 UPDATES = ["message", "callback_query"]
 CONNECTIONS = 8
 ANSWERED_WITHIN = 10.0
+GONE = "Telegram no longer has this file. Send it again."
+NOT_OVER_HTTP = (
+    "The Bot API server in telegram.api_base runs with --local and hands out no files. "
+    "Send it through the inbox."
+)
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -78,14 +89,17 @@ class Api:
         self._hint = hint
         self._patience = patience
         self._warned: set[str] = set()
+        self._asking = Asking(
+            read_timeout=patience,
+            pool_timeout=patience,
+            httpx_kwargs=connections(CONNECTIONS),
+        )
+        self._files = f"{base}/file/bot{token}/"
         self._bot = Bot(
             token,
             base_url=f"{base}/bot",
-            request=Asking(
-                read_timeout=patience,
-                pool_timeout=patience,
-                httpx_kwargs=connections(CONNECTIONS),
-            ),
+            base_file_url=f"{base}/file/bot",
+            request=self._asking,
             get_updates_request=Polling(httpx_kwargs=connections(1)),
         )
 
@@ -182,24 +196,53 @@ class Api:
             self._warn_once("telegram cannot read our formatting, sending plain text: %s", error)
         return await write(plain_text(html), None)
 
-    async def send_file(
+    async def send_files(
         self,
         chat: int,
-        name: str,
-        content: bytes,
+        files: Sequence[File],
         *,
         thread: int | None = None,
         reply_to: int | None = None,
     ) -> SentMessage:
-        sending = self._bot.send_document(
-            chat,
-            content,
-            filename=name,
-            disable_notification=True,
-            message_thread_id=thread,
-            reply_parameters=_reply(reply_to),
-        )
-        return self._sent(await self._do(sending, chat))
+        """Send them as one message, or as an album, of which the first message is returned.
+
+        :raises Rejected: Telegram does not take one, or it cannot be read.
+        """
+        shown = files[0].size is not None
+        kind = InputMediaPhoto if shown else InputMediaDocument
+        how: dict[str, Any] = {
+            "disable_notification": True,
+            "message_thread_id": thread,
+            "reply_parameters": _reply(reply_to),
+        }
+        with opened(files) as parts:
+            if len(files) > 1:
+                both = zip(parts, files, strict=True)
+                media = [kind(part, caption=file.caption or None) for part, file in both]
+                album = await self._do(self._bot.send_media_group(chat, media, **how), chat)
+                return self._sent(album[0])
+            caption = files[0].caption or None
+            send = self._bot.send_photo if shown else self._bot.send_document
+            return self._sent(await self._do(send(chat, parts[0], caption, **how), chat))
+
+    async def fetch(self, file: str) -> AsyncGenerator[bytes, None]:
+        """The content of a file that somebody sent, in pieces.
+
+        :raises AttachmentError: Telegram does not hand it out. :raises RetryLater:
+        """
+        try:
+            found = (await self._do(self._bot.get_file(file))).file_path or ""
+            path = found.removeprefix(self._files)
+            if path.startswith("/"):
+                raise AttachmentError(NOT_OVER_HTTP)  # never a path on this machine
+            async with aclosing(self._asking.download(self._files + quote(path))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except Exception as error:  # noqa: BLE001 - as below
+            meant = self._meaning(error, None)
+            if isinstance(meant, Rejected):
+                meant = AttachmentError(FILES.too_large if meant.file_too_large else GONE)
+            raise meant from None
 
     async def delete(self, chat: int, message: int) -> None:
         await self._do(self._bot.delete_message(chat, message), chat)
@@ -277,7 +320,10 @@ class Api:
         try:
             return await call
         except Exception as error:  # noqa: BLE001 - the edge where everything is translated
-            raise meaning_of(error, hint=self._hint, chat=chat) from None
+            raise self._meaning(error, chat) from None
+
+    def _meaning(self, error: Exception, chat: int | None) -> Exception:
+        return meaning_of(error, hint=self._hint, chat=chat)
 
 
 def _keyboard(rows: Rows) -> InlineKeyboardMarkup | None:

@@ -5,6 +5,7 @@ token."""
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 from datetime import timedelta
 
@@ -30,6 +31,8 @@ LONGEST_PAUSE = 3600.0
 CONFLICT_PAUSE = 5.0
 NOT_ALLOWED = ("not enough rights", "no rights to send", "chat_write_forbidden")
 """What Telegram says with status 400, though it is the chat that refuses and not the message."""
+NO_FILES = re.compile(r"not enough rights to send (?!text)")
+"""The chat takes texts, and only this kind of message not."""
 
 
 class Rejected(MessageRejected):
@@ -43,6 +46,7 @@ class Rejected(MessageRejected):
         gone = ("message thread not found", "topic_closed", "topic_deleted")
         self.topic_gone = any(words in text for words in gone)
         self.unreadable = "can't parse entities" in text
+        self.file_too_large = "file is too big" in text
 
 
 class Migrated(ChatbridgeError):
@@ -100,6 +104,8 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
                 f"telegram does not know the chat {chat} (400). Check telegram.chat_id; its "
                 "owner has to press Start in the bot's chat first"
             )
+        case BadRequest(message=said) if NO_FILES.search(said.lower()):
+            return Rejected(said)
         case BadRequest(message=said) if any(words in said.lower() for words in NOT_ALLOWED):
             return ChatRefused(
                 f"telegram: the bot may not write to the chat {chat} (400: {said}). "
@@ -115,6 +121,8 @@ def meaning_of(error: Exception, *, hint: str, chat: int | None) -> Exception:
             # An answer in another form than the library expects.
             log.debug("telegram's answer has another form: %r", type(error))
             return RetryLater(f"telegram cannot be reached ({UNREADABLE})")
+        case TelegramError(message=said) if "Request Entity Too Large" in said:
+            return Rejected(said)
         case TelegramError(message=said):
             # What went wrong, without the address: "httpx.ConnectError: …" or "Bad Gateway".
             kind = said.partition(":")[0].partition("(")[0].strip()[:60]

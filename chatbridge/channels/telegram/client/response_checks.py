@@ -10,6 +10,7 @@ import json
 import logging
 import re
 import sys
+from collections.abc import AsyncGenerator
 from functools import cache
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -17,16 +18,20 @@ from typing import Any
 
 import httpx
 from telegram import Update
-from telegram.error import TelegramError
+from telegram.error import BadRequest, NetworkError, TelegramError, TimedOut
 from telegram.request import HTTPXRequest
 
 from chatbridge import safe_json
+from chatbridge.channels.telegram.client.attached import attached, check_types
 from chatbridge.safe_json import value_at
 
 log = logging.getLogger(__name__)
 
 KEPT_OPEN = 30.0
 """How long an idle connection is kept: opening one takes longer than sending a message."""
+PIECE = 1 << 16
+AS_IT_IS = {"Accept-Encoding": "identity"}
+NOT_HANDED_OUT = (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 UNREADABLE = "its answer cannot be read"
 NO_NUMBER = 0
 """The number of a message, or a topic, that was made without its number being known; or its
@@ -42,7 +47,7 @@ UNKNOWN: dict[str, object] = {
 """A message or a topic of which only this is known: that there is one."""
 _OK = re.compile(rb'\s*\{.*"ok"\s*:\s*true\b', re.DOTALL)
 """In JSON that may be broken, but not in a page of some gateway's."""
-_NUMBER = re.compile(rb'"result"\s*:\s*\{\s*"(message(?:_thread)?_id)"\s*:\s*(\d{1,15})\s*[,}]')
+_NUMBER = re.compile(rb'"result"\s*:[\s\[]*\{\s*"(message(?:_thread)?_id)"\s*:\s*(\d{1,15})\s*[,}]')
 """What was made begins with its own number; those of other messages come later."""
 
 if find_spec("sniffio") is None:
@@ -70,9 +75,26 @@ class Asking(HTTPXRequest):
 
     async def do_request(self, url: str, *args: Any, **kwargs: Any) -> tuple[int, bytes]:
         status, payload = await super().do_request(url, *args, **kwargs)
-        if status == HTTPStatus.OK and not url.rpartition("/")[2].startswith("get"):
-            payload = _least(payload)
+        method = url.rpartition("/")[2]
+        if status == HTTPStatus.OK and not method.startswith("get"):
+            payload = _least(payload, several=method == "sendMediaGroup")
         return status, payload
+
+    async def download(self, url: str) -> AsyncGenerator[bytes, None]:
+        """What is at this address, in pieces. Errors are the library's, as of any request."""
+        try:
+            async with self._client.stream("GET", url, headers=AS_IT_IS) as answer:
+                status = answer.status_code
+                if status in NOT_HANDED_OUT:
+                    raise BadRequest(str(status))
+                if status != HTTPStatus.OK:
+                    raise NetworkError(str(status))
+                async for piece in answer.aiter_raw(PIECE):
+                    yield piece
+        except httpx.TimeoutException as error:
+            raise TimedOut from error
+        except httpx.HTTPError as error:
+            raise NetworkError(f"httpx.{type(error).__name__}") from error
 
     @staticmethod
     def parse_json_payload(payload: bytes) -> dict[str, object]:
@@ -91,9 +113,9 @@ def _unreadable(payload: bytes) -> TelegramError:
     return (SaidOk if _OK.match(payload) else TelegramError)(UNREADABLE)
 
 
-def _least(payload: bytes) -> bytes:
-    """Of the answer to a call that does something: what is used of it. The rest may be in any form:
-    what the server says is done must not be done again."""
+def _least(payload: bytes, *, several: bool) -> bytes:
+    """Of the answer to a call that does something: what is used of it, which of several messages is
+    the first. The rest may be in any form: what the server says is done must not be done again."""
     try:
         found = safe_json.loads(payload)
         is_ok, made = value_at(found, "ok") is True, value_at(found, "result")
@@ -102,6 +124,8 @@ def _least(payload: bytes) -> bytes:
         made = {number[1].decode(): int(number[2])} if number else {}
     if not is_ok:
         return payload
+    if isinstance(made, list):
+        made = made[0] if made else {}
     numbers = {name: value_at(made, name) for name in ("message_id", "message_thread_id")}
     dates = {name: value_at(made, name) for name in ("date", "edit_date")}
     least = {
@@ -109,7 +133,7 @@ def _least(payload: bytes) -> bytes:
         **{name: number for name, number in numbers.items() if type(number) is int},
         **{name: at for name, at in dates.items() if type(at) is int and 0 < at < 2**32},
     }
-    return json.dumps({"ok": True, "result": least}).encode()
+    return json.dumps({"ok": True, "result": [least] if several else least}).encode()
 
 
 class Polling(Asking):
@@ -139,9 +163,8 @@ def _decodable(update: object) -> dict[str, object]:
 def _check(update: Update) -> None:
     """The library does not look at the types of what it is given."""
     message, query = update.message, update.callback_query
-    texts = [message.text if message else None, query.data if query else None]
-    group = message.migrate_to_chat_id if message else None
-    if any(not isinstance(text, str | None) for text in texts):
-        raise TypeError("a text that is none")
-    if type(group) not in (int, type(None)):
-        raise TypeError("a number that is none")
+    check_types(str, query.data if query else None)
+    if message is not None:
+        check_types(str, message.text, message.caption, message.media_group_id)
+        attached(message)
+        check_types(int, message.migrate_to_chat_id)

@@ -1,11 +1,12 @@
-"""Turns updates into what the chat kit knows: a tap, a command, a text."""
+"""Turns updates into what the chat kit knows: a tap, a command, a text, files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
@@ -13,10 +14,18 @@ from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, U
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.inbound import Origin
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.chat.receiver import COMMANDS, ButtonReceiver, Incoming, Reception, Sender
+from chatbridge.channels.chat.received_files import IncomingFile
+from chatbridge.channels.chat.receiver import (
+    COMMANDS,
+    ButtonReceiver,
+    Incoming,
+    Reception,
+    Sender,
+)
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.telegram.client.api import Api
+from chatbridge.channels.telegram.client.attached import Attached, attached
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.errors import RetryLater
@@ -26,6 +35,7 @@ TAKEN_COMMANDS = ("start", *(name for name, _ in COMMANDS))
 ANOTHER_BOTS = ""
 _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?:\s|$)")
 TAKEN = "👍"
+ALBUMS = 20
 
 
 class Receiver(ButtonReceiver):
@@ -45,17 +55,21 @@ class Receiver(ButtonReceiver):
         self._username = username
         self._migrated = migrated
         self._caught_up = caught_up
+        self._albums: dict[str, Sequence[Message]] = {}
+        """The last ones: a reply names one message of an album only."""
 
-    async def take(self, update: Update, cursor: ChannelState) -> None:
-        """Deal with one update. The cursor is committed together with an effect on an ask.
+    async def take(self, updates: Sequence[Update], cursor: ChannelState) -> None:
+        """Deal with one update, or with those of an album. The cursor is committed together with an
+        effect on an ask.
 
         :raises StoreError: it has to be taken again.
         :raises RetryLater: likewise.
         """
-        if update.callback_query is not None:
-            await self._tapped(update.callback_query, cursor)
-        elif update.message is not None:
-            await self._message(update.message, cursor)
+        query = updates[0].callback_query
+        if query is not None:
+            await self._tapped(query, cursor)
+        elif messages := [update.message for update in updates if update.message is not None]:
+            await self._message(messages, cursor)
 
     def origin(self, by: Sender, chat: ChatSurface[Any], cursor: ChannelState | None) -> Origin:
         prompt = CardRequest(typing=(int(by.id), by.name))
@@ -87,7 +101,8 @@ class Receiver(ButtonReceiver):
 
     # ── messages ──────────────────────────────────────────────────────────────────────────────────
 
-    async def _message(self, message: Message, cursor: ChannelState) -> None:
+    async def _message(self, messages: Sequence[Message], cursor: ChannelState) -> None:
+        message = messages[0]
         chat = self.chat_at(str(message.chat.id))
         supergroup = message.migrate_to_chat_id
         if isinstance(chat, Chat):
@@ -95,7 +110,11 @@ class Receiver(ButtonReceiver):
                 # Telegram itself says so, whoever the person was that changed the group.
                 self._migrated(chat, supergroup)
                 return
-            chat.passed(message.message_id)
+            chat.passed(messages[-1].message_id)
+            if message.media_group_id is not None:
+                self._albums[message.media_group_id] = messages
+                if len(self._albums) > ALBUMS:
+                    del self._albums[next(iter(self._albums))]
         if not (message.text or message.effective_attachment):
             return  # somebody joined, a title changed, …
         if message.sender_chat is not None or message.from_user is None:
@@ -135,10 +154,14 @@ class Receiver(ButtonReceiver):
             return Incoming(room=room, id=number)
         replied, sender = _replied_to(message), message.from_user
         thread = message.message_thread_id if message.is_topic_message else None
+        album = self._albums.get(message.media_group_id or "", [message])
+        files = tuple(map(self._file, filter(None, map(attached, album))))
+        captions = "\n".join(each.caption for each in album if each.caption)
         return Incoming(
             room=room,
             id=number,
-            text=message.text,
+            text=(captions or None) if files else message.text,
+            files=files,
             at=message.date.timestamp(),
             topic=str(thread) if thread else None,
             ours=sender is not None and str(sender.id) == self._api.bot_id,
@@ -146,6 +169,10 @@ class Receiver(ButtonReceiver):
             replied=self._incoming(replied) if replied is not None else None,
             quoted=bool(message.forward_origin or message.via_bot),
         )
+
+    def _file(self, it: Attached) -> IncomingFile:
+        fetch = partial(self._api.fetch, it.id)
+        return IncomingFile(read=fetch, name=it.name, size=it.size, voice=it.voice)
 
 
 def _replied_to(message: Message) -> Message | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import groupby, takewhile
 from operator import eq
 
 from telegram import Update
@@ -24,6 +25,9 @@ WAIT = 50
 """For how many seconds Telegram holds an empty answer back."""
 LEAST = 0.5
 """A server that holds nothing back is not asked again sooner."""
+ALBUM_WITHIN = 0.6
+"""How long the rest of an album is waited for. Who asks for the same again within half a second
+gets one update only."""
 FORGOTTEN_AFTER = DAY
 """How long Telegram keeps updates."""
 CURSOR_LASTS = 6 * DAY
@@ -40,10 +44,11 @@ class Poll(PollLoop[Sequence[Update]]):
         inbox: AskActions,
         *,
         clock: Clock,
-        take: Callable[[Update, ChannelState], Awaitable[None]],
+        take: Callable[[Sequence[Update], ChannelState], Awaitable[None]],
         gap: Callable[[], Awaitable[None]],
     ) -> None:
-        """`take` deals with one update; `gap` is called if Telegram may have forgotten some."""
+        """`take` deals with one update, or with those of an album; `gap` is called if Telegram may
+        have forgotten some."""
         super().__init__(inbox, clock=clock, cursor_key=f"offset:{api.bot_id}")
         self._api = api
         self._take = take
@@ -75,14 +80,18 @@ class Poll(PollLoop[Sequence[Update]]):
         return updates
 
     async def deal_with(self, batch: Sequence[Update]) -> bool:
-        for update in batch:
-            cursor = self.cursor(str(update.update_id + 1))
+        for key, group in groupby(batch, key=_album):
+            updates: Sequence[Update] = tuple(group)
+            if updates[-1] is batch[-1] and isinstance(key, tuple):
+                updates = await self._whole_album(updates)
+            last = updates[-1].update_id
+            cursor = self.cursor(str(last + 1))
             await self.process(
-                update.update_id,
-                partial(self._take, update, cursor),
+                last,
+                partial(self._take, updates, cursor),
                 committed=partial(eq, cursor.value),
             )
-            self._offset = update.update_id + 1
+            self._offset = last + 1
         now = self._clock.time()
         self._forgot |= now - self._noted_at > FORGOTTEN_AFTER
         if self._forgot and not batch:
@@ -93,7 +102,23 @@ class Poll(PollLoop[Sequence[Update]]):
             await self._store()
         return bool(batch)  # fewer than asked for is no sign: Telegram slows repeated requests down
 
+    async def _whole_album(self, begun: Sequence[Update]) -> Sequence[Update]:
+        """With those of it that were still on their way. Nothing that was not dealt with is
+        confirmed by this."""
+        await self._clock.sleep(ALBUM_WITHIN)
+        again = await self._api.updates(offset=begun[0].update_id, wait=0)
+        found = tuple(takewhile(lambda update: _album(update) == _album(begun[0]), again))
+        return max(begun, found, key=len)
+
     async def _store(self) -> None:
         cursor = self.cursor(str(self._offset or 0))
         await self._inbox.remember(cursor)
         self._noted_at = cursor.at
+
+
+def _album(update: Update) -> object:
+    """What it has in common with the other messages of its album, if it is in one."""
+    message = update.message
+    if message is None or message.media_group_id is None:
+        return update.update_id
+    return message.chat.id, message.from_user, message.media_group_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 
-from chatbridge.channels.chat.card_messages import CardMessages, Part, Prompt
+from chatbridge.channels.chat.card_messages import ALL_SENT, CardMessages, Part, Prompt, SentFiles
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
 from chatbridge.core.stored_json import reader
 
@@ -32,6 +32,7 @@ class Stored:
     above: int = NO_NUMBER
     raised: int = 0
     raising: int = 0
+    attached: SentFiles = ALL_SENT
 
 
 _read = reader(Stored)
@@ -60,6 +61,7 @@ def to_text(place: CardMessages) -> str:
         above=number_of(place.above),
         raised=place.raised,
         raising=place.raising,
+        attached=place.files,
     )
     return json.dumps(asdict(stored), separators=(",", ":"))
 
@@ -81,4 +83,5 @@ def from_text(text: str) -> CardMessages | None:
         above=message_id(found.above),
         raised=found.raised,
         raising=found.raising,
+        files=found.attached,
     )

@@ -138,8 +138,9 @@ class Chat(ChatSurface[Text]):
         chat, thread = int(new.room), int(new.topic) if new.topic else None
         reply_to = int(new.root) if new.root else None
         if isinstance(new.what, Upload):
-            name, content = new.what.files[0].name, new.what.files[0].content
-            sent = await self._api.send_file(chat, name, content, thread=thread, reply_to=reply_to)
+            files = new.what.files
+            sent = await self._api.send_files(chat, files, thread=thread, reply_to=reply_to)
+            last = sent.id + len(files) - 1
         else:
             prompt = None
             if new.placeholder is not None:
@@ -155,8 +156,9 @@ class Chat(ChatSurface[Text]):
                 reply_to=reply_to,
                 prompt=prompt,
             )
+            last = sent.id
         if chat == self.id:
-            self.passed(sent.id)
+            self.passed(last)
         return Sent(id=message_id(sent.id), at=sent.at, topic=new.topic)
 
     async def edit(

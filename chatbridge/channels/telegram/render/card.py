@@ -6,6 +6,7 @@ from chatbridge.channels.chat import card as cards
 from chatbridge.channels.chat.capabilities import CONTINUED, Buttons, Capabilities, Continuations
 from chatbridge.channels.chat.outcome import PROJECT_LENGTH
 from chatbridge.channels.chat.runs import Run, Text, split, width, write
+from chatbridge.channels.telegram.client.uploads import FILES
 from chatbridge.channels.telegram.render.html import LIMIT
 from chatbridge.core.cards.card import Card
 from chatbridge.core.cards.outcome_text import MAX_NAME_CHARACTERS
@@ -25,6 +26,7 @@ TELEGRAM: Capabilities[Text] = Capabilities(
         group=(27, 12),  # avatars take room
     ),
     continuations=Continuations(split=split, size=LIMIT - 100, most=4, options=2_000),
+    files=FILES,
 )
 
 

@@ -28,6 +28,7 @@ export function restoreDrafts(root) {
 
 export function forgetSent(fields, root, { ended }) {
   const sent = fields.has("reason") ? ["reason"] : fields.has("text") ? ["answer", "other", "wanted"] : [];
+  if (root.dataset.view === "heard") sent.push("heard"); // sent or discarded
   const gone = ended ? keysOf(root) : sent.map((id) => key(id, root));
   for (const k of gone) sessionStorage.removeItem(k);
 }

@@ -7,8 +7,11 @@ import { filterHistory } from "./history.js";
 import { onKey } from "./keys.js";
 import { knowNotices, swapNotices } from "./notices.js";
 import { all, card, copy, find, parse, toast } from "./page.js";
+import { hideBroken, openPicture, replaceKeepingPictures } from "./pictures.js";
+import { showRecorder } from "./recorder.js";
 import { knowRows, linkNext, swapRows } from "./rows.js";
 import { closeSheet, keepOpen, opensSheet, showAddress } from "./sheets.js";
+import { holdsUp, setReply, showUploads } from "./uploads.js";
 
 const FRAGMENT = { "X-Chatbridge": "fragment" };
 const BANNER_AFTER_MS = 3000;
@@ -30,7 +33,10 @@ function countChosen(root) {
 function prepare(root) {
   showLocalTimes(root);
   countDown(root);
+  hideBroken(root);
   if (root.matches("#card")) {
+    showUploads(root);
+    showRecorder(root);
     restoreDrafts(root);
     countChosen(root);
     linkNext(root);
@@ -53,7 +59,7 @@ function swapCard(html, { own = false } = {}) {
   Object.assign(old.dataset, fresh.dataset);
   old.removeAttribute("aria-busy");
   [...fresh.children].forEach((part, i) => {
-    if (!old.children[i].isEqualNode(part)) old.children[i].replaceWith(part);
+    if (!old.children[i].isEqualNode(part)) replaceKeepingPictures(old.children[i], part);
   });
   reopen();
   if (moved) letSettle(old);
@@ -78,7 +84,7 @@ function restoreFocus({ old, active, caret, moved, own }) {
     return (typing ? field : find("#question", old))?.focus({ preventScroll: true });
   }
   if (!active || active.isConnected) return;
-  const again = active.id && find(`#${active.id}`, old);
+  const again = [active.id, active.dataset.next].map((id) => id && find(`#${id}`, old)).find(Boolean);
   if (!again) return;
   again.focus({ preventScroll: true });
   if (caret) again.setSelectionRange(...caret);
@@ -103,6 +109,7 @@ function onSubmit(event) {
   if (event.submitter?.name) fields.set(event.submitter.name, event.submitter.value);
   const name = fields.get("do");
   if (opensSheet(form)) return;
+  if (holdsUp(name)) return toast("A file is still being sent. Wait for it, or cancel it.");
   if (fields.has("text") && !all("[data-limit]").every(fitsLimit)) return;
   if (name === "toggle") flip(form);
   else {
@@ -151,6 +158,14 @@ async function send(action, fields) {
   if (waiting === 1) swapCard(html, { own: true });
 }
 
+// What the hub says to a file.
+setReply(({ status, html, said }) => {
+  if (said) toast(said);
+  if (status === 401) return loggedOut();
+  const fresh = find("#card", parse(html));
+  if (fresh && !waiting) swapCard(html, { own: fresh.dataset.view === "heard" });
+});
+
 function settle() {
   waiting -= 1;
   if (waiting) return;
@@ -185,6 +200,7 @@ function showNotices(html) {
   const fresh = find("#notices", parse(html));
   if (!fresh) return;
   showLocalTimes(fresh);
+  hideBroken(fresh);
   swapNotices(fresh);
 }
 const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
@@ -336,6 +352,11 @@ document.addEventListener("click", (event) => {
     showAddress(address);
   }
   if (target.closest("#address-open")) find("#address").close();
+  const picture = target.closest("[data-picture]");
+  if (picture) {
+    event.preventDefault();
+    openPicture(picture);
+  }
   const opener = target.closest("[data-opens]");
   if (opener) find(`#${opener.dataset.opens}`).showModal();
 });
@@ -345,6 +366,7 @@ window.addEventListener("online", retry);
 window.addEventListener("pagehide", () => stream?.close());
 window.addEventListener("pageshow", (event) => event.persisted && retry());
 
+document.body.dataset.script = "";
 setClock(document.body);
 knowRows();
 knowNotices();

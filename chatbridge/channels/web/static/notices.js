@@ -1,6 +1,7 @@
 // Notices: what agents tell without asking. They come in by themselves and ask for nothing.
 
 import { all, announce, find, toast } from "./page.js";
+import { replaceKeepingPictures } from "./pictures.js";
 
 const shown = (root) => all("[data-notice]", root);
 let known = null;
@@ -12,7 +13,7 @@ export function swapNotices(fresh) {
   known = new Set(shown(fresh).map((each) => each.dataset.notice));
   if (old && !old.isEqualNode(fresh)) {
     const at = all("button", old).indexOf(document.activeElement);
-    old.replaceWith(fresh);
+    replaceKeepingPictures(old, fresh);
     // The next one has the place of what was dismissed.
     if (at >= 0) (all("button", fresh)[at] ?? all("button", fresh).at(-1))?.focus();
   }

@@ -1,0 +1,151 @@
+"""Files to and from a service, as streams, so that memory does not grow with them.
+
+Owns which addresses a file is fetched from. No redirect is followed: a token would go along.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import BinaryIO
+
+import aiohttp
+from aiohttp.payload import PAYLOAD_REGISTRY
+from yarl import URL
+
+from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.received_files import IncomingFile
+from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.sockets.errors import pause, unreachable
+from chatbridge.channels.sockets.session import SessionClient
+from chatbridge.core.errors import AttachmentError, RetryLater
+from chatbridge.core.text import one_line
+from chatbridge.safe_json import value_at
+
+CHUNK = 64 * 1024
+SLOWEST = 64 * 1024
+"""Bytes a second. A slower upload is given up."""
+GONE = "{} no longer has that file. Send it again."
+LARGER = "That file is larger than {} says. Send it again, or through the inbox."
+
+
+def content_of(file: File) -> BinaryIO:
+    """Its content, to be read by the service's request. :raises MessageRejected: it has gone."""
+    if file.path is None:
+        return io.BytesIO(file.content)
+    try:
+        return open(file.path, "rb")
+    except OSError as error:
+        raise MessageRejected(f"{file.name} cannot be read ({error.strerror})") from None
+
+
+def size_of(content: BinaryIO) -> int:
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    return size
+
+
+def captions(files: Iterable[File]) -> str:
+    """One in a line."""
+    return "\n".join(filter(None, (one_line(file.caption) for file in files)))
+
+
+def incoming(
+    listed: object,
+    fetch: Callable[[object], AsyncIterator[bytes]],
+    *,
+    name: str,
+    is_voice: Callable[[object], bool],
+) -> tuple[IncomingFile, ...]:
+    """Files as a service tells of them. `name` is where it has theirs."""
+    return tuple(
+        IncomingFile(
+            read=partial(fetch, each),
+            name=str(value_at(each, name) or "") or None,
+            size=_size(value_at(each, "size")),
+            voice=is_voice(each),
+        )
+        for each in (listed if isinstance(listed, list) else ())
+    )
+
+
+def _size(said: object) -> int | None:
+    return said if type(said) is int and said > 0 else None
+
+
+class FileClient(SessionClient):
+    service: str
+    """The channel's name."""
+    called: str
+    """What people call the service."""
+    elsewhere: str
+    """What a person is told who sends something that the service does not keep."""
+    file_origins: frozenset[URL]
+    """Where the service keeps people's files."""
+
+    def time_for(self, size: int) -> aiohttp.ClientTimeout:
+        """How long a request with so many bytes may take."""
+        return aiohttp.ClientTimeout(total=self.patience + size / SLOWEST)
+
+    async def put(self, url: str, content: BinaryIO) -> int:
+        """Send it there without a token. Return the status. :raises RetryLater:"""
+        body, timeout = (
+            PAYLOAD_REGISTRY.get(content, disposition=None),
+            self.time_for(size_of(content)),
+        )
+        try:
+            async with self.session.post(
+                url, data=body, timeout=timeout, allow_redirects=False
+            ) as response:
+                self.check_passing(response)
+                return response.status
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(error, self.service) from None
+
+    def is_file(self, response: aiohttp.ClientResponse) -> bool:
+        """Whether it is what was asked for. :raises AttachmentError: and what to do if not."""
+        return response.status == HTTPStatus.OK
+
+    async def download(
+        self, address: object, *, size: object, headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[bytes]:
+        """`size` is what the service has said, if it has.
+        :raises AttachmentError: for who sent it. :raises RetryLater:"""
+        url = self._file_at(address)
+        limit, read = _size(size), 0
+        timeout = aiohttp.ClientTimeout(connect=self.patience, sock_read=self.patience)
+        as_it_is = {"Accept-Encoding": "identity", **(headers or {})}
+        try:
+            async with self.session.get(
+                url, headers=as_it_is, timeout=timeout, allow_redirects=False
+            ) as response:
+                self.check_passing(response)
+                if not self.is_file(response):
+                    raise AttachmentError(GONE.format(self.called))
+                async for chunk in response.content.iter_chunked(CHUNK):
+                    read += len(chunk)
+                    if limit is not None and read > limit:
+                        raise AttachmentError(LARGER.format(self.called))
+                    yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise unreachable(error, self.service) from None
+
+    def _file_at(self, address: object) -> URL:
+        try:
+            url = URL(address) if isinstance(address, str) else URL()
+            if url.origin() in self.file_origins and url.raw_user is None:
+                return url
+        except ValueError:
+            pass
+        raise AttachmentError(self.elsewhere)
+
+    def check_passing(self, response: aiohttp.ClientResponse) -> None:
+        """:raises RetryLater: it is an answer for now only."""
+        status = response.status
+        if status == HTTPStatus.TOO_MANY_REQUESTS:
+            after = max(pause(response.headers.get("Retry-After")), 1.0)
+            raise RetryLater(f"{self.service} asks for a pause (429)", after=after)
+        if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            raise RetryLater(f"{self.service} cannot be reached (status {status})")
