@@ -66,11 +66,6 @@ class AttachmentFiles:
     def largest(self) -> int:
         return self._limits.largest
 
-    @property
-    def outsider(self) -> int:
-        """How many bytes an agent without a project here may send with one call."""
-        return self._limits.outsider
-
     async def add(
         self,
         content: BinaryIO,

@@ -7,6 +7,7 @@ import errno
 import io
 import os
 import stat
+import tracemalloc
 from collections.abc import AsyncIterator, Iterable
 from contextlib import closing
 from dataclasses import replace
@@ -17,13 +18,16 @@ from typing import BinaryIO
 
 import pytest
 
-from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles
+from chatbridge.attachments.content_type import inspect
+from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles, _NewFile
+from chatbridge.attachments.received_copies import copy_into_project
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.errors import AttachmentError
 from chatbridge.core.model import Ask, Attachment, AttachmentKind, Project
 from tests.contract.asks import an_ask
 from tests.contract.stores import sqlite
 from tests.fakes.clock import StillClock
+from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.sample_files import GIF, PNG
 
 LIMITS = AttachmentLimits(largest=1_000, quota=1_500)
@@ -112,6 +116,40 @@ async def test_an_agent_elsewhere_is_told_no_path(files: AttachmentFiles) -> Non
     found = await received(files, b"text", ask=an_ask(project=OUTSIDER))
     assert found.path is None
     assert files.path(found) is not None
+
+
+class Long(io.RawIOBase, BinaryIO):
+    """A text of 20 MB that is never in memory as a whole."""
+
+    left = 20_000_000
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        piece = (b"word " * 100_000)[: min(size or 0, self.left)]
+        self.left -= len(piece)
+        return piece
+
+
+async def test_a_long_file_is_never_in_memory_as_a_whole_and_never_read_in_the_loop(
+    tmp_path: Path, clock: StillClock
+) -> None:
+    async def uploaded() -> AsyncIterator[bytes]:
+        source = Long()
+        while piece := source.read(64 * 1024):
+            yield piece
+
+    files = AttachmentFiles(tmp_path, AttachmentLimits(received="project"), clock)
+    ask = an_ask(project=Project(key=str(tmp_path), name="shop"))
+    tracemalloc.start()
+    try:
+        with calls_in_this_thread(inspect, _NewFile.write, copy_into_project) as called:
+            sent = await files.add(Long(), name="build.log")
+            found = await files.receive(uploaded(), name="build.log", ask=ask)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sent.size == found.size == 20_000_000
+    assert peak < 4_000_000
+    assert called == []
 
 
 @pytest.fixture
