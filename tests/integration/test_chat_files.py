@@ -312,7 +312,7 @@ async def test_a_reply_to_a_step_that_is_over_brings_no_file(chat: MemoryDesk) -
 
 
 async def test_where_no_files_are_kept_only_text_is_an_answer(chat: MemoryDesk) -> None:
-    ask, photo = await chat.desk.ask(TEXT), Sendable()
+    ask, photo = await chat.desk.ask(SELECT), Sendable()
     chat.desk.inbox.attachments = None
     await chat.send(photo, to=ask, text="a caption")
     await chat.send(photo)
@@ -351,9 +351,11 @@ async def test_the_files_of_an_answer_are_counted_together(
     monkeypatch.setattr(chat.desk.files, "largest", 10)
     ask = await chat.desk.ask(SELECT)
     await chat.send(Sendable(b"123456", size=sizes[0]), to=ask)
-    await chat.send(Sendable(b"abcdef", size=sizes[1]), to=ask)
+    more = Sendable(b"abcdef", size=sizes[1])
+    await chat.send(more, to=ask)
     (said,) = chat.said
     assert "10 bytes" in said
+    assert more.fetches == (sizes[1] is None)
     assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
 
 
@@ -572,7 +574,9 @@ async def test_a_photo_waits_while_it_is_not_clear_which_option_is_meant(
     ask = await chat.desk.ask(SELECT)
     said = await typed(chat, ask, Sendable(), caption="9")
     assert said == "There is no option 9. This question has options 1 to 2."
-    assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
+    waiting = await now(chat, ask)
+    assert waiting.open
+    assert len(waiting.draft.entries[0].attachments) == 1
 
 
 @pytest.mark.parametrize("word", ["cancel", "skip", "!later", "+15", "explain"])
