@@ -245,7 +245,8 @@ class _Folder:
                 found = os.stat(entry, follow_symlinks=False)
                 if found.st_mtime < before:
                     os.unlink(entry)
-                    self.room.count(-found.st_size)
+                    if not entry.name.startswith("."):  # temporary files are not counted
+                        self.room.count(-found.st_size)
                     count += 1
         if inside:
             with suppress(OSError):  # something in it is new

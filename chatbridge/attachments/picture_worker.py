@@ -71,7 +71,11 @@ def make_preview(*, source: str, target: str, side: int, pixels: int, most: int)
         width, height = opened.size
         if width * height > pixels:
             raise Refused(f"it has {width * height:,} pixels")
-        content = encode(shrink(opened, side), most=most, lossless=opened.format in LOSSLESS)
+        image = shrink(opened, side)
+        drawn = opened.format in LOSSLESS or image.mode == "RGBA"
+        # What is dense as it came is denser when it is smaller: no time is spent on trying.
+        expected = os.path.getsize(source) * image.width * image.height / (width * height)
+        content = encode(image, most=most, lossless=drawn and expected <= most)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(target, flags, 0o600), "wb") as file:
         file.write(content)
@@ -98,7 +102,7 @@ def encode(image: Image.Image, *, most: int, lossless: bool) -> bytes:
     """What is drawn stays sharp, if there is room for that."""
     from PIL import Image
 
-    if lossless or image.mode == "RGBA":
+    if lossless:
         content = _saved(image, format="PNG", compress_level=3)
         if len(content) <= most:
             return content

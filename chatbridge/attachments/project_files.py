@@ -35,7 +35,7 @@ def own_folders(*, state: str, config: str, database: str) -> tuple[str, ...]:
     """What `open_in_project` never opens. The folder of the configuration is chatbridge's own at
     its usual place; elsewhere only what chatbridge has in it."""
     beside = os.path.dirname(config)
-    usual = os.path.basename(beside) == "chatbridge"
+    usual = beside == runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "chatbridge")
     of_config = (beside,) if usual else (config, os.path.join(beside, "secrets"))
     of_database = (database, f"{database}-wal", f"{database}-shm")
     return (state, runtime_paths.runtime_dir(state), *of_config, *of_database)
@@ -51,10 +51,8 @@ def open_in_project(path: str, *, folder: str, root: str, own: Sequence[str]) ->
     try:
         target = os.path.realpath(os.path.join(folder, path), strict=True)
         inside = os.path.realpath(root, strict=True)
-        if not _is_below(target, inside):
+        if not target.startswith(inside.rstrip("/") + "/"):
             raise AttachmentError(NOT_A_FILE if target == inside else OUTSIDE)
-        if any(target == it or _is_below(target, it) for it in map(os.path.realpath, own)):
-            raise AttachmentError(OWN)
         return _opened(target, forbidden=_identities(own))
     except (FileNotFoundError, NotADirectoryError):
         raise AttachmentError(MISSING) from None
@@ -70,12 +68,9 @@ def open_in_project(path: str, *, folder: str, root: str, own: Sequence[str]) ->
         ) from None
 
 
-def _is_below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip("/") + "/")
-
-
 def _identities(own: Sequence[str]) -> frozenset[tuple[int, int]]:
-    """They may have a second name, by a mount or where upper and lower case are the same."""
+    """A name would not do: there may be a second one, by a mount, or where upper and lower case are
+    the same."""
     found = set()
     for each in own:
         try:
@@ -126,7 +121,7 @@ class _UnchangedFile(io.FileIO):
         piece = super().read(-1 if size is None else size)
         self._read += len(piece)
         ended = not piece or size is None or size < 0
-        if self._read > self._before.st_size or (ended and self._has_changed()):
+        if ended and self._has_changed():
             raise AttachmentError(CHANGED)
         return piece
 

@@ -191,9 +191,9 @@ class ToolFiles:
                     at_most=left,
                 )
         except AttachmentError as error:
-            raise self._refused(given, str(error)) from None
+            raise self._refused(given, str(error), call) from None
         if given.option is not None and attachment.kind is not AttachmentKind.PICTURE:
-            raise self._refused(given, f"it is no picture, but {attachment.type}")
+            raise self._refused(given, f"it is no picture, but {attachment.type}", call)
         return attachment
 
     def _opened(self, given: GivenFile, call: ToolCall, left: int) -> BinaryIO:
@@ -211,15 +211,14 @@ class ToolFiles:
             )
         return self.open(file.path, folder=call.folder, root=root, own=self.own)
 
-    def _refused(self, given: GivenFile, problem: str) -> ToolInputError:
-        field = "path" if given.file.data is None else "data"
-        most = format_size(self.store.largest if field == "path" else self.most_data)
-        accepted = f"files of {most} together"
-        if field == "path":
-            accepted = f"a file in the project, {accepted}"
-        if given.option is not None:
-            accepted = f"a picture (PNG, JPEG, GIF or WebP), {accepted}"
-        shown = given.file.path if field == "path" else given.file.name
+    def _refused(self, given: GivenFile, problem: str, call: ToolCall) -> ToolInputError:
+        file, what = given.file, "a file" if given.option is None else "a PNG, JPEG, GIF or WebP"
+        if file.data is not None:
+            field, shown, most = "data", file.name, self.most_data
+        else:
+            field, shown, most = "path", file.path, self.store.largest
+            what += "" if call.agent.client == COMMAND else " in the project"
+        accepted = f"{what}, {format_size(most)} together at most"
         return refused(problem.rstrip("."), f"{given.place}.{field}", shown, accepted)
 
     # ── to the agent ──────────────────────────────────────────────────────────────────────────────

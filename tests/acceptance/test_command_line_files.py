@@ -6,7 +6,10 @@ import json
 import os
 import select
 import subprocess
+import urllib.parse
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -71,22 +74,31 @@ def run(home: House, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@contextmanager
+def asking(home: House, question: str, *words: str) -> Iterator[tuple[subprocess.Popen[str], Json]]:
+    """A command that waits, and its question."""
+    with subprocess.Popen(
+        [*home.chatbridge, "ask", question, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=home.project,
+        env=bare(home.environment),
+    ) as process:
+        try:
+            yield process, home.until(lambda ask: ask["questions"][0]["question"] == question)
+        finally:
+            process.kill()
+
+
 @pytest.fixture(scope="module")
 def asked(home: House) -> Iterator[Json]:
     """A question with three files, one of them outside of the project."""
     words = ["--attach", "shot.png", "--attach", "../page.html", "--attach", "all.zip"]
-    asking = subprocess.Popen(
-        [*home.chatbridge, "ask", "Is it right?", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        cwd=home.project,
-        env=bare(home.environment),
-    )
-    ask = home.until(lambda ask: ask["questions"][0]["question"] == "Is it right?")
-    yield ask
-    home.answer(ask, "Yes")
-    assert asking.communicate(timeout=PATIENCE)[0] == "Yes\n"
+    with asking(home, "Is it right?", *words) as (process, ask):
+        yield ask
+        home.answer(ask, "Yes")
+        assert process.communicate(timeout=PATIENCE)[0] == "Yes\n"
 
 
 def test_the_files_of_a_question_are_listed(home: House, asked: Json, opened: BinaryIO) -> None:
@@ -162,6 +174,37 @@ def test_what_cannot_be_attached_is_said_and_nobody_is_asked(home: House, comman
         assert refused.stderr
     assert all(ask["questions"][0]["question"] != "Never seen" for ask in home.asks())
     assert all(notice["message"] != "Never seen" for notice in home.api("/api/notices"))
+
+
+class Inbox:
+    """A browser that is logged in to the inbox."""
+
+    def __init__(self, home: House) -> None:
+        link = next(it for it in run(home, "inbox").stdout.split() if it.startswith("http"))
+        self._address, _, code = link.partition("/login/")
+        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        self.send("/login", urllib.parse.urlencode({"code": code}).encode())
+
+    def send(self, path: str, data: bytes, **headers: str) -> None:
+        headers = {"Origin": self._address, **headers}
+        request = urllib.request.Request(self._address + path, data=data, headers=headers)
+        with self._opener.open(request, timeout=PATIENCE) as reply:
+            assert reply.status == 200
+
+
+def test_what_a_person_sends_back_is_named_with_its_path(home: House) -> None:
+    with asking(home, "What do you see?") as (process, ask):
+        inbox, page = Inbox(home), f"/asks/{ask['id']}"
+        inbox.send(f"{page}/files?question=0", PICTURE, **{"X-File-Name": "photo.png"})
+        answer = urllib.parse.urlencode({"do": "text", "step": "0", "text": "Red"})
+        inbox.send(f"{page}/form", answer.encode())
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (0, "Red\n")
+    told = f"Attached: photo.png (image/png, {len(PICTURE)} bytes): "
+    (path,) = (line.removeprefix(told) for line in err.splitlines() if line.startswith(told))
+    assert Path(path).read_bytes() == PICTURE
+    (listed,) = json.loads(run(home, "show", ask["id"], "--json").stdout)
+    assert (listed["name"], listed["from"], listed["path"]) == ("photo.png", "answer", path)
 
 
 def test_what_is_not_there_is_not_shown(home: House, asked: Json) -> None:

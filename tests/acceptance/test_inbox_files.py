@@ -83,18 +83,23 @@ async def files_of(visit: Visit, ask: Ask) -> list[Attachment]:
 
 
 async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: Visit) -> None:
-    ask = await visit.inbox.ask(await layouts(visit))
+    shot = await visit.inbox.files.sample(picture(colour="gold"), caption="As it is now")
+    ask = await visit.inbox.ask(await layouts(visit), attachments=(shot,))
     page = await visit.open(ask)
     await page.get_by_role("link", name="1 · Sidebar").click()
     box = page.get_by_role("dialog", name="Picture")
     await expect(box.get_by_text("1 · Sidebar")).to_be_visible()
-    await expect(box.get_by_text("1 of 2")).to_be_visible()
+    await expect(box.get_by_text("2 of 3")).to_be_visible()
+    await page.keyboard.press("ArrowLeft")
+    await expect(box.get_by_text("As it is now")).to_be_visible()
     await page.keyboard.press("ArrowRight")
-    await expect(box.get_by_text("2 · Tabs")).to_be_visible()
-    await page.evaluate(SWIPE, [300, 100])
     await expect(box.get_by_text("1 · Sidebar")).to_be_visible()
     await page.evaluate(SWIPE, [100, 300])
+    await expect(box.get_by_text("As it is now")).to_be_visible()
+    await page.evaluate(SWIPE, [100, 300])
     await expect(box.get_by_text("2 · Tabs")).to_be_visible()
+    await page.evaluate(SWIPE, [300, 100])
+    await box.get_by_role("button", name="Previous picture").click()
     loaded = "() => document.querySelector('#lightbox-stage img').naturalWidth > 0"
     await page.wait_for_function(loaded)
     async with page.expect_download() as downloading:
@@ -132,10 +137,24 @@ async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
     assert len(loads) == 3
 
 
-async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(visit: Visit) -> None:
+@pytest.mark.parametrize("after", [False, True])
+async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(
+    visit: Visit, after: bool
+) -> None:
     shot = await visit.inbox.files.sample(BROKEN, name="a.png")
     ask = await visit.inbox.ask(multi("Which?", "One", "Two"), attachments=(shot,))
+    failed = visit.page.wait_for_event("requestfinished", lambda each: "preview" in each.url)
+    known = asyncio.ensure_future(failed)
+
+    async def late(route: Route) -> None:
+        """The script comes when the picture has failed already, or before."""
+        if after:
+            await known
+        await route.continue_()
+
+    await visit.page.route("**/static/inbox.js*", late)
     page = await visit.open(ask)
+    await known
     row = page.get_by_role("link", name="Download a.png")
     await expect(row).to_be_visible()
     await expect(page.locator(".thumb")).to_be_hidden()
@@ -216,6 +235,7 @@ async def test_a_photo_can_be_sent_alone_and_another_be_removed_before(visit: Vi
 async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(visit: Visit) -> None:
     ask = await visit.inbox.ask(confirm("Delete it?"))
     page = await visit.open(ask)
+    await page.route(UPLOADS, lambda route: route.abort())
     large = payload("film.mp4", b"x" * 2_000_001)
     await page.get_by_label("Attach files").set_input_files(large)
     problem = "That is too large: the files of an answer can have 2.0 MB together."

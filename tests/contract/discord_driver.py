@@ -97,7 +97,10 @@ class DiscordDriver:
         return await self._tapped(message, label, stranger=stranger)
 
     async def notices(self, *, until: str) -> list[str]:
-        await self._discord.sees(self._desk.room, until)
+        def newest() -> str:
+            return next((text for text, _ in reversed(self.heard())), "")
+
+        await self._discord.until(lambda: until in newest())
         return [text for text, _ in self.heard()]
 
     async def _tapped(self, message: Message, label: str, *, stranger: bool) -> str:

@@ -54,6 +54,8 @@ class Service:
         self.answers.set()
         self.down = 0
         """How many messages of any kind get lost."""
+        self.loses_card: Callable[[], None] | None = None
+        """Called once, instead of sending a card."""
         self._send: Callable[[Outgoing[Any]], Awaitable[Sent]] = chat.send
 
     async def send(self, new: Outgoing[Any]) -> Sent:
@@ -66,6 +68,10 @@ class Service:
             if error := self.refuses(new.what):
                 raise error
             await self.answers.wait()
+        elif new.card and (lose := self.loses_card):
+            self.loses_card = None
+            lose()
+            raise RetryLater("the network is down")
         sent = await self._send(new)
         self.out.append(new)
         return sent
@@ -251,6 +257,59 @@ async def test_a_card_that_comes_again_does_not_bring_its_files_again(
     assert len(service.files) == 1
 
 
+async def test_files_that_are_out_wait_for_their_card(driver: Driver, service: Service) -> None:
+    lost = asyncio.Event()
+    service.loses_card = lost.set
+    ask = await ask_with(driver, driver.desk.files.text("first.log", "first"))
+    await passing(driver, lambda: any(new.card for new in service.out))
+    assert "in the inbox" not in await driver.shown(ask)
+    assert lost.is_set()
+    assert [file.name for file in service.files] == ["first.log"]
+
+
+async def test_after_a_crash_files_come_again_as_the_same_ones(
+    driver: Driver, service: Service
+) -> None:
+    """Where the service knows their keys, they come once."""
+    service.loses_card = service.chat.memory.uploads.clear
+    ask = await ask_with(driver, driver.desk.files.text("crash.log", "crash"))
+    await passing(driver, lambda: service.tries == 2)
+    assert "in the inbox" not in await driver.shown(ask)
+    first, second = (new.key for new in service.out if isinstance(new.what, Upload))
+    assert first == second
+
+
+# ── pictures that are shown smaller ───────────────────────────────────────────────────────────────
+
+
+async def test_the_originals_of_shrunk_pictures_come_on_a_tap(
+    driver: Driver, service: Service
+) -> None:
+    large, small = driver.desk.files.picture("large.png", size=(300, 200)), (40, 30)
+    both = (large, driver.desk.files.picture("small.png", size=small))
+    ask = await ask_with(driver, *both)
+    shown = await driver.shown(ask)
+    told = await driver.press("Originals") if "Originals" in shown else None
+    assert (told is None) == (driver.channel.name == "matrix"), "which has no buttons"
+    if told is not None:
+        assert told == "They come as files."
+        await arrived(lambda: service.uploads[-1].files[0].size is None)
+        (file,) = service.uploads[-1].files
+        assert file.path == driver.desk.files.path(large)
+
+
+async def test_an_original_that_is_too_large_for_the_chat_is_in_the_inbox(
+    driver: Driver, service: Service
+) -> None:
+    picture = driver.desk.files.picture("huge.png", size=(300, 201))
+    shown = await driver.shown(await ask_with(driver, replace(picture, size=10**12)))
+    assert "in the inbox" not in shown
+    if "Originals" in shown:
+        await driver.press("Originals")
+        said = await driver.notices(until=IN_THE_INBOX)
+        assert any("huge.png" in text and IN_THE_INBOX in text for text in said)
+
+
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -272,6 +331,12 @@ async def test_a_notice_says_which_file_could_not_be_sent(driver: Driver, servic
     await driver.desk.notify("The run is over", level=Level.WARNING, attachments=(log,))
     said = await driver.notices(until=IN_THE_INBOX)
     assert "refused.log" in said[-1]
+
+
+async def arrived(there: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not there():  # noqa: ASYNC110 - it is in the service
+            await asyncio.sleep(0.002)
 
 
 async def slowly(driver: Driver, ask: Ask, begun: asyncio.Event) -> str:

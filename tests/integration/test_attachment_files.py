@@ -289,6 +289,8 @@ async def test_an_id_that_is_no_name_of_a_folder_takes_no_file(
 
 def test_a_digest_that_is_none_is_no_path(tmp_path: Path, clock: StillClock) -> None:
     (tmp_path / "web-token").write_text("secret")
+    (tmp_path / "attachments").mkdir()
+    (tmp_path / "attachments" / ("A" * 64)).touch()
     files = AttachmentFiles(tmp_path, LIMITS, clock)
     for digest in ("../web-token", "", ".", "A" * 64):
         assert files.path(Attachment(digest=digest, name="a", type="b", size=1)) is None
@@ -339,6 +341,22 @@ async def test_what_is_swept_makes_room(
             await received(files, letter * 1_000)
             clock.advance(GRACE_SECONDS + 1)
             await files.sweep(store)
+
+
+async def test_an_upload_that_was_given_up_on_goes_and_makes_no_room_that_it_never_took(
+    files: AttachmentFiles, tmp_path: Path, clock: StillClock
+) -> None:
+    async with sqlite(tmp_path) as store:
+        ask = an_ask(attachments=(await added(files, b"x" * 900),))
+        await store.write(lambda tx: tx.add_ask(ask))
+        left = tmp_path / "attachments" / ".new-1"
+        left.write_bytes(b"x" * 1_000)
+        os.utime(left, (clock.time(), clock.time()))
+        clock.advance(GRACE_SECONDS + 1)
+        await files.sweep(store)
+        assert not left.exists()
+        with pytest.raises(AttachmentError, match="full"):
+            await added(files, b"y" * 700)
 
 
 async def test_a_preview_goes_with_its_picture(

@@ -547,7 +547,8 @@ GARBAGE_FOR_SLACK = {
     ],
     "events_api": [
         *with_each(WRITTEN, "event", "event.ts", "event.channel", "event.user", "event.text"),
-        *with_each(WRITTEN, "event.thread_ts", "event.subtype", "event.type"),
+        *with_each(WRITTEN, "event.thread_ts", "event.subtype", "event.type", "event.files"),
+        *({**WRITTEN, "event": {**WRITTEN["event"], "files": [value]}} for value in VALUES),
     ],
     "slash_commands": with_each(COMMANDED, "text", "user_id", "channel_id"),
     "news": [TAPPED, WRITTEN],
@@ -566,6 +567,8 @@ GARBAGE_FOR_DISCORD = {
     "MESSAGE_CREATE": [
         *with_each(MESSAGE, "id", "channel_id", "author", "author.id", "content", "type"),
         *with_each(MESSAGE, "referenced_message", "message_reference", "components", "guild_id"),
+        *with_each(MESSAGE, "attachments", "flags"),
+        *({**MESSAGE, "attachments": [value]} for value in VALUES),
         INTERACTION,
     ],
     "INTERACTION_CREATE": [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from chatbridge.channels.chat.surface import FAR_ABOVE
-from chatbridge.core.model import Answer
+from chatbridge.core.model import Answer, Person
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram_desk import Telegram, read
 
+ADA = Person(name="Ada", channel="web")
 LINE = "❓ shop-api · continued below"
 
 
@@ -90,3 +91,34 @@ async def test_an_old_card_that_somebody_deletes_holds_nothing_up(telegram: Tele
     below = await telegram.sees(is_second)
     await telegram.tap(below, "2 · SQLite")
     await telegram.until(below, lambda card: "Nothing has been sent yet." in card.text)
+
+
+async def test_without_the_new_card_the_old_one_says_how_it_ended(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    telegram.api.fail("editMessageText", status=429, retry_after=30)
+    await telegram.tap(card, "Yes")
+    below = await telegram.sees(is_second)
+    telegram.phone.delete(below)
+    await telegram.desk.inbox.cancel(ask.id, reason=None, person=ADA)
+    ended = await telegram.in_time(telegram.until(card, lambda card: "Cancelled" in card.text))
+    assert ended.rows == ()
+
+
+async def test_a_tap_on_the_new_card_before_its_number_is_known_takes_nothing_away(
+    telegram: Telegram,
+) -> None:
+    ask = await telegram.desk.ask(CONFIRM, SELECT)
+    card = await telegram.card(ask)
+    await busy(telegram)
+    held = telegram.api.hold("sendMessage", after_effect=True)
+    await telegram.tap(card, "Yes")
+    below = await telegram.sees(is_second)
+    await telegram.tap(below, "2 · SQLite")
+    held.release()
+    review = await telegram.sees(lambda card: "Nothing has been sent yet." in card.text)
+    await telegram.tap(review, "Send answers")
+    await telegram.until(review, lambda card: "Answered" in card.text)
+    await telegram.gone(card)
+    assert read(await telegram.until(below, lambda card: not card.rows)) == LINE

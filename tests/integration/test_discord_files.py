@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from chatbridge.channels.discord.receiver import CANNOT_READ, Receiver
 from chatbridge.channels.discord.render import FILE_BYTES
 from chatbridge.channels.sockets.files import incoming
 from chatbridge.core.errors import AttachmentError, ChatRefused, RetryLater
+from chatbridge.digests import sha256_hex
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.markdown import plain
 from tests.fakes.discord.server import Discord
@@ -219,3 +221,62 @@ async def test_a_strangers_file_is_never_fetched_and_an_unread_one_is_said(tmp_p
             await desk.dealt_with()
             assert not discord.world.kept.fetches
             assert (await discord.sees(room, CANNOT_READ[:20])).reply_to is not card
+
+
+# ── as an answer ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def test_files_beside_the_cards_answer_the_only_question(desk: DiscordDesk) -> None:
+    ask = await desk.desk.ask(TEXT)
+    await desk.card(ask)
+    desk.clock.advance(2.0)
+    files = [("photo.png", PHOTO), ("b.txt", b"b")]
+    message = desk.discord.say(desk.ada, desk.room, "look", files=files)
+    await desk.dealt_with()
+    (answer,) = await desk.answers(ask)
+    assert answer.values == ("look",)
+    assert [each.name for each in answer.attachments] == ["photo.png", "b.txt"]
+    assert [each.digest for each in answer.attachments] == [sha256_hex(PHOTO), sha256_hex(b"b")]
+    await desk.discord.until(lambda: message.reactions)
+
+
+async def test_a_photo_that_may_be_for_either_question_is_fetched_once_that_is_said(
+    desk: DiscordDesk,
+) -> None:
+    asks = [await desk.desk.ask(replace(TEXT, text=text)) for text in ("The first?", "The second?")]
+    for ask in asks:
+        await desk.card(ask)
+    desk.discord.say(desk.ada, desk.room, "", files=[("photo.png", PHOTO)])
+    await desk.dealt_with()
+    assert not desk.discord.world.kept.fetches
+    desk.clock.advance(2.0)
+    asked = await desk.discord.sees(desk.room, lambda it: bool(it.reply_to) and bool(it.keys))
+    label = next(key["label"] for key in asked.keys if "second" in key["label"])
+    await desk.tap(asked, label)
+    (answer,) = await desk.answers(asks[1])
+    assert [each.name for each in answer.attachments] == ["photo.png"]
+    assert await desk.answers(asks[0]) == ()
+
+
+async def test_in_a_channel_a_photo_with_the_mention_answers(tmp_path: Path) -> None:
+    async with Discord.running(StillClock()) as discord:
+        ada = discord.world.user("Ada")
+        room = discord.world.channel(ada)
+        async with running_discord(tmp_path, discord=discord, room=room, ada=ada) as desk:
+            ask = await desk.desk.ask(TEXT)
+            card = await desk.card(ask)
+            discord.say(ada, room, "", reply_to=card, files=[("photo.png", PHOTO)])
+            await desk.dealt_with()
+            (answer,) = await desk.answers(ask)
+            assert [each.name for each in answer.attachments] == ["photo.png"]
+
+
+async def test_who_sends_a_file_that_has_gone_is_told(desk: DiscordDesk) -> None:
+    ask = await desk.desk.ask(TEXT)
+    card = await desk.card(ask)
+    desk.discord.world.kept.faults.append(FetchFault(status=404))
+    message = desk.discord.say(desk.ada, desk.room, "", reply_to=card, files=[("a.png", PHOTO)])
+    await desk.dealt_with()
+    told = await desk.discord.sees(desk.room, "no longer has that file")
+    assert told.reply_to is message
+    assert await desk.answers(ask) == ()

@@ -29,7 +29,7 @@ def in_reply(to: str) -> dict[str, object]:
     return {"m.in_reply_to": {"event_id": to}}
 
 
-def received(matrix: Matrix, *files: Attachment) -> list[tuple[str, bytes]]:
+def stored(matrix: Matrix, *files: Attachment) -> list[tuple[str, bytes]]:
     """Their names, and what is stored of them."""
     paths = [(file.name, matrix.desk.files.path(file)) for file in files]
     return [(name, Path(path).read_bytes()) for name, path in paths if path]
@@ -106,6 +106,34 @@ async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring
         assert (picture.msgtype, picture.body) == ("m.image", "b.png")
 
 
+async def test_a_picture_that_is_shown_smaller_comes_as_it_is_to_who_asks_for_it(
+    matrix: Matrix,
+) -> None:
+    large = matrix.desk.files.picture("wide.png", size=(3_000, 20), caption="Before")
+    ask = await matrix.desk.ask(TEXT, attachments=(large,))
+    root = await matrix.root(ask)
+    assert "Reply !originals for the pictures in full size." in root.body
+    await matrix.say(ask, "!Originals")
+    file = await matrix.ada.sees(lambda it: it.msgtype == "m.file", room=matrix.room)
+    assert (file.thread, file.body) == (root.event_id, "Before")
+    content = await matrix.ada.download(file.content)
+    assert stored(matrix, large) == [("wide.png", content)]
+    await matrix.told("They come as files.")
+    assert await matrix.now(ask) == ask
+
+
+async def test_the_file_of_a_notice_is_a_reply_to_it_and_not_hidden_in_a_thread(
+    matrix: Matrix,
+) -> None:
+    log = matrix.desk.files.text("build.log", "all green")
+    await matrix.desk.shown_on(await matrix.desk.notify("It is done", attachments=(log,)))
+    file = await matrix.ada.sees(lambda it: it.msgtype == "m.file", room=matrix.room)
+    assert file.thread is None
+    assert file.in_reply_to is not None
+    assert "It is done" in matrix.ada.message(matrix.room, file.in_reply_to).body
+    assert await matrix.ada.download(file.content) == b"all green"
+
+
 # ── from people ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -126,7 +154,7 @@ async def test_an_encrypted_picture_is_the_answer_and_one_that_was_changed_is_no
         await matrix.dealt_with()
         (answer,) = await matrix.answers(ask)
         assert answer.values == (caption,)
-        assert received(matrix, *answer.attachments) == [(name, PNG)]
+        assert stored(matrix, *answer.attachments) == [(name, PNG)]
 
 
 async def test_a_picture_as_a_reply_waits_for_the_option_that_it_is_for(matrix: Matrix) -> None:
@@ -139,7 +167,7 @@ async def test_a_picture_as_a_reply_waits_for_the_option_that_it_is_for(matrix: 
     await matrix.tap(ask, "2️⃣")
     (answer,) = await matrix.answers(ask)
     assert answer.values == ("SQLite",)
-    assert received(matrix, *answer.attachments) == [("photo.png", PNG)]
+    assert stored(matrix, *answer.attachments) == [("photo.png", PNG)]
 
 
 async def test_a_reply_to_the_picture_of_a_question_is_for_that_question(matrix: Matrix) -> None:
@@ -169,7 +197,7 @@ async def test_a_picture_beside_the_cards_is_for_the_question_that_a_tap_names(
     await matrix.dealt_with()
     (answer,) = await matrix.answers(asks[1])
     assert answer.values == ("Look",)
-    assert received(matrix, *answer.attachments) == [("photo.png", PNG)]
+    assert stored(matrix, *answer.attachments) == [("photo.png", PNG)]
     assert (await matrix.now(asks[0])).open
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from PIL import Image, PngImagePlugin
 
 from chatbridge.attachments import pictures
@@ -25,6 +26,7 @@ from chatbridge.core.model import Attachment, AttachmentKind
 from chatbridge.core.ports import Preview
 from tests.contract.asks import an_ask
 from tests.fakes.clock import StillClock
+from tests.fakes.operating import until
 from tests.fakes.sample_files import GIF, png
 
 pytestmark = pytest.mark.process
@@ -127,11 +129,24 @@ async def test_texts_and_profiles_in_a_drawing_do_not_go_along_and_what_is_clear
     assert image.info == {}
 
 
-@pytest.mark.parametrize("format", ["PNG", "JPEG", "WEBP", "GIF"])
+@pytest.mark.parametrize(
+    ("format", "how"),
+    [("PNG", {"compress_level": 1}), ("JPEG", {}), ("WEBP", {"method": 0}), ("GIF", {})],
+)
 async def test_a_large_noisy_picture_of_each_format_fits(
-    files: AttachmentFiles, format: str
+    files: AttachmentFiles, format: str, how: dict[str, int]
 ) -> None:
-    assert (await shown(files, saved(noise(1600, 1200), format))).size == (1568, 1176)
+    assert (await shown(files, saved(noise(1600, 1200), format, **how))).size == (1568, 1176)
+
+
+async def test_a_drawing_that_is_too_much_once_it_is_smaller_fits_too(
+    files: AttachmentFiles,
+) -> None:
+    dots = random.Random(1).randbytes(1700 * 480 * 3)
+    few_colours = Image.frombytes("RGB", (1700, 480), dots).point(lambda value: value & 0xC0)
+    content = saved(few_colours, "PNG")
+    assert len(content) < MAX_BYTES
+    assert (await shown(files, content)).format == "JPEG"
 
 
 async def test_a_drawing_stays_sharp(files: AttachmentFiles) -> None:
@@ -329,9 +344,22 @@ async def test_many_who_want_the_same_preview_share_one_run_and_a_failure_is_rem
 async def test_one_who_no_longer_waits_does_not_stop_the_others(files: AttachmentFiles) -> None:
     found = await added(files, saved(noise(900, 900), "PNG"))
     gone, stays = (asyncio.ensure_future(files.preview(found)) for _ in range(2))
-    await asyncio.sleep(0)
+    await until(workers)
     gone.cancel()
     assert await asyncio.wait_for(stays, 20) is not None
+
+
+def test_the_hubs_own_event_loop_can_have_a_worker(tmp_path: Path, clock: StillClock) -> None:
+    async def twice() -> None:
+        files = AttachmentFiles(tmp_path, LIMITS, clock)
+        try:
+            for size in (9, 8):
+                await shown(files, saved(noise(size, size), "PNG"))
+        finally:
+            await files.close()
+
+    uvloop.run(twice())
+    assert workers() == []
 
 
 def test_a_worker_without_orders_ends_by_itself() -> None:

@@ -17,6 +17,8 @@ from chatbridge.channels.slack.api import MAY_NOT_READ
 from chatbridge.channels.slack.chat import SHOWN_WITHIN
 from chatbridge.channels.slack.receiver import Receiver
 from chatbridge.core.errors import AttachmentError, ChatRefused, RetryLater
+from chatbridge.core.model import Answer, Ask
+from chatbridge.digests import sha256_hex
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import TEXT
 from tests.fakes.kept_files import FetchFault
@@ -246,3 +248,86 @@ async def test_a_strangers_file_is_never_fetched(desk: SlackDesk) -> None:
     sending = await desk.slack.share(desk.eve, desk.room, files, thread=card["ts"])
     await desk.acknowledged(sending)
     assert not desk.slack.kept.fetches
+
+
+# ── as an answer ──────────────────────────────────────────────────────────────────────────────────
+
+
+async def answer_of(desk: SlackDesk, ask: Ask) -> Answer | None:
+    found = (await desk.desk.inbox.ask(ask.id)).answer
+    return found.answers[0] if found else None
+
+
+async def share(desk: SlackDesk, *files: tuple[str, bytes], thread: str | None, **how: Any) -> None:
+    await desk.acknowledged(
+        await desk.slack.share(desk.ada, desk.room, files, thread=thread, **how)
+    )
+
+
+async def test_files_in_the_thread_answer_with_their_comment(desk: SlackDesk) -> None:
+    ask = await desk.desk.ask(TEXT)
+    card = await desk.card(ask)
+    files = [("photo.png", PHOTO), ("b.txt", b"b")]
+    await share(desk, *files, text="look & see", thread=card["ts"])
+    answer = await answer_of(desk, ask)
+    assert answer is not None
+    assert answer.values == ("look & see",)
+    assert [each.name for each in answer.attachments] == ["photo.png", "b.txt"]
+    assert [each.digest for each in answer.attachments] == [sha256_hex(PHOTO), sha256_hex(b"b")]
+    assert desk.slack.kept.fetches.total() == 2
+
+
+async def test_what_slack_sends_again_during_a_slow_fetch_is_fetched_once(desk: SlackDesk) -> None:
+    ask = await desk.desk.ask(TEXT)
+    card, kept, hold = await desk.card(ask), desk.slack.kept, asyncio.Event()
+    kept.faults.append(FetchFault(hold=hold))
+    files = [("photo.png", PHOTO)]
+    sending = await desk.slack.share(desk.ada, desk.room, files, thread=card["ts"])
+    async with asyncio.timeout(20):
+        await kept.begun.wait()
+    desk.clock.advance(3.5)
+    await desk.slack.until(lambda: sending.attempt)
+    hold.set()
+    await desk.acknowledged(sending)
+    answer = await answer_of(desk, ask)
+    assert answer is not None
+    assert len(answer.attachments) == 1
+    await desk.say("another", to=card)
+    assert kept.fetches.total() == 1
+
+
+async def test_a_voice_clip_beside_the_cards_answers_the_only_question(
+    slack: Slack, tmp_path: Path
+) -> None:
+    assert isinstance(slack.clock, StillClock)
+    ada = slack.person("Ada")
+    room = slack.direct(ada)
+    async with running_channel(tmp_path, slack, slack.clock, room=room, ada=ada) as desk:
+        ask = await desk.desk.ask(TEXT)
+        await desk.card(ask)
+        await share(desk, ("audio_message.m4a", b"voice"), thread=None, voice=True)
+        answer = await answer_of(desk, ask)
+        assert answer is not None
+        assert [each.name for each in answer.attachments] == ["audio_message.m4a"]
+
+
+async def test_who_sends_a_file_without_the_scope_is_told_in_the_thread(desk: SlackDesk) -> None:
+    desk.slack.scopes -= {"files:read"}
+    ask = await desk.desk.ask(TEXT)
+    card = await desk.card(ask)
+    await share(desk, ("photo.png", PHOTO), thread=card["ts"])
+    told = await desk.sees("files:read")
+    assert (read(told), told["thread_ts"]) == (MAY_NOT_READ, card["ts"])
+    assert await answer_of(desk, ask) is None
+
+
+async def test_a_file_that_slack_says_is_too_large_is_not_fetched(
+    desk: SlackDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(desk.desk.files, "largest", 1_000, raising=False)
+    ask = await desk.desk.ask(TEXT)
+    card = await desk.card(ask)
+    await share(desk, ("photo.png", PHOTO), thread=card["ts"])
+    assert (await desk.sees("smaller"))["thread_ts"] == card["ts"]
+    assert not desk.slack.kept.fetches
+    assert await answer_of(desk, ask) is None

@@ -114,6 +114,17 @@ async def test_what_is_too_large_is_told_at_once_and_not_fetched(telegram: Teleg
     assert telegram.api.calls("getFile") == ()
 
 
+async def test_a_file_that_is_larger_than_telegram_says_is_given_up(telegram: Telegram) -> None:
+    ask = await telegram.desk.ask(TEXT)
+    card = await telegram.card(ask)
+    telegram.api.rewrite("file", lambda body: bytes(FETCHED + 1), times=1)
+
+    await sends(telegram, LOG, reply_to=card)
+
+    await telegram.sees("Send less, or smaller ones.")
+    assert (await telegram.now(ask)).open
+
+
 async def test_a_download_that_fails_is_told_and_can_be_done_again(telegram: Telegram) -> None:
     ask = await telegram.desk.ask(TEXT)
     card = await telegram.card(ask)

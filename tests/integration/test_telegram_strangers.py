@@ -103,10 +103,20 @@ junk = st.none() | st.integers() | texts | st.lists(st.integers(), max_size=2)
 damaged = st.tuples(st.integers(0, 60), st.integers(0, 60), st.text(max_size=3))
 """Where the data of a real button is cut, and what stands there instead."""
 chats = st.sampled_from(["own", "theirs", "channel"])
+known: Json = {"file_unique_id": "u", "width": 1, "height": 1, "duration": 1, "length": 1}
+one_file = st.fixed_dictionaries(
+    {"file_id": texts | junk}, optional={"file_name": junk, "file_size": junk, "mime_type": junk}
+).map(lambda given: known | given)
+files = st.dictionaries(
+    st.sampled_from(["photo", "document", "voice", "video", "video_note", "audio", "sticker"]),
+    one_file | st.lists(one_file, max_size=2) | junk,
+    max_size=2,
+)
 updates = st.fixed_dictionaries(
     {"chat": chats, "tap": st.booleans(), "data": damaged | junk, "text": texts},
     optional={
         "reply": st.booleans(),
+        "files": files,
         "more": st.dictionaries(
             st.sampled_from(["forward_origin", "via_bot", "sender_chat", "entities", "text"])
             | st.text(max_size=6),
@@ -134,7 +144,7 @@ def made(telegram: Telegram, sender: Json, given: Json, card: Json, button: str)
     said = {**message, "message_id": 9000, "from": sender, "text": given["text"]}
     if given.get("reply"):
         said["reply_to_message"] = message
-    return {"message": {**said, **given.get("more", {})}}
+    return {"message": {**said, **given.get("more", {}), **given.get("files", {})}}
 
 
 @FEW

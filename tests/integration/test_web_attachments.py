@@ -16,6 +16,7 @@ from chatbridge.channels.web.guard import HEADERS
 from chatbridge.channels.web.sessions import IN_A_BROWSER, SESSION_SECONDS
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Attachment, Option, Question, View
+from chatbridge.core.ports import Preview
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.sample_store import BROKEN, SampleStore, picture
@@ -130,6 +131,21 @@ async def test_a_preview_is_shown_inline_and_its_own_browser_may_keep_it(
     assert none.status_code == 404
     assert "broken.png cannot be shown here. Download it." in none.text
     assert none.headers["cache-control"] == "no-store"
+
+
+async def test_a_preview_of_another_type_is_not_shown(
+    web: Web, files: SampleStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shot = await files.sample(picture())
+    ask = await web.desk.ask(TEXT, attachments=(shot,))
+    made = await files.preview(shot)
+    assert made is not None
+
+    async def drawing(_attachment: Attachment) -> Preview:
+        return replace(made, type="image/svg+xml")
+
+    monkeypatch.setattr(files, "preview", drawing)
+    assert (await web.browser.get(at(ask, shot, "preview"))).status_code == 404
 
 
 async def test_only_a_logged_in_browser_gets_a_file(web: Web, files: SampleStore) -> None:
@@ -433,13 +449,15 @@ async def test_a_file_for_what_has_ended_or_another_question_is_refused(
     assert files.received == []
 
 
-async def _begin(web: Web, ask: Ask) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """An upload of a thousand bytes, of which one half is there."""
+async def _begin(
+    web: Web, ask: Ask, *, length: int = 1_000
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """An upload of so many bytes, of which 500 are there."""
     reader, writer = await asyncio.open_connection(web.host, web.port)
     cookies = "; ".join(f"{name}={value}" for name, value in web.browser.cookies.items())
     writer.write(
         f"POST /asks/{ask.id}/files?question=0 HTTP/1.1\r\nHost: {web.host}:{web.port}\r\n"
-        f"Origin: {web.address}\r\nCookie: {cookies}\r\nContent-Length: 1000\r\n"
+        f"Origin: {web.address}\r\nCookie: {cookies}\r\nContent-Length: {length}\r\n"
         "X-Chatbridge: fragment\r\n\r\n".encode()
         + b"x" * 500
     )
@@ -456,6 +474,18 @@ async def test_a_file_lands_at_its_question_whichever_screen_is_shown_by_then(we
         assert b" 200 " in await reader.readline()
     writer.close()
     assert await attached(web, ask) == ["file.txt"]
+
+
+async def test_a_file_that_says_that_it_is_too_large_is_not_waited_for(
+    web: Web, files: SampleStore
+) -> None:
+    ask = await web.desk.ask(TEXT)
+    await send(web, ask, b"x" * 1_000)
+    reader, writer = await _begin(web, ask, length=LARGEST - 999)
+    async with asyncio.timeout(20):
+        assert b" 413 " in await reader.readline()
+    writer.close()
+    assert len(files.received) == 1
 
 
 async def test_a_file_that_stops_coming_is_given_up_and_one_that_is_cut_is_nothing(
@@ -558,6 +588,21 @@ async def test_what_was_heard_can_be_corrected_sent_or_discarded(web: Web) -> No
     ended = await web.desk.broker.ended(ask.id)
     assert ended.outcome is not None
     assert ended.outcome.answers == (Answer(values=("Take that",)),)
+
+
+async def test_what_was_said_beside_yes_and_no_is_shown_until_the_tap(web: Web) -> None:
+    ask, inbox = await web.desk.ask(CONFIRM), web.desk.inbox
+    inbox.transcribes = True
+    await send(web, ask, SOUND, "recording.webm", voice=1)
+    await inbox.put(ask.id, form.Transcribed(step=1, text="only old ones"), person=IN_A_BROWSER)
+    data = {"do": "text", "step": "2", "text": "only the old ones"}
+    page = (await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)).text
+    assert ">only the old ones</textarea>" in page
+    data = {"do": "choose", "step": "3", "option": "0"}
+    await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)
+    ended = await web.desk.broker.ended(ask.id)
+    assert ended.outcome is not None
+    assert ended.outcome.answers == (Answer(values=("yes",), custom_text="only the old ones"),)
 
 
 async def test_the_microphone_is_allowed_to_our_own_pages_alone(web: Web) -> None:

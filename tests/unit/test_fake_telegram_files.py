@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import httpx
 import pytest
 from telegram import InputMediaDocument, InputMediaPhoto, Message
-from telegram.error import BadRequest, NetworkError
+from telegram.error import BadRequest, NetworkError, RetryAfter
 
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import Document
@@ -95,6 +95,16 @@ async def test_an_album_has_two_to_ten_of_one_kind(here: Conversation) -> None:
         with pytest.raises(BadRequest):
             await here.bot.send_media_group(here.chat.id, media)
     assert len(here.phone.messages) == 12
+
+
+async def test_an_album_counts_as_its_messages_and_is_refused_whole(here: Conversation) -> None:
+    here.telegram.limit_rates(on=True)
+    await here.bot.send_media_group(here.chat.id, pictures(3))
+
+    with pytest.raises(RetryAfter):
+        await here.bot.send_media_group(here.chat.id, pictures(3))
+
+    assert len(here.phone.messages) == 3
 
 
 async def test_a_request_of_more_than_50_mb_is_too_large(here: Conversation) -> None:

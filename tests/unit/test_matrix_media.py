@@ -206,6 +206,26 @@ async def test_a_server_that_is_away_gets_the_file_later(picture: File, answer: 
             await repository.upload(picture, encrypted=True)
 
 
+async def test_an_upload_that_takes_too_long_can_be_given_up(picture: File) -> None:
+    came, over = asyncio.Event(), asyncio.Event()
+
+    async def silent(request: web.Request) -> web.StreamResponse:
+        came.set()
+        await over.wait()
+        return web.Response()
+
+    async with talking() as (server, repository), asyncio.timeout(20):
+        server.answers = {CONFIG: (200, {}), UPLOAD: silent}
+        uploading = asyncio.ensure_future(repository.upload(picture, encrypted=True))
+        await came.wait()
+        uploading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await uploading
+        over.set()
+        server.answers[UPLOAD] = 200, {"content_uri": URL}
+        assert (await repository.upload(picture, encrypted=False)).where == {"url": URL}
+
+
 # ── receiving ─────────────────────────────────────────────────────────────────────────────────────
 
 

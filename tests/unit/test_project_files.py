@@ -176,13 +176,14 @@ def test_own_folders_are_the_states_and_what_belongs_to_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", str(tmp_path / "run"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/home/ada/.config")
     usual = own_folders(
         state="/s", config="/home/ada/.config/chatbridge/config.toml", database="/d"
     )
     assert usual[:3] == ("/s", str(tmp_path / "run"), "/home/ada/.config/chatbridge")
-    in_project = own_folders(state="/s", config="/src/shop/config.toml", database="/s/d.db")
-    assert "/src/shop" not in in_project
-    assert {"/src/shop/config.toml", "/src/shop/secrets", "/s/d.db-wal"} <= set(in_project)
+    in_project = own_folders(state="/s", config="/src/chatbridge/a.toml", database="/s/d.db")
+    assert "/src/chatbridge" not in in_project
+    assert {"/src/chatbridge/a.toml", "/src/chatbridge/secrets", "/s/d.db-wal"} <= {*in_project}
 
 
 # ── copies of what a person sent ──────────────────────────────────────────────────────────────────

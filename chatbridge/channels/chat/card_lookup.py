@@ -66,8 +66,10 @@ class CardLookup:
     async def is_stray(self, ask: Ask, message: str, chat: Chat) -> bool:
         """Whether this is a card that was sent twice because a connection was cut: both work, the
         one that is not known goes as soon as somebody touches it."""
+        if chat.memory.is_coming(ask) or chat.has_posted(ask, message):
+            return False
         place = await self._place(ask, chat)
-        if place is None or not place.root.event or chat.has_posted(ask, message):
+        if place is None or not place.root.event:
             return False
         return message != place.root.event
 

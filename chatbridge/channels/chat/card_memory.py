@@ -37,6 +37,8 @@ class CardMemory(Generic[T]):
     """The number for which a new card of an ask is being sent."""
     _touched: dict[str, str] = field(default_factory=dict)
     """The cards that somebody has used lately, by their asks."""
+    _coming: set[str] = field(default_factory=set)
+    """Asks of which a card is on its way, or may be."""
     _rang_at: float = -inf
     """When a card rang for all that come by the clock like it."""
 
@@ -49,6 +51,7 @@ class CardMemory(Generic[T]):
     def posting(self, ask: Ask) -> None:
         """What was used is another card than the one that comes now."""
         self._touched.pop(ask.id, None)
+        self._coming.add(ask.id)
 
     def heard(self, sound: Sound) -> Sound:
         """How a card comes after those before it."""
@@ -60,6 +63,7 @@ class CardMemory(Generic[T]):
         if sound is Sound.ONCE:
             self._rang_at = self.clock.time()
         self._fresh[ask.id] = self.clock.monotonic()
+        self._coming.discard(ask.id)
         self.before.pop((room, ask.id), None)
         self.uploads.pop((room, ask.id), None)
 
@@ -72,6 +76,11 @@ class CardMemory(Generic[T]):
     def forget(self, ask: Ask) -> None:
         for known in (self._raising, self._drawn, self._fresh):
             known.pop(ask.id, None)
+        self._coming.discard(ask.id)
+
+    def is_coming(self, ask: Ask) -> bool:
+        """Whether a card that nobody knows yet may be the one that is being sent."""
+        return ask.id in self._coming
 
     def has_posted(self, ask: Ask, room: str, message: str) -> bool:
         """Whether this is the ask's newest card, though that may not have been noted yet."""

@@ -115,7 +115,7 @@ class CardMessages:
     def messages(self) -> tuple[str, ...]:
         """All that go once another card takes the place of this one."""
         prompt = self.prompt.id if self.prompt else ""
-        return (*filter(None, (self.root.event, prompt)), *self.old)
+        return (*filter(None, (self.root.event, prompt, self.above)), *self.old)
 
     def part(self, event: str) -> Part | None:
         return next((part for part in self.parts if part.event == event), None)

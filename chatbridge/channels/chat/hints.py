@@ -20,6 +20,8 @@ CHOSEN_AT_MOST, CHOSEN_LENGTH = 12, 20
 """How many of the chosen options a line names, and how much of each."""
 HEARD_LENGTH = 1_000
 TRANSCRIBING = "Turning your voice message into text…"
+ORIGINALS = "!originals"
+"""Stands for the button, where there are none."""
 TO_EXPLAIN = "What should the agent explain?"
 LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
@@ -186,6 +188,8 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
         yield sentences((_attached(card), (_attached_words(card, seen),)))
+        if seen.files.shrunk:
+            yield (f"Reply {ORIGINALS} for the pictures in full size.",)
         yield _without_reactions(card, seen)
         for number, reply in enumerate(card.replies, 1):
             sign = emoji_shortcuts.NUMBERS[number - 1] if seen.reactions else f"!{number}"

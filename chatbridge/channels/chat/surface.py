@@ -219,16 +219,21 @@ class ChatSurface(ChatWriter[T]):
         thread, one step at a time."""
         room = self.current_room()
         with self.watched():
+            known = self.from_text(place) if place else None
             try:
-                known = self.from_text(place) if place else None
                 if place and (known is None or known.room != room):
                     raise PostGone  # wherever it is, or in what this chat was before
                 return await self._show(ask, known, room)
             except PostGone:
                 self.visibility.shown_cards.gone(ask)
-                if not ask.open:
-                    self.memory.forget(ask)
-                raise
+                if ask.open:
+                    raise
+                self.memory.forget(ask)
+                if known is None or known.room != room or not known.above:
+                    raise
+                # The one that it goes on from is still there, with its buttons.
+                root = replace(known.root, event=known.above, shows=None)
+                return await self._show(ask, replace(known, parts=(root,), above=""), room)
 
     async def _show(self, ask: Ask, place: CardMessages | None, room: str) -> Shown:
         request, removed = self.requests.get(ask.id, NO_REQUEST), await self._removed(ask)

@@ -48,15 +48,16 @@ class RateLimits:
     _groups: dict[int, deque[float]] = field(default_factory=dict)
     _all: deque[float] = field(default_factory=deque)
 
-    def spend(self, chat_id: int, *, private: bool, edit: bool) -> None:
-        """:raises Refusal: the chat, or the bot, has had enough for now."""
+    def spend(self, chat_id: int, *, private: bool, edit: bool, count: int = 1) -> None:
+        """For so many messages at once. :raises Refusal: the chat, or the bot, has had enough for
+        now."""
         if not self.on:
             return
         now = self.monotonic()
         seen = self._groups.setdefault(chat_id, deque())
         level, at = self._buckets.get(chat_id, (PRIVATE_BUCKET, now))
         level = min(PRIVATE_BUCKET, level + (now - at) * PRIVATE_PER_SECOND)
-        cost = EDIT_COST if edit else 1.0
+        cost = EDIT_COST if edit else min(float(count), PRIVATE_BUCKET)
         _forget(self._all, now - 1.0)
         _forget(seen, now - 60.0)
         wait = 0.0
@@ -64,7 +65,7 @@ class RateLimits:
             wait = self._all[0] + 1.0 - now
         if private and level < cost - ROUNDING:
             wait = max(wait, (cost - level) / PRIVATE_PER_SECOND)
-        if not private and len(seen) >= GROUP_PER_MINUTE:
+        if not private and len(seen) + count > GROUP_PER_MINUTE:
             wait = max(wait, seen[0] + 60.0 - now)
         if wait > 0:
             self.refused += 1
@@ -73,7 +74,7 @@ class RateLimits:
         if private:
             self._buckets[chat_id] = (level - cost, now)
         else:
-            seen.append(now)
+            seen.extend([now] * count)
 
 
 def _forget(times: deque[float], until: float) -> None:

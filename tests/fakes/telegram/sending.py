@@ -68,9 +68,17 @@ class Sending:
                 words = f'failed to send message #{number} with the error message "{why}"'
                 raise bad_request(words) from None
         album = str(CHANCE.randrange(10**16, 10**17))
+        costs = [len(made), *[0] * (len(made) - 1)]  # all of it goes out, or nothing
         return [
-            self._send(params, body, source=_text(item, "caption"), document=document, album=album)
-            for item, document, body in made
+            self._send(
+                params,
+                body,
+                source=_text(item, "caption"),
+                document=document,
+                album=album,
+                cost=cost,
+            )
+            for cost, (item, document, body) in zip(costs, made, strict=True)
         ]
 
     def _send_file(self, params: Json, document: Document) -> Json:
@@ -198,6 +206,7 @@ class Sending:
         preview: Json | None = None,
         document: Document | None = None,
         album: str | None = None,
+        cost: int = 1,
     ) -> Json:
         markup = checked_markup(params.get("reply_markup"))
         chat = self.chat(params)
@@ -209,7 +218,8 @@ class Sending:
         reply_to = self._reply_to(chat, params)
         if thread is None and reply_to is not None and (chat.forum or chat.private):
             thread = reply_to.thread
-        self._service.rates.spend(chat.id, private=chat.private, edit=False)
+        if cost:
+            self._service.rates.spend(chat.id, private=chat.private, edit=False, count=cost)
         message = self._service.post(
             chat,
             self._service.bot,

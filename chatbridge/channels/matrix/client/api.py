@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 logging.getLogger("nio").setLevel(logging.CRITICAL)
 
 ANSWERED_WITHIN = 20.0
+STREAM_PAUSE = 60.0
+"""A server may have to get a file from another one first."""
 WRONG_PASSWORD_PAUSE = 60.0
 """Servers count wrong ones, and then refuse the right one, too."""
 DEVICE_NAME = "chatbridge"
@@ -167,9 +169,9 @@ class Api:
         data: AsyncIterator[bytes] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> AsyncIterator[ClientResponse]:
-        """A request with a stream, or for one: as long as something comes, it may go on."""
+        """A request with a stream, or for one. Who uses it says how long that may take."""
         headers = {"Authorization": f"Bearer {self._token}", **(headers or {})}
-        waits: Any = ClientTimeout(sock_connect=self._patience, sock_read=self._patience)
+        waits: Any = ClientTimeout(sock_connect=self._patience, sock_read=STREAM_PAUSE)
         with self._translated():
             sent = await self._client.send(method, path, data, headers, timeout=waits)
             async with sent as answer:

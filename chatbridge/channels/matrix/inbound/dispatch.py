@@ -12,16 +12,21 @@ from functools import partial
 
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
+from chatbridge.channels.chat.document import Document, File, Upload
+from chatbridge.channels.chat.hints import ORIGINALS
 from chatbridge.channels.chat.inbound import (
     ChatInput,
     NeedsYesOrNo,
     Origin,
     Spawn,
     TextResult,
+    patiently,
     reply_to,
 )
+from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.received_files import IncomingFile
+from chatbridge.channels.chat.writer import Outgoing
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
@@ -31,6 +36,7 @@ from chatbridge.channels.matrix.inbound.unreadable import Held, Unreadable
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.channels.matrix.outbound.visibility import OwnEvents
 from chatbridge.channels.matrix.render import notices
+from chatbridge.channels.matrix.render.html import Words, write
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.transitions import takes_late_answer
 from chatbridge.core.forms import form
@@ -61,6 +67,7 @@ class Receiver:
 
     def __post_init__(self) -> None:
         self._input = ChatInput(self.inbox, channel="matrix", clock=self.clock, typed=True)
+        self._outputs = Outputs(self.inbox, self.spawn)
         self._cards = Cards(self.api, self.inbox, self._input)
         self._replies = replies = Replies(self.api, self.clock, self.spawn, self.reactions)
         self.unreadable = Unreadable(
@@ -104,7 +111,10 @@ class Receiver:
             case "m.room.redaction":
                 await self._taken_back(event, chat, by)
             case "m.room.message" if _is_new(event):
-                if found := await self._cards.meant_by(event, chat):
+                found = await self._cards.meant_by(event, chat)
+                if found is not None and _asks_for_originals(event, found):
+                    await self._originals(found, event, chat)
+                elif found is not None:
                     result = await self._put(event, found.ask, by, stale=self._is_stale(found))
                     self._reply(result, to=event, root=found.root)
                 elif number := _number_in(event):
@@ -173,6 +183,25 @@ class Receiver:
         """A text or a file that is neither a reply nor in a thread."""
         about, (text, files) = relation(message.content), self._content(message)
         return about.kind is None and about.reply_to is None and (text is not None or bool(files))
+
+    async def _originals(self, found: Target, event: RoomEvent, chat: Chat) -> None:
+        """The pictures of an ask as they are, in its thread."""
+        tell = partial(self._replies.say, to=event, root=found.root)
+
+        async def send(file: File) -> None:
+            new: Outgoing[Words] = Outgoing(
+                room=event.room,
+                what=Upload.of(file),
+                key=("original", event.id, file.path or ""),
+                root=found.root,
+                after=event.id,
+            )
+            await patiently(partial(chat.send, new), self.clock)
+
+        async def say(told: str | Document) -> None:
+            tell(told if isinstance(told, str) else write(told, now=0.0))
+
+        tell(await self._outputs.originals(found.ask, chat, send=send, say=say))
 
     def _is_stale(self, found: Target) -> bool:
         """Whether a message was written for a step that is over."""
@@ -294,6 +323,11 @@ def _is_new(message: RoomEvent) -> bool:
     """Neither removed, nor a correction of what has been dealt with, nor another bot's."""
     edit = relation(message.content).kind == "m.replace"
     return not (message.redacted or edit or message.content.get("msgtype") == "m.notice")
+
+
+def _asks_for_originals(message: RoomEvent, found: Target) -> bool:
+    shrunk = found.place is not None and found.place.files.shrunk
+    return shrunk and (_text_of(message) or "").strip().casefold() == ORIGINALS
 
 
 def _quiet_words(message: RoomEvent) -> str | None:

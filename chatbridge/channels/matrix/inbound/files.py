@@ -14,7 +14,7 @@ VOICE = ("m.voice", "org.matrix.msc3245.voice", "org.matrix.msc3245.voice.v2")
 
 
 def has_file(event: RoomEvent) -> bool:
-    return event.type == "m.room.message" and event.content.get("msgtype") in KINDS
+    return event.content.get("msgtype") in KINDS
 
 
 def caption_of(event: RoomEvent) -> str | None:
