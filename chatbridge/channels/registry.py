@@ -25,7 +25,8 @@ from chatbridge.channels.web.spec import WEB
 BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, SLACK, DISCORD, NTFY, WEB)
 GROUP = "chatbridge.channels"
 NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
-RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})
+RESERVED = frozenset({"approvals", "attachments", "clients", "commands", "elicit", "enabled"})
+RESERVED |= {"http", "hub", "voice"}
 RESERVED |= {"journal", "nights", "quiet", "reminders", "replies", "retention", "store", "summary"}
 RESERVED |= {"attachments", "systemd", "terminal", "tools", "undo", "voice", "window"}
 """Names of settings, and of other places where something is answered or noted."""
