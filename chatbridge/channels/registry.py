@@ -25,8 +25,7 @@ from chatbridge.channels.web.spec import WEB
 BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, SLACK, DISCORD, NTFY, WEB)
 GROUP = "chatbridge.channels"
 NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
-RESERVED = frozenset({"approvals", "attachments", "clients", "commands", "elicit", "enabled"})
-RESERVED |= {"http", "hub", "voice"}
+RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})
 RESERVED |= {"journal", "nights", "quiet", "reminders", "replies", "retention", "store", "summary"}
 RESERVED |= {"attachments", "systemd", "terminal", "tools", "undo", "voice", "window"}
 """Names of settings, and of other places where something is answered or noted."""

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -44,8 +44,12 @@ class Server:
         self.answer = answer
         self.request = b""
         self.url = ""
+        self.serving: set[asyncio.Task[None]] = set()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.serving.add(asyncio.ensure_future(self._serve(reader, writer)))
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.request = await reader.readuntil(b"\r\n\r\n")
         found = re.search(rb"content-length: (\d+)", self.request, re.IGNORECASE)
         assert found
@@ -55,16 +59,19 @@ class Server:
         else:
             writer.write(self.answer)
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 @asynccontextmanager
 async def server(answer: bytes | None) -> AsyncIterator[Server]:
     found = Server(answer)
-    listening = await asyncio.start_server(found.serve, "127.0.0.1", 0)
+    listening = await asyncio.start_server(found.accept, "127.0.0.1", 0)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
         found.url = f"http://127.0.0.1:{port}/v1/audio/transcriptions"
         yield found
+        await asyncio.gather(*found.serving)
 
 
 def response(status: str, body: bytes) -> bytes:
@@ -112,7 +119,7 @@ async def test_an_endpoint_that_gives_no_text_is_a_sentence_for_the_person(
 
 async def test_an_endpoint_that_never_answers_is_given_up(recording: str) -> None:
     async with server(None) as there:
-        table = Voice(url=there.url).model_copy(update={"timeout": 0.05})
+        table = Voice(url=there.url, timeout=1.0)
         with pytest.raises(TranscriptionFailed, match="took too long"):
             await said_by(Endpoint(table), recording)
 
