@@ -329,6 +329,15 @@ async def test_a_message_with_neither_text_nor_file_is_no_answer(chat: MemoryDes
     assert chat.said == [ONLY_TEXT, ONLY_TEXT]
 
 
+@pytest.mark.parametrize("taken", [True, False])
+async def test_help_says_whether_files_are_answers(chat: MemoryDesk, taken: bool) -> None:
+    if not taken:
+        chat.desk.inbox.attachments = None
+    await chat.send(text="/help")
+    (said,) = (posted.text for posted in chat.channel.chat.messages.values())
+    assert ("A photo, a file or a voice message can be an answer" in said) is taken
+
+
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
 
 
