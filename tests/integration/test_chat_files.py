@@ -335,7 +335,7 @@ async def test_help_says_whether_files_are_answers(chat: MemoryDesk, taken: bool
         chat.desk.inbox.attachments = None
     await chat.send(text="/help")
     (said,) = (posted.text for posted in chat.channel.chat.messages.values())
-    assert ("A photo, a file or a voice message can be an answer" in said) is taken
+    assert ("a photo, a file or a voice message works, too" in said) is taken
 
 
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────

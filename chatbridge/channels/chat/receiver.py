@@ -41,7 +41,13 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
-from chatbridge.channels.chat.notices import ONLY_TEXT, current_question, not_here, yes_or_no
+from chatbridge.channels.chat.notices import (
+    FILES_TOO,
+    ONLY_TEXT,
+    current_question,
+    not_here,
+    yes_or_no,
+)
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.received_files import IncomingFile
@@ -515,12 +521,11 @@ class ButtonReceiver(ABC):
 
 def help_text(prefix: str, *, private: bool, files: bool) -> str:
     own_words = "send it as a message" if private else "reply to the question"
-    also = ["A photo, a file or a voice message can be an answer, too."] if files else []
+    also = f"; {FILES_TOO}" if files else ""
     return "\n".join(
         (
             "Your agents' questions arrive here.",
-            f"Tap a button to answer. For an answer in your own words, {own_words}.",
-            *also,
+            f"Tap a button to answer. For an answer in your own words, {own_words}{also}.",
             "With several questions open, reply to the one you mean.",
             f"{prefix}pending shows what is open, {prefix}history what has ended.",
             f"{prefix}cancel tells an agent that you will not answer.",
