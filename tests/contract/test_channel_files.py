@@ -54,8 +54,9 @@ class Service:
         self.answers.set()
         self.down = 0
         """How many messages of any kind get lost."""
-        self.loses_card: Callable[[], None] | None = None
-        """Called once, instead of sending a card."""
+        self.loses_card = False
+        """Once."""
+        self.lost = asyncio.Event()
         self._send: Callable[[Outgoing[Any]], Awaitable[Sent]] = chat.send
 
     async def send(self, new: Outgoing[Any]) -> Sent:
@@ -68,9 +69,9 @@ class Service:
             if error := self.refuses(new.what):
                 raise error
             await self.answers.wait()
-        elif new.card and (lose := self.loses_card):
-            self.loses_card = None
-            lose()
+        elif new.card and self.loses_card:
+            self.loses_card = False
+            self.lost.set()
             raise RetryLater("the network is down")
         sent = await self._send(new)
         self.out.append(new)
@@ -258,12 +259,11 @@ async def test_a_card_that_comes_again_does_not_bring_its_files_again(
 
 
 async def test_files_that_are_out_wait_for_their_card(driver: Driver, service: Service) -> None:
-    lost = asyncio.Event()
-    service.loses_card = lost.set
+    service.loses_card = True
     ask = await ask_with(driver, driver.desk.files.text("first.log", "first"))
+    await service.lost.wait()
     await passing(driver, lambda: any(new.card for new in service.out))
     assert "in the inbox" not in await driver.shown(ask)
-    assert lost.is_set()
     assert [file.name for file in service.files] == ["first.log"]
 
 
@@ -271,8 +271,10 @@ async def test_after_a_crash_files_come_again_as_the_same_ones(
     driver: Driver, service: Service
 ) -> None:
     """Where the service knows their keys, they come once."""
-    service.loses_card = service.chat.memory.uploads.clear
+    service.loses_card = True
     ask = await ask_with(driver, driver.desk.files.text("crash.log", "crash"))
+    await service.lost.wait()
+    service.chat.memory.uploads.clear()
     await passing(driver, lambda: service.tries == 2)
     assert "in the inbox" not in await driver.shown(ask)
     first, second = (new.key for new in service.out if isinstance(new.what, Upload))
@@ -306,8 +308,8 @@ async def test_an_original_that_is_too_large_for_the_chat_is_in_the_inbox(
     assert "in the inbox" not in shown
     if "Originals" in shown:
         await driver.press("Originals")
-        said = await driver.notices(until=IN_THE_INBOX)
-        assert any("huge.png" in text and IN_THE_INBOX in text for text in said)
+        await arrived(lambda: IN_THE_INBOX in str(service.out[-1].what))
+        assert "huge.png" in str(service.out[-1].what)
 
 
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
@@ -328,12 +330,12 @@ async def test_the_files_of_a_notice_come_below_it(driver: Driver, service: Serv
 async def test_a_notice_says_which_file_could_not_be_sent(driver: Driver, service: Service) -> None:
     service.refuses = lambda _: MessageRejected("no")
     log = driver.desk.files.text("refused.log", "refused\n")
-    await driver.desk.notify("The run is over", level=Level.WARNING, attachments=(log,))
-    last = ""
-    async with asyncio.timeout(20):
-        while not ("refused.log" in last and IN_THE_INBOX in last):
-            await asyncio.sleep(0.002)
-            last = (await driver.notices(until="refused.log"))[-1]
+    notice = await driver.desk.notify("The run is over", level=Level.WARNING, attachments=(log,))
+    assert await driver.desk.shown_on(notice)
+    _, told = service.out
+    assert "refused.log" in str(told.what)
+    assert IN_THE_INBOX in str(told.what)
+    assert told.root
 
 
 async def arrived(there: Callable[[], bool]) -> None:

@@ -3,6 +3,7 @@
 announcer: notices, and lists of many
 approvals: what an approval is about, and all of what a card cannot hold
 attachments: the files of an ask or a notice: in which messages they come, sent in time
+before_card: what comes before a new card
 bot: a bot with an account of its own, its chats and its channel
 callback_data: what a button carries
 capabilities: what a chat service can do and how much it takes, and who looks

@@ -5,19 +5,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
 from chatbridge.channels.chat import (
     approvals,
-    attachments,
     card_messages,
     keyboard,
     long_questions,
     notices,
 )
 from chatbridge.channels.chat.announcer import Announcer
+from chatbridge.channels.chat.before_card import Before, send_before
 from chatbridge.channels.chat.capabilities import Capabilities, Seen, T
 from chatbridge.channels.chat.card import continued, placeholder
 from chatbridge.channels.chat.card_memory import CardMemory
@@ -58,16 +58,6 @@ from chatbridge.core.ports import Clock, Remark, Shown
 
 FAR_ABOVE = 8
 """So many messages below a card, it is no longer on a phone's screen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What is out before a card is sent."""
-
-    topic: str | None = None
-    messages: tuple[str, ...] = ()
-    uploads: tuple[str, ...] = ()
-    files: SentFiles = ALL_SENT
 
 
 class ChatSurface(ChatWriter[T]):
@@ -269,7 +259,10 @@ class ChatSurface(ChatWriter[T]):
             if place is None or step is PlainStep.SEND_CARD:
                 new = not (old or above)
                 if place is None:
-                    before = await self._send_before(scene, room, files)
+                    self.memory.posting(ask)
+                    before = await send_before(
+                        self, scene, self.memory, room, files=files, clock=self._clock
+                    )
                 if before.files != scene.seen.files:
                     scene = await self._scene(ask, place, request, files=before.files)
                 posted, sent = await self._post(
@@ -375,31 +368,6 @@ class ChatSurface(ChatWriter[T]):
         return await off_loop(lambda: [*islice(steps, 1)], weight=weight_of(scene.ask))
 
     # ── steps ─────────────────────────────────────────────────────────────────────────────────────
-
-    async def _send_before(self, scene: Scene[T], room: str, files: SentFiles | None) -> Before:
-        """Send what comes before a new card. `files`: what became of those that are sent once."""
-        ask, place = scene.ask, (room, scene.ask.id)
-        new = partial(Outgoing, room=room, project=ask.project)
-        self.memory.posting(ask)
-        topic = await self.open_topic(room, ask.project)
-        out = self.memory.before.get(place, [])
-        for what in [*scene.before, *scene.first][len(out) :]:
-            key = ("before", self.name, ask.id, str(len(out)))
-            sent = await self.send(new(what=what, key=key, topic=topic))
-            topic = sent.topic
-            out = self.memory.before[place] = [*out, sent.id]
-        if files is not None or not ask.files:
-            return Before(topic, tuple(out), files=files or ALL_SENT)
-        uploads = self.memory.uploads.setdefault(place, {})
-        files = await attachments.upload(
-            self,
-            attachments.of_ask(ask),
-            partial(new, topic=topic),
-            key=("file", self.name, ask.id),
-            clock=self._clock,
-            out=uploads,
-        )
-        return Before(topic, tuple(out), tuple(uploads.values()), files)
 
     async def _post(
         self,
