@@ -384,7 +384,12 @@ async def test_an_answer_has_so_many_files_at_most(chat: MemoryDesk) -> None:
 
 @pytest.mark.parametrize(
     ("error", "told"),
-    [(RetryLater("cut"), NOT_FETCHED), (AttachmentError("It has gone."), "It has gone.")],
+    [
+        (RetryLater("cut"), NOT_FETCHED),
+        (AttachmentError("It has gone."), "It has gone."),
+        (OSError("reset"), NOT_FETCHED),
+        (ValueError("a length that is no number"), NOT_FETCHED),
+    ],
 )
 async def test_a_fetch_that_fails_is_told_and_the_chat_goes_on(
     chat: MemoryDesk, error: Exception, told: str
