@@ -127,7 +127,9 @@ class MemoryReceiver(EventReceiver[Deed]):
     async def take(self, event: Deed, cursor: ChannelState) -> None:
         by = Sender(id=event.by, name=event.by)
         if event.data is None:
-            await self.written(event.message, by, cursor, direct=False)
+            text = event.message.text or ""
+            command = text.removeprefix("/") if text.startswith("/") else None
+            await self.written(event.message, by, cursor, direct=False, command=command)
         elif origin := self.allowed(by, event.message.room, cursor):
             event.told = await self.tap(decode(event.data), event.message, origin)
 

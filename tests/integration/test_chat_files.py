@@ -329,6 +329,15 @@ async def test_a_message_with_neither_text_nor_file_is_no_answer(chat: MemoryDes
     assert chat.said == [ONLY_TEXT, ONLY_TEXT]
 
 
+@pytest.mark.parametrize("taken", [True, False])
+async def test_help_says_whether_files_are_answers(chat: MemoryDesk, taken: bool) -> None:
+    if not taken:
+        chat.desk.inbox.attachments = None
+    await chat.send(text="/help")
+    (said,) = (posted.text for posted in chat.channel.chat.messages.values())
+    assert ("a photo, a file or a voice message works, too" in said) is taken
+
+
 # ── limits ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -375,7 +384,12 @@ async def test_an_answer_has_so_many_files_at_most(chat: MemoryDesk) -> None:
 
 @pytest.mark.parametrize(
     ("error", "told"),
-    [(RetryLater("cut"), NOT_FETCHED), (AttachmentError("It has gone."), "It has gone.")],
+    [
+        (RetryLater("cut"), NOT_FETCHED),
+        (AttachmentError("It has gone."), "It has gone."),
+        (OSError("reset"), NOT_FETCHED),
+        (ValueError("a length that is no number"), NOT_FETCHED),
+    ],
 )
 async def test_a_fetch_that_fails_is_told_and_the_chat_goes_on(
     chat: MemoryDesk, error: Exception, told: str

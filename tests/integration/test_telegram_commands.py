@@ -183,7 +183,7 @@ async def test_cancel_with_several_open_lists_them(telegram: Telegram) -> None:
 async def test_start_and_help_say_what_can_be_done(telegram: Telegram, command: str) -> None:
     await telegram.say(command)
     told = await telegram.sees("Your agents' questions arrive here.")
-    assert told.text == help_text("/", private=True)
+    assert told.text == help_text("/", private=True, files=True)
     assert len(told.text.splitlines()) == 7
 
 
@@ -212,7 +212,7 @@ async def test_commands_work_in_a_group_by_the_bots_name(team: Telegram) -> None
     await team.say(f"/pending@{(team.api.bot.username or '').upper()}")
     await team.sees("Nothing is waiting.")
     await team.say("/help")
-    assert (await team.sees("arrive here.")).text == help_text("/", private=False)
+    assert (await team.sees("arrive here.")).text == help_text("/", private=False, files=True)
 
 
 async def test_commands_for_other_bots_are_not_ours(team: Telegram) -> None:

@@ -59,6 +59,7 @@ WHOLE_IN_INBOX = "The whole output is in the web inbox."
 
 NOTHING_WAITS = "Nothing is waiting."
 ONLY_SNOOZED = f"{NOTHING_WAITS} To answer a snoozed question, reply to its message."
+FILES_TOO = "a photo, a file or a voice message works, too"
 ONLY_TEXT = "Only text can be an answer here."
 
 

@@ -134,7 +134,7 @@ class FileIntake:
             fetched = await race(self._fetch(files, ask, before), self.clock.sleep(FETCH_SECONDS))
         except (AttachmentError, StoreError, TokenRejected):
             raise
-        except ChatbridgeError as error:
+        except (ChatbridgeError, OSError, ValueError) as error:
             log.warning("a file was not fetched: %s", error)
             fetched = None
         if fetched is None:

@@ -41,7 +41,13 @@ from chatbridge.channels.chat.inbound import (
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
-from chatbridge.channels.chat.notices import ONLY_TEXT, current_question, not_here, yes_or_no
+from chatbridge.channels.chat.notices import (
+    FILES_TOO,
+    ONLY_TEXT,
+    current_question,
+    not_here,
+    yes_or_no,
+)
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.received_files import IncomingFile
@@ -387,7 +393,8 @@ class ButtonReceiver(ABC):
 
     async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
         if name in ("help", "start"):
-            text = help_text(self.prefix, private=by.chat.private)
+            files = self._input.inbox.attachments is not None
+            text = help_text(self.prefix, private=by.chat.private, files=files)
             await self.answer(text, to=message, reply=False)
             return
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
@@ -512,12 +519,13 @@ class ButtonReceiver(ABC):
         return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)
 
 
-def help_text(prefix: str, *, private: bool) -> str:
+def help_text(prefix: str, *, private: bool, files: bool) -> str:
     own_words = "send it as a message" if private else "reply to the question"
+    also = f"; {FILES_TOO}" if files else ""
     return "\n".join(
         (
             "Your agents' questions arrive here.",
-            f"Tap a button to answer. For an answer in your own words, {own_words}.",
+            f"Tap a button to answer. For an answer in your own words, {own_words}{also}.",
             "With several questions open, reply to the one you mean.",
             f"{prefix}pending shows what is open, {prefix}history what has ended.",
             f"{prefix}cancel tells an agent that you will not answer.",

@@ -221,7 +221,9 @@ class Receiver:
         if event.at < self._began:
             self._old[event.room] = (event, chat)
         elif (_text_of(event) or "").strip().casefold() in HELP:
-            self._replies.say(notices.help_text(reactions=self.reactions), to=event)
+            files = self.inbox.attachments is not None
+            told = notices.help_text(reactions=self.reactions, files=files)
+            self._replies.say(told, to=event)
         elif only := await self._clearly_meant(chat):
             self._reply(await self._put(event, only, by), to=event)
         else:

@@ -71,7 +71,8 @@ def yes_or_no(ask: Ask, *, now: float, reactions: bool) -> Words:
 # ── about the room ────────────────────────────────────────────────────────────────────────────────
 
 
-def help_text(*, reactions: bool = True) -> Words:
+def help_text(*, reactions: bool = True, files: bool = False) -> Words:
+    also = f"; {notices.FILES_TOO}" if files else ""
     how = "React to answer, or reply" if reactions else "Reply to answer"
     allow = "👍 and 👎, or the replies allow and deny, decide"
     allow = allow if reactions else "The replies allow and deny decide"
@@ -79,7 +80,7 @@ def help_text(*, reactions: bool = True) -> Words:
         "\n".join(
             (
                 "Your agents' questions arrive here.",
-                f"{how}: a number, several such as 1,3, yes or no, or your own words. "
+                f"{how}: a number, several such as 1,3, yes or no, or your own words{also}. "
                 "With several questions open, reply to the one you mean.",
                 "!skip, !back, !done and !send move on; !later gives more time, as +15 and !+1h do,"
                 " and !snooze 1h puts a question off.",
