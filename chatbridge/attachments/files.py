@@ -66,11 +66,6 @@ class AttachmentFiles:
     def largest(self) -> int:
         return self._limits.largest
 
-    @property
-    def outsider(self) -> int:
-        """How many bytes an agent without a project here may send with one call."""
-        return self._limits.outsider
-
     async def add(
         self,
         content: BinaryIO,
@@ -140,9 +135,9 @@ class AttachmentFiles:
         try:
             digests = await store.attachment_digests()
             names = await asyncio.to_thread(self._received.names)
-            gone = [name for name in names if await store.ask(name) is None]
+            known = await store.stored_asks(names)
             count = await asyncio.to_thread(self._sent.sweep, digests)
-            for name in gone:
+            for name in sorted(set(names) - known):
                 count += await asyncio.to_thread(self._received.sweep, (), name)
         except (StoreError, OSError) as error:
             log.warning("files are not swept: %s", error)
@@ -226,7 +221,11 @@ class _Folder:
         with self._lock:
             if not target.is_file():
                 self.room.take(size)
-                os.rename(temporary, target)
+                try:
+                    os.rename(temporary, target)
+                except OSError:
+                    self.room.count(-size)
+                    raise
             os.utime(target, (now, now))  # its time of grace begins
         _sync(target.parent)
 
@@ -385,7 +384,11 @@ def _read(content: BinaryIO) -> bytes:
 
 def stored_bytes(folder: Path) -> int:
     """How much of its quota is used. :raises OSError:"""
-    return sum(entry.stat(follow_symlinks=False).st_size for entry in _walk(folder))
+    total = 0
+    for entry in _walk(folder):
+        with suppress(FileNotFoundError):  # the hub has just removed it
+            total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:

@@ -25,9 +25,10 @@ from chatbridge.channels.web.spec import WEB
 BUILT_IN: tuple[ChannelSpec[Any], ...] = (TELEGRAM, MATRIX, SLACK, DISCORD, NTFY, WEB)
 GROUP = "chatbridge.channels"
 NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
-RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})
+RESERVED = frozenset({"approvals", "attachments", "clients", "commands", "elicit", "enabled"})
+RESERVED |= {"http", "hub", "voice"}
 RESERVED |= {"journal", "nights", "quiet", "reminders", "replies", "retention", "store", "summary"}
-RESERVED |= {"systemd", "terminal", "tools", "undo", "window"}
+RESERVED |= {"attachments", "systemd", "terminal", "tools", "undo", "voice", "window"}
 """Names of settings, and of other places where something is answered or noted."""
 LONGEST_REASON = 300
 

@@ -5,7 +5,7 @@ Each store implements these protocols and is tested by the suite in `tests/contr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
@@ -192,6 +192,9 @@ class Store(Protocol):
 
     async def attachment_digests(self) -> frozenset[str]:
         """The files that asks and notices have."""
+
+    async def stored_asks(self, ids: Iterable[str]) -> frozenset[str]:
+        """Which of these asks are there, also if this version cannot read them."""
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

@@ -7,10 +7,11 @@ is not yet committed.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -121,6 +122,7 @@ NOTICES_BEHIND = """
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
     ORDER BY +seq
 """
+STORED_ASKS = "SELECT id FROM asks WHERE id IN (SELECT value FROM json_each(?))"
 ATTACHMENT_DIGESTS = "SELECT DISTINCT digest FROM attachments"
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
@@ -298,6 +300,10 @@ class SqliteStore:
 
     async def attachment_digests(self) -> frozenset[str]:
         return frozenset(texts(await self._reading.rows(ATTACHMENT_DIGESTS)))
+
+    async def stored_asks(self, ids: Iterable[str]) -> frozenset[str]:
+        found = await self._reading.rows(STORED_ASKS, (json.dumps([*ids]),))
+        return frozenset(texts(found))
 
     async def sweep(self, *, before: float) -> int:
         limits, removed = (before, SWEPT_AT_ONCE), 0

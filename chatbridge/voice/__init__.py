@@ -3,6 +3,7 @@
 Modules:
 
     settings: the table `[voice]`
+    transcriber: who does it, by the settings
     endpoint: asks an endpoint with OpenAI's interface for transcriptions
     command: runs a program that writes the text to its standard output
 """

@@ -15,7 +15,6 @@ from pydantic import (
 )
 from pydantic_settings import NoDecode
 
-from chatbridge.core.ports import Transcriber
 from chatbridge.durations import seconds
 from chatbridge.setting_rules import listed
 
@@ -42,15 +41,3 @@ class Voice(BaseModel):
     """Such as `en`. Empty: the endpoint finds out."""
     command: Annotated[tuple[str, ...], NoDecode, BeforeValidator(listed)] = ()
     timeout: Annotated[float, BeforeValidator(seconds), Field(ge=1, le=600)] = 60.0
-
-    def transcriber(self) -> Transcriber | None:
-        """Imports what it needs only here."""
-        if self.url:
-            from chatbridge.voice.endpoint import Endpoint
-
-            return Endpoint(self)
-        if self.command:
-            from chatbridge.voice.command import Command
-
-            return Command(self.command, timeout=self.timeout)
-        return None

@@ -17,7 +17,7 @@ from tests.bench.machine import Client, Json, machine, peak, percentiles, reset_
 from tests.bench.person import Person, person
 
 PICTURE = (830, 830)  # Noise: 2 MB as PNG
-HEAVY = (5_000, 5_000)
+HEAVY = (4_000, 4_000)
 SMALL, LARGE = 1_000, 19_000_000  # Bytes
 RISES = 5
 """Files of each size, one after another."""
@@ -88,7 +88,7 @@ async def _while_decoding(link: Client, somebody: Person, project: Path, rounds:
     """Round trips of others, while one picture after another is decoded."""
     quiet, _ = await round_trips(link, somebody, rounds)
     path = project / "heavy.png"
-    path.write_bytes(_noise(HEAVY))
+    path.write_bytes(_noise(HEAVY, bits=1))
     _ask(link, 1, path)
     ask_id, _ = await somebody.sees()
     digest = await _digest(somebody, ask_id)
@@ -130,9 +130,11 @@ async def _digest(somebody: Person, ask_id: str) -> str:
     return digest
 
 
-def _noise(size: tuple[int, int]) -> bytes:
+def _noise(size: tuple[int, int], *, bits: int = 8) -> bytes:
+    """`bits`: of each color, by which it is large or small as a file."""
     width, height = size
     picture = Image.frombytes("RGB", size, os.urandom(3 * width * height))
+    picture = picture.point([value >> 8 - bits for value in range(256)] * 3)
     content = io.BytesIO()
     picture.save(content, "PNG", compress_level=1)
     return content.getvalue()

@@ -109,7 +109,7 @@ def _attachments(part: Json, _: Json) -> Iterator[Row]:
         at_most(large - small, 4, "MB more"),
     )
     yield _row(
-        "slowest request while a picture of 25 megapixels is decoded",
+        "slowest request while a picture of 16 megapixels is decoded",
         ms(part["slowest_request_ms"]),
         f"{seconds(part['decoding_s'])}: that takes; {ms(part['beside_ms']['p99'])}: "
         "ask → on the page, p99",

@@ -177,14 +177,19 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
     (
-        r"chatbridge ask --attach FILE",
-        run("Yes", fills={"--attach FILE": '"Deploy?" -o Yes --attach deploy'}, answer="Yes"),
+        r"chatbridge ask --attach( FILE)?",
+        run(
+            "Yes",
+            fills={" FILE": "", "--attach": '"Deploy?" -o Yes --attach deploy'},
+            answer="Yes",
+        ),
     ),
     (
         r"chatbridge notify --attach FILE",
         run(fills={"--attach FILE": '"Deployed" --attach deploy'}),
     ),
     (r"chatbridge show (3f9a2c|ID)", run("build.log", fills={**OPEN, "ID": "{ask}"})),
+    (r"chatbridge show", run("build.log", fills={"show": "show {ask}"})),
     (r"chatbridge show 3f9a2c 2", run("notes.txt", fills=OPEN)),
     (r"chatbridge show 3f9a2c --save \.", run("./notes.txt", fills=OPEN)),
     (r"if \[ .*chatbridge ask --confirm .* \./deploy; fi", run("deployed", answer="yes")),

@@ -7,21 +7,27 @@ import errno
 import io
 import os
 import stat
+import tracemalloc
 from collections.abc import AsyncIterator, Iterable
+from contextlib import closing
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from sqlite3 import connect
 from typing import BinaryIO
 
 import pytest
 
-from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles
+from chatbridge.attachments.content_type import inspect
+from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles, _NewFile
+from chatbridge.attachments.received_copies import copy_into_project
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.errors import AttachmentError
 from chatbridge.core.model import Ask, Attachment, AttachmentKind, Project
 from tests.contract.asks import an_ask
 from tests.contract.stores import sqlite
 from tests.fakes.clock import StillClock
+from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.sample_files import GIF, PNG
 
 LIMITS = AttachmentLimits(largest=1_000, quota=1_500)
@@ -110,6 +116,40 @@ async def test_an_agent_elsewhere_is_told_no_path(files: AttachmentFiles) -> Non
     found = await received(files, b"text", ask=an_ask(project=OUTSIDER))
     assert found.path is None
     assert files.path(found) is not None
+
+
+class Long(io.RawIOBase, BinaryIO):
+    """A text of 20 MB that is never in memory as a whole."""
+
+    left = 20_000_000
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        piece = (b"word " * 100_000)[: min(size or 0, self.left)]
+        self.left -= len(piece)
+        return piece
+
+
+async def test_a_long_file_is_never_in_memory_as_a_whole_and_never_read_in_the_loop(
+    tmp_path: Path, clock: StillClock
+) -> None:
+    async def uploaded() -> AsyncIterator[bytes]:
+        source = Long()
+        while piece := source.read(64 * 1024):
+            yield piece
+
+    files = AttachmentFiles(tmp_path, AttachmentLimits(received="project"), clock)
+    ask = an_ask(project=Project(key=str(tmp_path), name="shop"))
+    tracemalloc.start()
+    try:
+        with calls_in_this_thread(inspect, _NewFile.write, copy_into_project) as called:
+            sent = await files.add(Long(), name="build.log")
+            found = await files.receive(uploaded(), name="build.log", ask=ask)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sent.size == found.size == 20_000_000
+    assert peak < 4_000_000
+    assert called == []
 
 
 @pytest.fixture
@@ -370,6 +410,24 @@ async def test_a_preview_goes_with_its_picture(
         clock.advance(GRACE_SECONDS + 1)
         await files.sweep(store)
         assert not path.exists()
+
+
+async def test_files_of_an_ask_that_only_another_version_can_read_stay(
+    files: AttachmentFiles, tmp_path: Path, clock: StillClock
+) -> None:
+    async with sqlite(tmp_path) as store:
+        ask = an_ask(attachments=(await added(files, b"of the agent"),))
+        sent = await received(files, b"of the person", ask=ask)
+        await store.write(lambda tx: tx.add_ask(ask))
+    with closing(connect(tmp_path / "chatbridge.db")) as database:
+        database.execute("UPDATE asks SET questions = 'of a newer version'")
+        database.commit()
+    clock.advance(GRACE_SECONDS + 1)
+    async with sqlite(tmp_path) as store:
+        assert await store.ask(ask.id) is None
+        await files.sweep(store)
+    assert files.path(sent)
+    assert files.path(ask.attachments[0])
 
 
 async def test_a_database_that_cannot_be_read_costs_no_file(

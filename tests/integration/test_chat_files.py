@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.attachments.files import AttachmentFiles
+from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.channels.chat.inbound import ChatInput, Origin, TextResult
 from chatbridge.channels.chat.notices import NOTHING_WAITS, ONLY_TEXT
 from chatbridge.channels.chat.poll_loop import FIRST_PAUSE
@@ -312,7 +314,7 @@ async def test_a_reply_to_a_step_that_is_over_brings_no_file(chat: MemoryDesk) -
 
 
 async def test_where_no_files_are_kept_only_text_is_an_answer(chat: MemoryDesk) -> None:
-    ask, photo = await chat.desk.ask(TEXT), Sendable()
+    ask, photo = await chat.desk.ask(SELECT), Sendable()
     chat.desk.inbox.attachments = None
     await chat.send(photo, to=ask, text="a caption")
     await chat.send(photo)
@@ -351,9 +353,11 @@ async def test_the_files_of_an_answer_are_counted_together(
     monkeypatch.setattr(chat.desk.files, "largest", 10)
     ask = await chat.desk.ask(SELECT)
     await chat.send(Sendable(b"123456", size=sizes[0]), to=ask)
-    await chat.send(Sendable(b"abcdef", size=sizes[1]), to=ask)
+    more = Sendable(b"abcdef", size=sizes[1])
+    await chat.send(more, to=ask)
     (said,) = chat.said
     assert "10 bytes" in said
+    assert more.fetches == (sizes[1] is None)
     assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
 
 
@@ -572,7 +576,9 @@ async def test_a_photo_waits_while_it_is_not_clear_which_option_is_meant(
     ask = await chat.desk.ask(SELECT)
     said = await typed(chat, ask, Sendable(), caption="9")
     assert said == "There is no option 9. This question has options 1 to 2."
-    assert len((await now(chat, ask)).draft.entries[0].attachments) == 1
+    waiting = await now(chat, ask)
+    assert waiting.open
+    assert len(waiting.draft.entries[0].attachments) == 1
 
 
 @pytest.mark.parametrize("word", ["cancel", "skip", "!later", "+15", "explain"])
@@ -601,3 +607,75 @@ async def test_a_photo_with_the_word_allow_allows_nothing(chat: MemoryDesk) -> N
     assert "allow" in str(await typed(chat, ask, photo, caption="allow"))
     assert photo.fetches == 0
     assert (await now(chat, ask)).open
+
+
+# ── with the real store ───────────────────────────────────────────────────────────────────────────
+
+
+def keep_in(folder: Path, chat: MemoryDesk, limits: AttachmentLimits | None = None) -> None:
+    store = AttachmentFiles(folder, limits or AttachmentLimits(), chat.clock)
+    chat.desk.inbox.attachments = store
+
+
+def on_disk(folder: Path) -> list[Path]:
+    return [path for path in (folder / "received").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("name", ["../../.ssh/authorized_keys", "/etc/passwd", "a\0b\n", "", None])
+async def test_no_name_from_outside_becomes_a_path(
+    chat: MemoryDesk, tmp_path: Path, name: str | None
+) -> None:
+    keep_in(tmp_path / "state", chat)
+    ask = await chat.desk.ask(TEXT)
+    await chat.send(Sendable(name=name), to=ask)
+    (given,) = (await answer(chat, ask)).attachments
+    (path,) = on_disk(tmp_path / "state")
+    assert path.read_bytes() == Sendable().content
+    assert path.parent == tmp_path / "state" / "received" / ask.id
+    assert path.name.startswith(given.digest[:12])
+    assert (path.stat().st_mode & 0o777, given.path) == (0o600, str(path))
+    assert "/" not in given.name
+
+
+async def test_what_was_not_fetched_completely_leaves_nothing_behind(
+    chat: MemoryDesk, tmp_path: Path
+) -> None:
+    keep_in(tmp_path / "state", chat)
+    ask, slow = await chat.desk.ask(TEXT), Sendable(goes_on=asyncio.Event())
+    await chat.send(Sendable(fails=RetryLater("cut")), to=ask)
+    await chat.begin(slow, to=ask)
+    async with asyncio.timeout(20):
+        await slow.half.wait()
+    chat.clock.advance(FETCH_SECONDS)
+    await chat.dealt_with()
+    assert chat.said == [NOT_FETCHED, NOT_FETCHED]
+    assert on_disk(tmp_path / "state") == []
+
+
+async def test_what_cannot_be_kept_is_told(chat: MemoryDesk, tmp_path: Path) -> None:
+    keep_in(tmp_path / "state", chat, AttachmentLimits(largest=25, quota=25))
+    first, ask = await chat.desk.ask(TEXT), await chat.desk.ask(TEXT, timeout=900.0)
+    await chat.send(Sendable(), to=first)
+    await chat.send(Sendable(b"another photo of 24 byte"), to=ask)
+    await chat.send(Sendable(b""), to=ask)
+    full, empty = chat.said
+    assert full.startswith("The space for files is full.")
+    assert empty == "The file is empty."
+    assert (await now(chat, ask)).open
+    assert len(on_disk(tmp_path / "state")) == 1
+
+
+async def test_a_photo_that_was_fetched_twice_is_stored_once(
+    chat: MemoryDesk, tmp_path: Path
+) -> None:
+    keep_in(tmp_path / "state", chat)
+    ask = await chat.desk.ask(TEXT)
+    await chat.card(ask)
+    async with failing(tmp_path, "asks"):
+        await chat.begin(Sendable(), to=ask)
+        async with asyncio.timeout(20):
+            await chat.clock.until_asleep(FIRST_PAUSE)
+    chat.clock.advance(60)
+    await chat.dealt_with()
+    assert len((await answer(chat, ask)).attachments) == 1
+    assert len(on_disk(tmp_path / "state")) == 1

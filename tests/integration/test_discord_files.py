@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.receiver import Incoming
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
-from chatbridge.channels.discord.api import Me
+from chatbridge.channels.discord.api import Api, Me
 from chatbridge.channels.discord.receiver import CANNOT_READ, Receiver
 from chatbridge.channels.discord.render import FILE_BYTES
 from chatbridge.channels.sockets.files import incoming
@@ -29,6 +33,7 @@ from tests.fakes.inbox import TEXT
 from tests.fakes.kept_files import FetchFault
 
 PHOTO = b"\x89PNG" + bytes(200_000)
+LARGE = 16 * 1024 * 1024
 PICTURES = (
     File(name="a.png", content=PHOTO, type="image/png", caption="1 · **Sidebar**", size=(80, 60)),
     File(name="b.png", content=b"b", type="image/png", caption="2 · @everyone", size=(8, 6)),
@@ -82,6 +87,31 @@ async def test_a_file_is_read_from_its_path(desk: DiscordDesk, tmp_path: Path) -
     path = str(tmp_path / "digest")
     message = await send(desk, File(name="büild.log", path=path, caption="the log"))
     assert (message.files, message.text) == ({"büild.log": PHOTO}, "the log")
+
+
+async def test_memory_does_not_grow_with_what_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "large").touch()
+    os.truncate(tmp_path / "large", LARGE)
+    sizes: list[int] = []
+
+    async def take(request: web.Request) -> web.Response:
+        sizes.append(sum([len(chunk) async for chunk in request.content.iter_chunked(2**16)]))
+        return web.json_response({"id": "1"})
+
+    app = web.Application()
+    app.router.add_post("/v10/channels/1/messages", take)
+    files = [File(name=name, path=str(tmp_path / "large")) for name in ("a.bin", "b.bin")]
+    async with TestServer(app) as server:
+        base = str(server.make_url("")).rstrip("/")
+        async with Api("token", base=base, hint="", patience=10.0) as api:
+            tracemalloc.start()
+            try:
+                await api.send("1", {}, files=files)
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+    assert sizes[0] > 2 * LARGE
+    assert peak < LARGE // 4
 
 
 async def test_the_same_upload_after_a_lost_answer_is_the_same_message(desk: DiscordDesk) -> None:

@@ -594,7 +594,7 @@ async def test_what_was_said_beside_yes_and_no_is_shown_until_the_tap(web: Web) 
     ask, inbox = await web.desk.ask(CONFIRM), web.desk.inbox
     inbox.transcribes = True
     await send(web, ask, SOUND, "recording.webm", voice=1)
-    await inbox.put(ask.id, form.Transcribed(step=1, text="only old ones"), person=IN_A_BROWSER)
+    await heard(web, ask, "only old ones")
     data = {"do": "text", "step": "2", "text": "only the old ones"}
     page = (await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)).text
     assert ">only the old ones</textarea>" in page

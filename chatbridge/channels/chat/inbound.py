@@ -278,7 +278,8 @@ class ChatInput:
         if channels := self.inbox.only_on(ask, self.channel):
             return phrases.format_only_on(channels)
         if self.typed and ask.approval:
-            return format_approval_help(build_card(ask, channel=self.channel))
+            build = partial(build_card, ask, channel=self.channel)
+            return format_approval_help(await off_loop(build, weight=weight_of(ask)))
         opening, opened = _opened(ask)
         words = None if anyway and opening else (caption or "").strip() or None
         meaning: tuple[Action, ...] | Unclear = ()

@@ -177,7 +177,6 @@ class Receiver(ButtonReceiver):
         replied, text = message.get("referenced_message"), str(message.get("content") or "")
         reference = message.get("message_reference") or {}
         mention, shown = f"<@{self._me.id}>", message.get("components")
-        flags = message.get("flags")
         return Incoming(
             room=str(message.get("channel_id")),
             id=str(message.get("id")),
@@ -186,7 +185,7 @@ class Receiver(ButtonReceiver):
                 message.get("attachments"),
                 self._api.fetch,
                 name="filename",
-                is_voice=lambda _: isinstance(flags, int) and bool(flags & VOICE),
+                is_voice=lambda _: bool(message.get("flags", 0) & VOICE),
             ),
             at=written_at(str(message.get("id", "0"))),
             ours=value_at(message, "author", "id") == self._me.id,

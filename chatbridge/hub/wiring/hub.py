@@ -74,6 +74,7 @@ from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +238,7 @@ async def open_hub(
         outputs = Outputs(lock.state / "operations")
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
-        transcriber = settings.voice.transcriber()
+        transcriber = transcriber_of(settings.voice)
         intake = AskActions(
             broker,
             store=store,
