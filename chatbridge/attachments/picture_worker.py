@@ -87,6 +87,8 @@ def shrink(opened: Image.Image, side: int) -> Image.Image:
 
     opened.draft("RGB", (side, side))  # a JPEG can be decoded at an eighth of its size
     has_alpha = opened.has_transparency_data
+    if opened.mode.startswith("I"):  # 16 bits of grey, which `convert` would cut off
+        opened = opened.convert("I").point(lambda grey: grey * (1 / 256)).convert("L")
     image = opened.convert("RGBA" if has_alpha else "RGB")
     image.thumbnail((side, side), Image.Resampling.LANCZOS, reducing_gap=2.0)
     try:

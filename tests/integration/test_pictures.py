@@ -169,6 +169,31 @@ async def test_every_way_to_store_pixels_can_be_shown(files: AttachmentFiles, mo
     assert (await shown(files, saved(Image.new(mode, (30, 20)), "PNG"))).size == (30, 20)
 
 
+async def test_sixteen_bits_of_grey_are_no_white_sheet(files: AttachmentFiles) -> None:
+    image = await shown(files, saved(Image.new("I;16", (30, 20), 30_000), "PNG"))
+    assert image.convert("L").getpixel((5, 5)) == 30_000 // 256
+
+
+async def test_the_metadata_of_other_formats_turn_a_picture_and_broken_ones_cost_nothing(
+    files: AttachmentFiles,
+) -> None:
+    exif, picture = Image.Exif(), Image.new("RGB", (40, 30), "red")
+    exif[ORIENTATION] = ROTATED
+    for other in ("WEBP", "PNG"):
+        assert (await shown(files, saved(picture, other, exif=exif))).size == (30, 40)
+    broken = saved(picture, "JPEG", exif=b"Exif\0\0" + b"\xff" * 50)
+    assert (await shown(files, broken)).size == (40, 30)
+
+
+async def test_a_phones_photo_of_several_pictures_is_shown_by_its_first(
+    files: AttachmentFiles,
+) -> None:
+    pair = [Image.new("RGB", (40, 30), colour) for colour in ("red", "blue")]
+    image = await shown(files, saved(pair[0], "MPO", save_all=True, append_images=pair[1:]))
+    red, _, blue = image.getpixel((5, 5))  # type: ignore[misc]
+    assert red > 200 > 50 > blue
+
+
 async def test_what_hides_behind_a_picture_does_not_go_along(
     files: AttachmentFiles, tmp_path: Path
 ) -> None:
