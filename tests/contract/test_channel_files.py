@@ -138,6 +138,28 @@ async def test_pictures_of_options_come_above_the_card_with_the_numbers_of_its_b
     assert "in the inbox" not in shown
 
 
+async def test_two_options_with_the_same_picture_have_one_each(
+    driver: Driver, service: Service
+) -> None:
+    image = driver.desk.files.picture("same.png", size=(11, 11))
+    options = tuple(replace(option, image=image) for option in SELECT.options)
+    await driver.shown(await driver.desk.ask(replace(SELECT, options=options)))
+    captions = ["1 · PostgreSQL in Docker", "2 · SQLite"]
+    assert [file.caption for file in service.files] == captions
+
+
+async def test_a_fault_of_the_store_does_not_hold_up_the_question(
+    driver: Driver, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def path(_: Attachment) -> str:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(driver.desk.files, "path", path)
+    shown = await driver.shown(await ask_with(driver, driver.desk.files.text("d.log", "d")))
+    assert "d.log" in shown
+    assert IN_THE_INBOX in shown
+
+
 async def test_a_text_comes_as_a_file_and_the_card_shows_how_it_begins(
     driver: Driver, service: Service
 ) -> None:

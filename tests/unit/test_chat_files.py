@@ -13,15 +13,18 @@ from chatbridge.channels.chat.card import draw_card, finished_step
 from chatbridge.channels.chat.card_messages import CardMessages, Part, SentFiles, from_text, to_text
 from chatbridge.channels.chat.document import Code, Group
 from chatbridge.channels.chat.runs import Text, write_plain
+from chatbridge.channels.discord import render as discord_render
 from chatbridge.channels.discord.render import DISCORD
+from chatbridge.channels.slack import render as slack_render
 from chatbridge.channels.slack.render import SLACK
+from chatbridge.channels.telegram.render import html as telegram_html
 from chatbridge.channels.telegram.render.card import TELEGRAM as TELEGRAM_CAN
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for, reactions
 from chatbridge.core.forms.typed_input import Unclear, interpret, takes_text
-from chatbridge.core.model import Ask, Attachment, AttachmentKind, View
+from chatbridge.core.model import Answer, Ask, Attachment, AttachmentKind, Entry, View
 from tests.chats import MATRIX, TELEGRAM, TYPED, Chat, each_chat
-from tests.telegram_asks import NEXT_TIME, ask, confirm, select, stepped
+from tests.telegram_asks import NEXT_TIME, NOW, ask, confirm, select, stepped
 
 
 def picture(name: str, *, digest: str = "", caption: str | None = None) -> Attachment:
@@ -333,3 +336,34 @@ def test_what_became_of_files_is_stored_with_the_card() -> None:
 
 def test_a_place_of_an_earlier_version_has_all_its_files() -> None:
     assert from_text('{"room": "r", "parts": [{"event": "1", "step": 0}]}') is not None
+
+
+# ── the largest there can be ──────────────────────────────────────────────────────────────────────
+
+LIMITS = [
+    (TELEGRAM_CAN, telegram_html.LIMIT),
+    (SLACK, slack_render.LIMIT),
+    (DISCORD, discord_render.LIMIT),
+]
+
+
+@pytest.mark.parametrize("multi", [False, True], ids=["select", "multi-select"])
+@pytest.mark.parametrize(("chat", "limit"), LIMITS, ids=[chat.channel for chat, _ in LIMITS])
+@pytest.mark.parametrize("fill", ["x", "&", "*", "😀", "word "])
+def test_the_largest_question_has_room_for_its_files(
+    chat: Capabilities[Text], limit: int, fill: str, multi: bool
+) -> None:
+    files = tuple(picture(f"{number}{fill * 200}.bin", digest=f"{number}") for number in range(5))
+    files = tuple(replace(each, kind=AttachmentKind.FILE) for each in files)
+    seen = Seen(now=NOW, private=False, again=True, files=SentFiles(missing=tuple("01234")))
+    largest = 0
+    for length in range(chat.card - 700, chat.card, 20):
+        question = select(fill * (length // len(fill)), "a", "b", multi=multi)
+        question = replace(question, on_timeout=Answer(values=(fill * 40,)))
+        shown = ask(question, project=fill * 50, agent=fill * 50, title=fill * 50)
+        entry = Entry(text=fill * 500, attachments=files * 2)
+        draft = replace(shown.draft, entries=(entry,))
+        shown = replace(shown, attachments=files, draft=draft, orphaned=True)
+        written, _ = draw_card(TELEGRAM.card(shown), seen, chat)
+        largest = max(largest, chat.size(written))
+    assert largest <= limit

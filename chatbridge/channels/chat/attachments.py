@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any
 
 from chatbridge.channels.chat import document as doc
+from chatbridge.channels.chat.callback_data import crc
 from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import SentFiles
 from chatbridge.channels.chat.writer import ChatWriter, Key, MessageRejected, Outgoing
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 WITHIN = 10.0
 """Seconds that a card waits for its files, all of them together."""
+LEAST_PAUSE = 0.5
 CAPTION = 500
 LISTED, NAMED = 200, 3
 """How much of a list of files a line shows, and how many of those that are missing."""
@@ -90,6 +92,11 @@ def excerpts(attachments: Iterable[Attachment], lines: int) -> Iterator[doc.Bloc
 class Captioned:
     attachment: Attachment
     caption: str
+
+    @property
+    def key(self) -> str:
+        """The same for the same file; one that is shown twice has two captions."""
+        return f"{self.attachment.digest[:16]}-{crc(self.caption)}"
 
 
 def of_ask(ask: Ask) -> list[Captioned]:
@@ -166,7 +173,11 @@ class Uploads:
     async def run(self, sources: Sequence[Captioned]) -> SentFiles:
         """Within ten seconds, whatever fails."""
         if self.store is not None and self.limits is not None:
-            await race(self._send_all(sources, self.store, self.limits), self.clock.sleep(WITHIN))
+            sending = self._send_all(sources, self.store, self.limits)
+            try:
+                await race(sending, self.clock.sleep(WITHIN))
+            except Exception:
+                log.exception("files were not sent")
         digests = dict.fromkeys(each.attachment.digest for each in sources)
         missing = tuple(each for each in digests if each not in self._arrived)
         return SentFiles(missing=missing, shrunk=self._shrunk)
@@ -189,7 +200,7 @@ class Uploads:
             digests = {each.attachment.digest for each in batch.sources}
             try:
                 await self._send_batch(batch)
-                self._shrunk |= bool(shrunk & digests)
+                self._shrunk |= bool(shrunk & digests & self._arrived)
             except MessageRejected as error:
                 log.warning("a picture was refused, and is sent as a file: %s", error)
                 await self._send_originals(batch.sources, store, limits)
@@ -208,7 +219,7 @@ class Uploads:
     async def _send_batch(self, batch: Batch) -> None:
         """:raises MessageRejected:"""
         kind = "shown" if batch.shown else "file"
-        key = " ".join((kind, *(each.attachment.digest[:16] for each in batch.sources)))
+        key = " ".join((kind, *(each.key for each in batch.sources)))
         if key not in self.out:
             try:
                 self.out[key] = await self._patiently(doc.Upload(batch.files), key)
@@ -227,7 +238,7 @@ class Uploads:
             except RetryLater as error:
                 if error.after is None:
                     raise
-                await self.clock.sleep(error.after)
+                await self.clock.sleep(max(error.after, LEAST_PAUSE))
 
 
 async def upload(
