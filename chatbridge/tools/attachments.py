@@ -224,7 +224,7 @@ class ToolFiles:
     # ── to the agent ──────────────────────────────────────────────────────────────────────────────
 
     async def show(self, result: CallToolResult, ask: Ask) -> CallToolResult:
-        """The result, followed by what the person sent with the answer. One with a picture has no
+        """The result, with what the person sent with the answer. One with a picture has no
         structured content: some clients would drop the picture, or all the rest."""
         answers = ask.answer.answers if ask.answer else ()
         sent = [(i, each) for i, answer in enumerate(answers, 1) for each in answer.attachments]
@@ -253,7 +253,7 @@ class ToolFiles:
             else:
                 lines.append(f"{line}, which cannot be sent to you. Ask for what you need of it.")
         told = TextContent(type="text", text="\n".join(lines))
-        content = [*result.content, told, *texts, *pictures]
+        content = [told, *result.content, *texts, *pictures]
         structured = None if pictures else result.structured_content
         return result.model_copy(update={"content": content, "structured_content": structured})
 

@@ -124,7 +124,7 @@ async def test_a_photo_is_told_with_its_path_and_shown(tmp_path: Path) -> None:
         photo = await here.received(ask, PICTURE, "photo.png")
         await here.put(ask, form.Attach(attachments=(photo,), text="See the red part"))
         result = await waiting
-    said, told = texts(result)
+    told, said = texts(result)
     listed = {"path": photo.path, "name": "photo.png", "type": "image/png", "size": len(PICTURE)}
     assert json.loads(said)["answers"] == [
         {"questionId": "w", "values": ["See the red part"], "attachments": [listed]}
@@ -146,20 +146,20 @@ async def test_a_file_that_is_no_picture_leaves_the_structured_content(tmp_path:
         log = await here.received(ask, b"all is well\n", "../../build.log")
         await here.put(ask, form.Attach(attachments=(log,)))
         result = await waiting
-    said, told = texts(result)
+    told, said = texts(result)
     assert told == f"The user attached build.log (text/plain, 12 bytes): {log.path}"
     assert json.loads(said) == result.structured_content
     assert json.loads(said)["answers"][0]["values"] == ["build.log"]
     assert not pictures(result)
 
 
-async def test_the_form_of_one_question_has_it_after_its_sentence(tmp_path: Path) -> None:
+async def test_the_form_of_one_question_has_it_before_its_sentence(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         waiting, ask = await here.asked("ask_user", ONE)
         photo = await here.received(ask, PICTURE, "photo.png")
         await here.put(ask, form.Attach(attachments=(photo,)))
         result = await waiting
-    said, told = texts(result)
+    told, said = texts(result)
     assert said == "User answered: photo.png"
     assert told.endswith(f": {photo.path}")
     assert len(pictures(result)) == 1
@@ -180,7 +180,7 @@ async def test_auq_says_to_which_question_it_belongs(tmp_path: Path) -> None:
         await here.put(ask, form.Submit(step=step))
         result = await waiting
         fetched = await here.call("get_answered_questions", {"session_id": ask.id})
-    said, told = texts(result)
+    told, said = texts(result)
     assert "2. Why?\n→ D" in said
     assert told.startswith("The user attached photo.png (image/png, ")
     assert told.endswith(f" to question 2: {photo.path}")
@@ -195,7 +195,7 @@ async def test_a_ticket_and_a_kept_answer_have_it_as_well(tmp_path: Path) -> Non
         photo = await here.received(ask, PICTURE, "photo.png")
         await here.put(ask, form.Attach(attachments=(photo,)))
         waited = await here.call("wait_for_answer", {"askId": ask.id})
-    assert texts(waited)[1].endswith(f": {photo.path}")
+    assert texts(waited)[0].endswith(f": {photo.path}")
     assert len(pictures(waited)) == 1
 
 
@@ -208,7 +208,7 @@ async def test_question_ask_has_it_beside_the_answer_that_is_saved(tmp_path: Pat
         await here.put(ask, form.Attach(attachments=(photo,)))
         result = await waiting
     assert isinstance(result, CallToolResult)
-    answer, told = texts(result)
+    told, answer = texts(result)
     assert json.loads(answer)["answer"] == "photo.png"
     assert json.loads(answer)["attachments"][0]["path"] == photo.path
     assert told.endswith(f": {photo.path}")
@@ -232,7 +232,7 @@ async def test_an_agent_elsewhere_gets_no_path_but_what_is_in_it(tmp_path: Path)
         ]
         await here.put(ask, form.Attach(attachments=tuple(sent)))
         result = await waiting
-    said, told, note, wide = texts(result)
+    told, said, note, wide = texts(result)
     assert [*json.loads(said)["answers"][0]["attachments"][0]] == ["name", "type", "size"]
     assert (note, wide) == ("Größe\n", "Größe")
     lines = told.splitlines()
@@ -256,7 +256,7 @@ async def test_pictures_that_a_line_cannot_hold_are_told_and_not_shown(
         monkeypatch.setattr(attachments, "MAX_IMAGE_CHARACTERS", room)
         await here.put(ask, form.Attach(attachments=tuple(photos)))
         result = await waiting
-    assert len(texts(result)[1].splitlines()) == 3
+    assert len(texts(result)[0].splitlines()) == 3
     assert len(pictures(result)) == 2
 
 
@@ -268,7 +268,7 @@ async def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
         await asyncio.to_thread(Path(photo.path).unlink)
         await here.put(ask, form.Attach(attachments=(photo,)))
         result = await waiting
-    assert texts(result)[1].endswith("; it has been removed since.")
+    assert texts(result)[0].endswith("; it has been removed since.")
     assert not pictures(result)
 
 
