@@ -119,17 +119,17 @@ class Calls:
         return self._reads
 
     def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
-        """The JSON of the result, which is its first text. :raises NoAnswer: also if the tool
-        refuses."""
+        """The JSON of the result: a text, since beside a picture there is no structured content.
+        :raises NoAnswer: also if the tool refuses."""
         result = self.call(name, arguments, within=within)
         content, meta = result.get("content"), result.get("_meta")
-        said = content[0].get("text") if isinstance(content, list) and content else "no answer"
-        if not result.get("isError"):
-            # Beside a picture there is no structured content.
-            with suppress(ValueError):
-                return dict(json.loads(str(said)))
+        blocks = content if isinstance(content, list) else []
+        texts = [str(block["text"]) for block in blocks if "text" in block] or ["no answer"]
+        for text in () if result.get("isError") else texts:
+            if text.startswith("{"):
+                return dict(json.loads(text))
         alone = isinstance(meta, dict) and meta.get(ALONE)
-        raise NoAnswer(str(said), refused=not alone)
+        raise NoAnswer(texts[0], refused=not alone)
 
     def _say(self, *messages: Json) -> None:
         data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)
