@@ -12,11 +12,12 @@ import io
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
 from chatbridge import runtime_paths
-from chatbridge.core.errors import AttachmentError
+from chatbridge.core.errors import AttachmentError, SettingsError
 
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _NO_LINK
@@ -34,9 +35,10 @@ CHANGED = "It changed while it was read. Attach it again once nothing writes to 
 def own_folders(*, state: str, config: str, database: str) -> tuple[str, ...]:
     """What `open_in_project` never opens. The folder of the configuration is chatbridge's own at
     its usual place; elsewhere only what chatbridge has in it."""
-    beside = os.path.dirname(config)
-    usual = beside == runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "chatbridge")
-    of_config = (beside,) if usual else (config, os.path.join(beside, "secrets"))
+    beside, usual = os.path.dirname(config), None
+    with suppress(SettingsError):  # the user of a machine's hub has no home
+        usual = runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "chatbridge")
+    of_config = (beside,) if beside == usual else (config, os.path.join(beside, "secrets"))
     of_database = (database, f"{database}-wal", f"{database}-shm")
     return (state, runtime_paths.runtime_dir(state), *of_config, *of_database)
 

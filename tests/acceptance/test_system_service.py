@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from tests.acceptance.login import ASK_HUB, QUESTION, Login, asking
 from tests.documents.pages import blocks, commands, commands_of
 from tests.documents.ways import NO_COMMANDS, SERVER, way_of
 from tests.fakes.container import CHATBRIDGE, PYTHON, Container
+from tests.fakes.telegram.media import png
 
 pytestmark = pytest.mark.nspawn
 
@@ -51,6 +54,21 @@ for path in sys.argv[1:]:
         print(os.listdir(path) if os.path.isdir(path) else open(path).read())
     except OSError as error:
         print(type(error).__name__)
+"""
+
+IN_THE_INBOX = """
+import sys
+from http.client import HTTPConnection
+from urllib.parse import urlencode, urlsplit
+
+link = urlsplit(sys.argv[1])
+inbox = HTTPConnection(link.netloc)
+form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": f"http://{link.netloc}"}
+inbox.request("POST", "/login", urlencode({"code": link.path.rpartition("/")[2]}), form)
+cookie = inbox.getresponse().headers["Set-Cookie"].partition(";")[0]
+inbox.close()
+inbox.request("GET", sys.argv[2], headers={"Cookie": cookie})
+print(inbox.getresponse().headers["Content-Type"])
 """
 
 
@@ -228,3 +246,21 @@ def test_what_the_page_has_for_root_afterwards_works_as_it_stands(server: Contai
     shown = "".join(said.values())
     for words in (r"/login/", r"(?m)^cb_", r"hub \S+ ready"):
         assert re.search(words, shown), (words, said)
+
+
+async def test_a_picture_is_decoded_within_what_the_unit_allows(
+    alice: Login, tmp_path: Path
+) -> None:
+    """The worker sets limits of its own, and the unit forbids system calls."""
+    picture, server = png(64, 48), alice.container
+    data = {"data": b64encode(picture).decode(), "name": "layout.png"}
+    arguments = {"questions": [QUESTION], "wait": False, "attachments": [data]}
+    async with alice.agent(SHOP, tmp_path / "log") as client:
+        ask = json.loads(text_of(await client.call_tool("ask_user", arguments)))["askId"]
+    digest = sha256(picture).hexdigest()
+    stored = server.run("stat", "--format=%a", f"{STATE}/attachments/{digest}")
+    said = server.run("env", f"CHATBRIDGE_STATE_DIR={STATE}", CHATBRIDGE, "inbox")
+    link = next(word for word in said.split() if word.startswith("http://"))
+    preview = f"/asks/{ask}/files/{digest}/preview"
+    assert server.python(IN_THE_INBOX, link, preview) == "image/png\n"
+    assert stored == "600\n"
