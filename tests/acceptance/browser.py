@@ -45,7 +45,6 @@ from chatbridge.core.model import (
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
-from tests.fakes.sample_store import SampleStore
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
@@ -97,7 +96,6 @@ class RunningInbox:
     address: str
     desk: Desk
     codes: LoginCodes
-    files: SampleStore
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
     _calls: dict[str, CallName] = field(default_factory=dict)
 
@@ -173,18 +171,14 @@ async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterat
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
     )
-    files = SampleStore(folder, clock=clock)
-    async with open_desk(
-        folder, clock=clock, channel=channel, policy=policy, attachments=files
-    ) as desk:
+    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
         serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
         desk.broker.waiting_calls.link_opened(LINK)
         try:
-            yield RunningInbox(address=await address, desk=desk, codes=codes, files=files)
+            yield RunningInbox(address=await address, desk=desk, codes=codes)
         finally:
             serving.cancel()
             await asyncio.wait({serving})
-            await files.close()
 
 
 @dataclass(slots=True)

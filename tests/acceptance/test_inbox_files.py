@@ -24,7 +24,7 @@ from tests.acceptance.browser import (
     visit_on_a_phone,
     visiting,
 )
-from tests.fakes.sample_store import BROKEN, picture
+from tests.fakes.sample_files import BROKEN, picture
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
@@ -66,7 +66,7 @@ def payload(name: str, content: bytes = b"text") -> FilePayload:
 
 async def layouts(visit: Visit) -> Question:
     images = [
-        await visit.inbox.files.sample(picture(colour=colour), name=f"{colour}.png")
+        await visit.inbox.desk.files.sample(picture(colour=colour), name=f"{colour}.png")
         for colour in ("teal", "navy")
     ]
     options = (Option(label="Sidebar", image=images[0]), Option(label="Tabs", image=images[1]))
@@ -83,7 +83,7 @@ async def files_of(visit: Visit, ask: Ask) -> list[Attachment]:
 
 
 async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: Visit) -> None:
-    shot = await visit.inbox.files.sample(picture(colour="gold"), caption="As it is now")
+    shot = await visit.inbox.desk.files.sample(picture(colour="gold"), caption="As it is now")
     ask = await visit.inbox.ask(await layouts(visit), attachments=(shot,))
     page = await visit.open(ask)
     await page.get_by_role("link", name="1 · Sidebar").click()
@@ -115,7 +115,7 @@ async def test_pictures_open_large_and_keys_and_swipes_lead_through_them(visit: 
 
 
 async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
-    shot = await visit.inbox.files.sample(picture(colour="gold"), name="a.png")
+    shot = await visit.inbox.desk.files.sample(picture(colour="gold"), name="a.png")
     ask = await visit.inbox.ask(await layouts(visit), attachments=(shot,))
     loads: list[str] = []
 
@@ -141,7 +141,7 @@ async def test_a_redrawn_card_keeps_its_pictures(visit: Visit) -> None:
 async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(
     visit: Visit, after: bool
 ) -> None:
-    shot = await visit.inbox.files.sample(BROKEN, name="a.png")
+    shot = await visit.inbox.desk.files.sample(BROKEN, name="a.png")
     ask = await visit.inbox.ask(multi("Which?", "One", "Two"), attachments=(shot,))
     failed = visit.page.wait_for_event("requestfinished", lambda each: "preview" in each.url)
     known = asyncio.ensure_future(failed)
@@ -165,7 +165,7 @@ async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(
 
 async def test_without_the_script_a_picture_is_downloaded(browser: Browser, tmp_path: Path) -> None:
     async with visiting(browser, tmp_path, PHONE, script=False) as visit:
-        shot = await visit.inbox.files.sample(picture(), name="a.png")
+        shot = await visit.inbox.desk.files.sample(picture(), name="a.png")
         ask = await visit.inbox.ask(BRANCH, attachments=(shot,))
         await visit.page.goto(f"{visit.inbox.address}/asks/{ask.id}")
         await expect(visit.page.get_by_text("Attach", exact=True)).to_be_hidden()

@@ -73,7 +73,7 @@ def _one_ask(part: Json, _: Json) -> Iterator[Row]:
 def _under(found: float, target: float) -> str:
     if found > target:
         return f"{share(found / target)} times over: missed"
-    return f"{share(target / found)} times under"
+    return share(target / found)
 
 
 def _round_trips(figures: Json) -> Iterator[Row]:
@@ -397,7 +397,7 @@ SECTIONS = (
     Section(
         part="one_ask",
         title="One ask on each channel, the slowest of its rounds",
-        columns=("where", "card there", "of 3 s", "result there", "of 2 s"),
+        columns=("where", "card there", "times under 3 s", "result there", "times under 2 s"),
         rows=_one_ask,
     ),
     Section(part="startup", title="Start", rows=_startup),

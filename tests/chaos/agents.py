@@ -19,7 +19,7 @@ from tests.chaos.log import Asked, CameBack, Log, Notified, Told
 from tests.chaos.manner import Manner
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Result, Riddle, Status, read
-from tests.fakes.telegram.media import png
+from tests.fakes.sample_files import png
 
 START_WITHIN = 60.0
 SILENT_GRACE = 5.0

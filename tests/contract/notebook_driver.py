@@ -88,7 +88,7 @@ class NotebookDriver:
     @property
     def fetched(self) -> int:
         """What is in the file is there already: so many were read from it, and kept."""
-        return self.desk.files.received
+        return len(self.desk.files.received)
 
     def lose_file(self) -> None:
         self._damaged = True

@@ -25,6 +25,7 @@ from chatbridge.core.model import Ask, Attachment, Level
 from tests.contract.drivers import CHATS, DRIVERS, Driver
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import SELECT
+from tests.fakes.sample_files import BROKEN
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -120,11 +121,11 @@ async def test_pictures_of_options_come_above_the_card_with_the_numbers_of_its_b
     driver: Driver, service: Service
 ) -> None:
     stored = driver.desk.files
-    first, second = (
-        replace(option, image=stored.picture(f"{number}.png"))
+    first, second = [
+        replace(option, image=await stored.picture(f"{number}.png"))
         for number, option in enumerate(SELECT.options)
-    )
-    last = stored.picture("now.png", caption="How it looks now")
+    ]
+    last = await stored.picture("now.png", caption="How it looks now")
     ask = await driver.desk.ask(replace(SELECT, options=(first, second)), attachments=(last,))
     shown = await driver.shown(ask)
     captions = ["1 · PostgreSQL in Docker", "2 · SQLite", "How it looks now"]
@@ -141,7 +142,7 @@ async def test_pictures_of_options_come_above_the_card_with_the_numbers_of_its_b
 async def test_two_options_with_the_same_picture_have_one_each(
     driver: Driver, service: Service
 ) -> None:
-    image = driver.desk.files.picture("same.png", size=(11, 11))
+    image = await driver.desk.files.picture("same.png", size=(11, 11))
     options = tuple(replace(option, image=image) for option in SELECT.options)
     await driver.shown(await driver.desk.ask(replace(SELECT, options=options)))
     captions = ["1 · PostgreSQL in Docker", "2 · SQLite"]
@@ -154,8 +155,9 @@ async def test_a_fault_of_the_store_does_not_hold_up_the_question(
     def path(_: Attachment) -> str:
         raise OSError("the disk is gone")
 
+    log = await driver.desk.files.text("d.log", "d")
     monkeypatch.setattr(driver.desk.files, "path", path)
-    shown = await driver.shown(await ask_with(driver, driver.desk.files.text("d.log", "d")))
+    shown = await driver.shown(await ask_with(driver, log))
     assert "d.log" in shown
     assert IN_THE_INBOX in shown
 
@@ -163,7 +165,9 @@ async def test_a_fault_of_the_store_does_not_hold_up_the_question(
 async def test_a_text_comes_as_a_file_and_the_card_shows_how_it_begins(
     driver: Driver, service: Service
 ) -> None:
-    log = driver.desk.files.text("build.log", "first line\nsecond line\n", caption="All of it")
+    log = await driver.desk.files.text(
+        "build.log", "first line\nsecond line\n", caption="All of it"
+    )
     shown = await driver.shown(await ask_with(driver, log))
     (file,) = service.files
     assert (file.name, file.caption, file.size) == ("build.log", "All of it", None)
@@ -173,7 +177,7 @@ async def test_a_text_comes_as_a_file_and_the_card_shows_how_it_begins(
 
 
 async def test_a_picture_that_is_refused_comes_as_a_file(driver: Driver, service: Service) -> None:
-    picture = driver.desk.files.picture("wide.png", size=(300, 2))
+    picture = await driver.desk.files.picture("wide.png", size=(300, 2))
 
     def refuses(upload: Upload) -> Exception | None:
         return MessageRejected("too wide") if upload.files[0].size else None
@@ -185,6 +189,18 @@ async def test_a_picture_that_is_refused_comes_as_a_file(driver: Driver, service
     assert "in the inbox" not in shown
 
 
+async def test_what_only_looks_like_a_picture_comes_as_a_file(
+    driver: Driver, service: Service
+) -> None:
+    stored = driver.desk.files
+    broken = await stored.sample(BROKEN, name="half.png")
+    assert await stored.preview(broken) is None
+    shown = await driver.shown(await ask_with(driver, broken))
+    (file,) = service.files
+    assert (file.path, file.size) == (stored.path(broken), None)
+    assert "in the inbox" not in shown
+
+
 @pytest.mark.parametrize(
     "error",
     [MessageRejected("no"), RetryLater("cut"), OSError("no such file"), ValueError("a fault")],
@@ -193,7 +209,8 @@ async def test_a_picture_that_is_refused_comes_as_a_file(driver: Driver, service
 async def test_a_file_that_cannot_be_sent_is_named_and_the_question_is_there(
     driver: Driver, service: Service, error: Exception
 ) -> None:
-    log, plan = (driver.desk.files.text(name, f"{name} {error}") for name in ("a.log", "plan.txt"))
+    stored = driver.desk.files
+    log, plan = [await stored.text(name, f"{name} {error}") for name in ("a.log", "plan.txt")]
 
     def refuses(upload: Upload) -> Exception | None:
         return error if any(file.name == "a.log" for file in upload.files) else None
@@ -213,7 +230,7 @@ async def test_a_file_that_cannot_be_sent_is_named_and_the_question_is_there(
 
 
 async def test_a_file_that_is_no_longer_kept_is_named(driver: Driver, service: Service) -> None:
-    picture = driver.desk.files.picture("gone.png", size=(9, 9))
+    picture = await driver.desk.files.picture("gone.png", size=(9, 9))
     driver.desk.files.remove(picture)
     shown = await driver.shown(await ask_with(driver, picture))
     assert "gone.png" in shown
@@ -224,7 +241,7 @@ async def test_a_slow_upload_does_not_hold_up_the_question(
     driver: Driver, service: Service
 ) -> None:
     service.answers.clear()
-    ask = await ask_with(driver, driver.desk.files.text("slow.log", "slow"))
+    ask = await ask_with(driver, await driver.desk.files.text("slow.log", "slow"))
     shown = await slowly(driver, ask, service.tried)
     assert SELECT.text in shown
     assert "slow.log" in shown
@@ -235,12 +252,14 @@ async def test_a_slow_upload_does_not_hold_up_the_question(
 async def test_a_picture_that_takes_long_to_shrink_does_not_hold_up_the_question(
     driver: Driver, service: Service
 ) -> None:
-    driver.desk.files.stall()
+    stored = driver.desk.files
+    bomb = await stored.picture("bomb.png", size=(7, 7))
+    stored.ready.clear()
+    stored.wanted.clear()
     try:
-        ask = await ask_with(driver, driver.desk.files.picture("bomb.png", size=(7, 7)))
-        shown = await slowly(driver, ask, driver.desk.files.asked)
+        shown = await slowly(driver, await ask_with(driver, bomb), stored.wanted)
     finally:
-        driver.desk.files.ready.set()
+        stored.ready.set()
     assert SELECT.text in shown
     assert IN_THE_INBOX in shown
 
@@ -249,7 +268,7 @@ async def test_with_the_network_down_everything_is_tried_again(
     driver: Driver, service: Service
 ) -> None:
     service.down = 2
-    ask = await ask_with(driver, driver.desk.files.text("later.log", "later"))
+    ask = await ask_with(driver, await driver.desk.files.text("later.log", "later"))
     await passing(driver, lambda: service.tries == 1)
     shown = await driver.shown(ask)
     assert [file.name for file in service.files] == ["later.log"]
@@ -259,7 +278,7 @@ async def test_with_the_network_down_everything_is_tried_again(
 async def test_a_pause_that_the_service_asks_for_is_kept(driver: Driver, service: Service) -> None:
     pauses = [RetryLater("slow down", after=2.0)]
     service.refuses = lambda _: pauses.pop() if pauses else None
-    ask = await ask_with(driver, driver.desk.files.text("paced.log", "paced"))
+    ask = await ask_with(driver, await driver.desk.files.text("paced.log", "paced"))
     await passing(driver, lambda: service.tries == 2)
     shown = await driver.shown(ask)
     assert [file.name for file in service.files] == ["paced.log"]
@@ -269,7 +288,7 @@ async def test_a_pause_that_the_service_asks_for_is_kept(driver: Driver, service
 async def test_a_card_that_comes_again_does_not_bring_its_files_again(
     driver: Driver, service: Service
 ) -> None:
-    ask = await ask_with(driver, driver.desk.files.text("once.log", "once"))
+    ask = await ask_with(driver, await driver.desk.files.text("once.log", "once"))
     await driver.shown(ask)
     service.chat.requests[ask.id] = CardRequest(repost=True)
     await driver.desk.inbox.redraw(ask.id)
@@ -282,7 +301,7 @@ async def test_a_card_that_comes_again_does_not_bring_its_files_again(
 
 async def test_files_that_are_out_wait_for_their_card(driver: Driver, service: Service) -> None:
     service.loses_card = True
-    ask = await ask_with(driver, driver.desk.files.text("first.log", "first"))
+    ask = await ask_with(driver, await driver.desk.files.text("first.log", "first"))
     await service.lost.wait()
     await passing(driver, lambda: any(new.card for new in service.out))
     assert "in the inbox" not in await driver.shown(ask)
@@ -294,7 +313,7 @@ async def test_after_a_crash_files_come_again_as_the_same_ones(
 ) -> None:
     """Where the service knows their keys, they come once."""
     service.loses_card = True
-    ask = await ask_with(driver, driver.desk.files.text("crash.log", "crash"))
+    ask = await ask_with(driver, await driver.desk.files.text("crash.log", "crash"))
     await service.lost.wait()
     service.chat.memory.uploads.clear()
     await passing(driver, lambda: service.tries == 2)
@@ -309,10 +328,11 @@ async def test_after_a_crash_files_come_again_as_the_same_ones(
 async def test_the_originals_of_shrunk_pictures_come_on_a_tap(
     driver: Driver, service: Service
 ) -> None:
-    large, small = driver.desk.files.picture("large.png", size=(300, 200)), (40, 30)
-    both = (large, driver.desk.files.picture("small.png", size=small))
+    large, small = await driver.desk.files.picture("large.png", size=(2_000, 1_000)), (40, 30)
+    both = (large, await driver.desk.files.picture("small.png", size=small))
     ask = await ask_with(driver, *both)
     shown = await driver.shown(ask)
+    assert [file.size for file in service.files] == [(1_568, 784), small]
     told = await driver.press("Originals") if "Originals" in shown else None
     assert (told is None) == (driver.channel.name == "matrix"), "which has no buttons"
     if told is not None:
@@ -325,7 +345,7 @@ async def test_the_originals_of_shrunk_pictures_come_on_a_tap(
 async def test_an_original_that_is_too_large_for_the_chat_is_in_the_inbox(
     driver: Driver, service: Service
 ) -> None:
-    picture = driver.desk.files.picture("huge.png", size=(300, 201))
+    picture = await driver.desk.files.picture("huge.png", size=(2_000, 1_001))
     shown = await driver.shown(await ask_with(driver, replace(picture, size=10**12)))
     assert "in the inbox" not in shown
     if "Originals" in shown:
@@ -338,7 +358,7 @@ async def test_an_original_that_is_too_large_for_the_chat_is_in_the_inbox(
 
 
 async def test_the_files_of_a_notice_come_below_it(driver: Driver, service: Service) -> None:
-    log = driver.desk.files.text("nightly.log", "all green\n")
+    log = await driver.desk.files.text("nightly.log", "all green\n")
     notice = await driver.desk.notify("It is done", level=Level.WARNING, attachments=(log,))
     assert await driver.desk.shown_on(notice)
     said, upload = service.out
@@ -351,7 +371,7 @@ async def test_the_files_of_a_notice_come_below_it(driver: Driver, service: Serv
 
 async def test_a_notice_says_which_file_could_not_be_sent(driver: Driver, service: Service) -> None:
     service.refuses = lambda _: MessageRejected("no")
-    log = driver.desk.files.text("refused.log", "refused\n")
+    log = await driver.desk.files.text("refused.log", "refused\n")
     notice = await driver.desk.notify("The run is over", level=Level.WARNING, attachments=(log,))
     assert await driver.desk.shown_on(notice)
     _, told = service.out

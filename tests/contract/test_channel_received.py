@@ -14,12 +14,13 @@ import pytest_asyncio
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask
 from tests.contract.drivers import CHATS, DRIVERS, Driver
-from tests.fakes.attachments import png
 from tests.fakes.inbox import COMMAND, SELECT, TEXT
+from tests.fakes.sample_files import png
+from tests.fakes.sample_store import SampleStore
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-PHOTO, SCREENSHOT = png(40, 30), png(30, 40, color=9)
+PHOTO, SCREENSHOT = png(40, 30), png(30, 40)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
@@ -96,7 +97,7 @@ async def test_a_file_for_an_approval_is_not_fetched(driver: Driver) -> None:
 
 
 async def test_what_is_too_large_is_told(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver.desk.files, "largest", len(PHOTO) - 1)
+    monkeypatch.setattr(SampleStore, "largest", len(PHOTO) - 1)
     ask, said = await shown(driver, TEXT), len(driver.heard())
     await driver.attach(ask, PHOTO)
     assert f"{len(PHOTO) - 1} bytes together" in told(driver, said)

@@ -35,10 +35,10 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import AttachmentStore, Channel, Clock
+from chatbridge.core.ports import Channel, Clock
 from chatbridge.store.sqlite import SqliteStore
-from tests.fakes.attachments import FilesInFolder
 from tests.fakes.clock import StillClock
+from tests.fakes.sample_store import SampleStore
 
 ANYWHERE = frozenset(spec.name for spec in BUILT_IN if spec.approvals)
 """Approvals can be given on every channel that takes them."""
@@ -100,7 +100,7 @@ class Desk:
         clock: Clock,
         notices: Notices | None = None,
         outputs: dict[str, bytes] | None = None,
-        files: FilesInFolder | None = None,
+        files: SampleStore | None = None,
     ) -> None:
         self._files = files
         self.broker = broker
@@ -116,7 +116,7 @@ class Desk:
         broker.waiting_calls.link_opened("link")
 
     @property
-    def files(self) -> FilesInFolder:
+    def files(self) -> SampleStore:
         assert self._files is not None
         return self._files
 
@@ -208,7 +208,7 @@ async def open_desk(
     channel: Channel,
     policy: Policy | None = None,
     ready: asyncio.Event | None = None,
-    attachments: AttachmentStore | None = None,
+    attachments: SampleStore | None = None,
 ) -> AsyncIterator[Desk]:
     """A desk whose deliveries go to one channel, once it is ready."""
     store = await SqliteStore.open(folder / "chatbridge.db")
@@ -233,11 +233,8 @@ async def open_desk(
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
-    files = FilesInFolder(folder / "attachments")
-    store_of_files = attachments or files
-    intake = AskActions(
-        broker, store=store, clock=clock, outputs=output, attachments=store_of_files
-    )
+    files = attachments or SampleStore(folder, clock=clock)
+    intake = AskActions(broker, store=store, clock=clock, outputs=output, attachments=files)
     desk = Desk(broker, intake, delivery, clock, notices, outputs, files)
     desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]
@@ -248,6 +245,7 @@ async def open_desk(
         for task in running:
             task.cancel()
         await asyncio.wait(running)
+        await files.close()
         await store.close()
 
 

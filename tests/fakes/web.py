@@ -15,9 +15,10 @@ import httpx2
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.policy import Policy
-from chatbridge.core.ports import AttachmentStore, Health
+from chatbridge.core.ports import Health
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import Desk, open_desk
+from tests.fakes.sample_store import SampleStore
 
 TOKEN = "a-token-of-the-tests-0123456789"
 TROUBLE = "telegram rejected the bot token (401)."
@@ -82,7 +83,7 @@ async def running_web(
     body_seconds: float = 10.0,
     heartbeat: float = 15.0,
     policy: Policy | None = None,
-    attachments: AttachmentStore | None = None,
+    attachments: SampleStore | None = None,
 ) -> AsyncIterator[Web]:
     clock = StillClock()
     announced: list[str] = []

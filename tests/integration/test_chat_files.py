@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.attachments.files import AttachmentFiles
-from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.channels.chat.inbound import ChatInput, Origin, TextResult
 from chatbridge.channels.chat.notices import NOTHING_WAITS, ONLY_TEXT
 from chatbridge.channels.chat.poll_loop import FIRST_PAUSE
@@ -31,6 +29,7 @@ from chatbridge.core.policy import Policy
 from tests.fakes.disk import failing
 from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.memory_chat import TOO_LARGE, Deed, MemoryDesk, Sendable, running_memory
+from tests.fakes.sample_store import SampleStore
 
 WEB = Person(name="Ada", channel="web")
 
@@ -359,7 +358,7 @@ async def test_a_file_that_is_larger_than_was_said_is_given_up(chat: MemoryDesk)
 async def test_the_files_of_an_answer_are_counted_together(
     chat: MemoryDesk, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int | None, ...]
 ) -> None:
-    monkeypatch.setattr(chat.desk.files, "largest", 10)
+    monkeypatch.setattr(SampleStore, "largest", 10)
     ask = await chat.desk.ask(SELECT)
     await chat.send(Sendable(b"123456", size=sizes[0]), to=ask)
     more = Sendable(b"abcdef", size=sizes[1])
@@ -623,12 +622,7 @@ async def test_a_photo_with_the_word_allow_allows_nothing(chat: MemoryDesk) -> N
     assert (await now(chat, ask)).open
 
 
-# ── with the real store ───────────────────────────────────────────────────────────────────────────
-
-
-def keep_in(folder: Path, chat: MemoryDesk, limits: AttachmentLimits | None = None) -> None:
-    store = AttachmentFiles(folder, limits or AttachmentLimits(), chat.clock)
-    chat.desk.inbox.attachments = store
+# ── on the disk ───────────────────────────────────────────────────────────────────────────────────
 
 
 def on_disk(folder: Path) -> list[Path]:
@@ -639,13 +633,12 @@ def on_disk(folder: Path) -> list[Path]:
 async def test_no_name_from_outside_becomes_a_path(
     chat: MemoryDesk, tmp_path: Path, name: str | None
 ) -> None:
-    keep_in(tmp_path / "state", chat)
     ask = await chat.desk.ask(TEXT)
     await chat.send(Sendable(name=name), to=ask)
     (given,) = (await answer(chat, ask)).attachments
-    (path,) = on_disk(tmp_path / "state")
+    (path,) = on_disk(tmp_path)
     assert path.read_bytes() == Sendable().content
-    assert path.parent == tmp_path / "state" / "received" / ask.id
+    assert path.parent == tmp_path / "received" / ask.id
     assert path.name.startswith(given.digest[:12])
     assert (path.stat().st_mode & 0o777, given.path) == (0o600, str(path))
     assert "/" not in given.name
@@ -654,7 +647,6 @@ async def test_no_name_from_outside_becomes_a_path(
 async def test_what_was_not_fetched_completely_leaves_nothing_behind(
     chat: MemoryDesk, tmp_path: Path
 ) -> None:
-    keep_in(tmp_path / "state", chat)
     ask, slow = await chat.desk.ask(TEXT), Sendable(goes_on=asyncio.Event())
     await chat.send(Sendable(fails=RetryLater("cut")), to=ask)
     await chat.begin(slow, to=ask)
@@ -663,11 +655,11 @@ async def test_what_was_not_fetched_completely_leaves_nothing_behind(
     chat.clock.advance(FETCH_SECONDS)
     await chat.dealt_with()
     assert chat.said == [NOT_FETCHED, NOT_FETCHED]
-    assert on_disk(tmp_path / "state") == []
+    assert on_disk(tmp_path) == []
 
 
 async def test_what_cannot_be_kept_is_told(chat: MemoryDesk, tmp_path: Path) -> None:
-    keep_in(tmp_path / "state", chat, AttachmentLimits(largest=25, quota=25))
+    chat.desk.inbox.attachments = SampleStore(tmp_path, clock=chat.clock, largest=25, quota=25)
     first, ask = await chat.desk.ask(TEXT), await chat.desk.ask(TEXT, timeout=900.0)
     await chat.send(Sendable(), to=first)
     await chat.send(Sendable(b"another photo of 24 byte"), to=ask)
@@ -676,13 +668,12 @@ async def test_what_cannot_be_kept_is_told(chat: MemoryDesk, tmp_path: Path) -> 
     assert full.startswith("The space for files is full.")
     assert empty == "The file is empty."
     assert (await now(chat, ask)).open
-    assert len(on_disk(tmp_path / "state")) == 1
+    assert len(on_disk(tmp_path)) == 1
 
 
 async def test_a_photo_that_was_fetched_twice_is_stored_once(
     chat: MemoryDesk, tmp_path: Path
 ) -> None:
-    keep_in(tmp_path / "state", chat)
     ask = await chat.desk.ask(TEXT)
     await chat.card(ask)
     async with failing(tmp_path, "asks"):
@@ -692,4 +683,4 @@ async def test_a_photo_that_was_fetched_twice_is_stored_once(
     chat.clock.advance(60)
     await chat.dealt_with()
     assert len((await answer(chat, ask)).attachments) == 1
-    assert len(on_disk(tmp_path / "state")) == 1
+    assert len(on_disk(tmp_path)) == 1

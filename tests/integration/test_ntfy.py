@@ -263,7 +263,7 @@ async def test_a_notification_says_how_many_files_are_in_the_inbox(
     tmp_path: Path, server: NtfyServer
 ) -> None:
     async with running_ntfy(tmp_path, server) as ntfy:
-        log, shot = ntfy.desk.files.text("a.log", "a"), ntfy.desk.files.picture("a.png")
+        log, shot = await ntfy.desk.files.text("a.log", "a"), await ntfy.desk.files.picture("a.png")
         await ntfy.desk.ask(TEXT, attachments=(log, shot))
         ring = await ntfy.sees(TEXT.text)
         assert ring["message"].splitlines()[-1] == "📎 2 files, which are in the inbox."

@@ -22,6 +22,7 @@ from chatbridge.digests import sha256_hex
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import TEXT
 from tests.fakes.kept_files import FetchFault
+from tests.fakes.sample_store import SampleStore
 from tests.fakes.slack.server import BOT, BOT_TOKEN, Fault, Slack, running_slack
 from tests.fakes.slack_desk import SlackDesk, read, running_channel
 
@@ -326,7 +327,7 @@ async def test_who_sends_a_file_without_the_scope_is_told_in_the_thread(desk: Sl
 async def test_a_file_that_slack_says_is_too_large_is_not_fetched(
     desk: SlackDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk.desk.files, "largest", 1_000, raising=False)
+    monkeypatch.setattr(SampleStore, "largest", 1_000)
     ask = await desk.desk.ask(TEXT)
     card = await desk.card(ask)
     await share(desk, ("photo.png", PHOTO), thread=card["ts"])

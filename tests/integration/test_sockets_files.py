@@ -15,8 +15,8 @@ from aiohttp.test_utils import TestServer
 from yarl import URL
 
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.writer import MessageRejected
-from chatbridge.channels.sockets.files import CHUNK, FileClient, captions, content_of, incoming
+from chatbridge.channels.chat.writer import MessageRejected, open_content
+from chatbridge.channels.sockets.files import CHUNK, FileClient, captions, incoming
 from chatbridge.core.errors import AttachmentError, RetryLater
 from tests.fakes.kept_files import FetchFault, KeptFiles
 
@@ -208,7 +208,7 @@ async def test_a_file_is_sent_from_where_it_is_without_growing_memory(tmp_path: 
     with path.open("wb") as file:
         file.truncate(LARGE)
     async with serving() as (service, client):
-        with little_memory(), content_of(File(name="a.bin", path=str(path))) as content:
+        with little_memory(), open_content(File(name="a.bin", path=str(path))) as content:
             assert await client.put(str(service.base / "upload"), content) == 200
         assert service.length == LARGE
         assert service.headers["Content-Length"] == str(LARGE)
@@ -221,7 +221,7 @@ async def test_an_upload_that_is_not_taken_now_is_tried_later(
 ) -> None:
     async with serving() as (service, client):
         service.status = status
-        content = content_of(File(name="a.txt", content=CONTENT))
+        content = open_content(File(name="a.txt", content=CONTENT))
         with pytest.raises(RetryLater) as raised:
             await client.put(str(service.base / "upload"), content)
         assert raised.value.after == after
@@ -230,7 +230,7 @@ async def test_an_upload_that_is_not_taken_now_is_tried_later(
 
 def test_a_file_that_was_swept_is_not_sent(tmp_path: Path) -> None:
     with pytest.raises(MessageRejected, match=r"build\.log cannot be read"):
-        content_of(File(name="build.log", path=str(tmp_path / "gone")))
+        open_content(File(name="build.log", path=str(tmp_path / "gone")))
 
 
 def test_a_caption_is_one_line_whatever_is_in_it() -> None:

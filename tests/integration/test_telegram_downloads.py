@@ -17,8 +17,8 @@ from chatbridge.channels.telegram.client.attached import FETCHED, Attached, atta
 from chatbridge.channels.telegram.client.uploads import FILES
 from chatbridge.core.errors import AttachmentError, RetryLater
 from tests.fakes.clock import StillClock
+from tests.fakes.sample_files import png
 from tests.fakes.telegram.chats import Document
-from tests.fakes.telegram.media import png
 from tests.fakes.telegram.people import Phone, file
 from tests.fakes.telegram.server import BotApi
 

@@ -12,8 +12,8 @@ from chatbridge.channels.telegram.client.uploads import FILES
 from chatbridge.core.model import Ask, Attachment
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT
+from tests.fakes.sample_files import png
 from tests.fakes.telegram.chats import Document
-from tests.fakes.telegram.media import png
 from tests.fakes.telegram.people import Card, Phone, file
 from tests.fakes.telegram.server import BotApi
 from tests.fakes.telegram_desk import Telegram, running_telegram
@@ -160,10 +160,11 @@ async def test_a_strangers_files_are_never_fetched(tmp_path: Path, group: bool) 
 
 async def test_pictures_of_options_are_an_album_above_the_card(telegram: Telegram) -> None:
     stored = telegram.desk.files
-    first, second = (
-        replace(option, image=stored.picture(f"{option.label}.png")) for option in SELECT.options
-    )
-    log = stored.text("build.log", "red\n")
+    first, second = [
+        replace(option, image=await stored.picture(f"{option.label}.png"))
+        for option in SELECT.options
+    ]
+    log = await stored.text("build.log", "red\n")
 
     ask = await telegram.desk.ask(replace(SELECT, options=(first, second)), attachments=(log,))
     card = await telegram.card(ask)
@@ -180,7 +181,7 @@ async def test_pictures_of_options_are_an_album_above_the_card(telegram: Telegra
 
 
 async def test_a_picture_that_telegram_does_not_show_comes_as_a_file(telegram: Telegram) -> None:
-    wide = telegram.desk.files.picture("wide.png", size=(90, 1))
+    wide = await telegram.desk.files.picture("wide.png", size=(90, 1))
 
     ask = await telegram.desk.ask(CONFIRM, attachments=(wide,))
     await telegram.card(ask)

@@ -76,7 +76,7 @@ async def test_what_goes_with_a_card_goes_to_its_topic(
     tmp_path: Path, api: BotApi, clock: StillClock, forum: Chat
 ) -> None:
     async with hub(tmp_path, api, clock, forum, topics=True) as telegram:
-        log = telegram.desk.files.text("build.log", "red")
+        log = await telegram.desk.files.text("build.log", "red")
         ask = await telegram.desk.ask(SELECT, attachments=(log,))
         card = await telegram.step(ask, "Other…")
         file = await telegram.sees(lambda message: message.document is not None)

@@ -13,7 +13,7 @@ import pytest
 
 from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.runs import Text
-from chatbridge.channels.chat.writer import Outgoing
+from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.telegram.client.api import Api, SentMessage
 from chatbridge.channels.telegram.client.errors import Rejected
 from chatbridge.channels.telegram.client.response_checks import NO_NUMBER
@@ -21,7 +21,7 @@ from chatbridge.channels.telegram.outbound.chat import Chat
 from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Project
 from tests.fakes.clock import StillClock
-from tests.fakes.telegram.media import png
+from tests.fakes.sample_files import png
 from tests.fakes.telegram.people import Card
 from tests.fakes.telegram.people import Chat as Room
 from tests.fakes.telegram.server import BotApi
@@ -162,7 +162,7 @@ async def test_what_is_too_large_or_empty_or_gone_is_refused_for_good(
         file.truncate(51 * MB)
 
     for path in (huge, tmp_path / "gone"):
-        with pytest.raises(Rejected):
+        with pytest.raises(MessageRejected):
             await api.send_files(room.id, [File(name="x", path=str(path), size=(1, 1))])
     with pytest.raises(Rejected):
         await api.send_files(room.id, [File(name="x")])

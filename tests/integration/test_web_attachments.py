@@ -19,7 +19,8 @@ from chatbridge.core.model import Answer, Ask, Attachment, Option, Question, Vie
 from chatbridge.core.ports import Preview
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
-from tests.fakes.sample_store import BROKEN, SampleStore, picture
+from tests.fakes.sample_files import BROKEN, picture
+from tests.fakes.sample_store import SampleStore
 from tests.fakes.web import MARK, TOKEN, Web, running_web
 
 LARGEST = 300_000

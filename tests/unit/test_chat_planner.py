@@ -21,7 +21,7 @@ from chatbridge.channels.chat.planner import (
     EditCard,
     PlainStep,
     RemoveReaction,
-    SendAttachment,
+    SendPage,
     Step,
     Wanted,
     current_card,
@@ -70,7 +70,7 @@ class Chat:
                 assert emoji in card.emojis
                 left = (each for each in card.emojis if each != emoji)
                 self.posted = there.having(replace(card, seeds=seeds(*left)))
-            case SendAttachment(number=number):
+            case SendPage(number=number):
                 assert number == len(there.pages)
                 self.posted = replace(there, pages=(*there.pages, "page"))
             case PlainStep.SEND_PROMPT:
@@ -91,14 +91,14 @@ def seeds(*emojis: str) -> tuple[BotReaction, ...]:
 
 def some_posted(
     *cards: Part,
-    attachments: int = 0,
+    pages: int = 0,
     prompt: int | None = None,
     replaced: bool = False,
 ) -> CardMessages:
     return CardMessages(
         room="room",
         parts=cards,
-        pages=("page",) * attachments,
+        pages=("page",) * pages,
         prompt=None if prompt is None else Prompt(id="prompt", step=prompt),
         old=("old",) if replaced else (),
     )
@@ -124,7 +124,7 @@ def wanteds(draw: st.DrawFn, *, threaded: bool, first_step: int = 0) -> Wanted[s
         step=step,
         threaded=threaded,
         reactions=draw(reactions) if threaded and step is not None else (),
-        attachments=draw(st.integers(0, 3)),
+        pages=draw(st.integers(0, 3)),
         prompt=step is not None and not threaded and draw(st.booleans()),
     )
 
@@ -147,7 +147,7 @@ def posteds(draw: st.DrawFn, *, threaded: bool) -> CardMessages:
         cards.insert(1, Part(event="replaced", step=OVER, shows="old"))
     return some_posted(
         *cards,
-        attachments=draw(st.integers(0, 3)),
+        pages=draw(st.integers(0, 3)),
         prompt=draw(st.none() | st.integers(0, 5)) if not threaded else None,
         replaced=not threaded and draw(st.booleans()),
     )
@@ -171,7 +171,7 @@ def check_rest(chat: Chat, wanted: Wanted[str]) -> None:
     for card in posted.parts:
         assert sorted(card.emojis) == sorted(wanted.reactions if card is current else ())
         assert card.shows == drawn_for(card, posted, current, wanted)
-    assert len(posted.pages) >= wanted.attachments
+    assert len(posted.pages) >= wanted.pages
     prompted = posted.prompt.step if posted.prompt else None
     assert prompted == (wanted.step if wanted.prompt else None)
     assert not posted.old
@@ -188,7 +188,7 @@ def drawn_for(card: Part, posted: CardMessages, current: Part | None, wanted: Wa
 
 
 def bound(posted: CardMessages | None) -> int:
-    """A card, its reactions, attachments and a prompt; what is there changes once."""
+    """A card, its reactions, pages and a prompt; what is there changes once."""
     cards = posted.parts if posted else ()
     there = sum(1 + len(card.emojis) for card in cards)
     return 1 + len(EMOJIS) + 3 + 2 + 1 + there
@@ -249,18 +249,18 @@ def test_in_a_thread_what_is_to_be_answered_comes_before_everything_else() -> No
     assert done == ["SEND_CARD", *["AddReaction"] * 2, "EditCard", *["RemoveReaction"] * 2]
 
 
-def test_in_a_thread_attachments_come_before_the_card_that_they_are_for() -> None:
+def test_in_a_thread_pages_come_before_the_card_that_they_are_for() -> None:
     posted = some_posted(Part(event="a", step=0, shows="card 0"))
-    wanted = some_wanted(step=1, threaded=True, attachments=2)
-    assert kinds(wanted, posted)[:3] == ["SendAttachment", "SendAttachment", "SEND_CARD"]
+    wanted = some_wanted(step=1, threaded=True, pages=2)
+    assert kinds(wanted, posted)[:3] == ["SendPage", "SendPage", "SEND_CARD"]
 
 
-def test_where_cards_are_edited_attachments_come_last_and_messages_after_what_goes() -> None:
+def test_where_cards_are_edited_pages_come_last_and_messages_after_what_goes() -> None:
     card = Part(event="a", step=0, shows="card 0")
     posted = some_posted(card, prompt=0, replaced=True)
-    wanted = some_wanted(step=1, threaded=False, attachments=1, prompt=True)
+    wanted = some_wanted(step=1, threaded=False, pages=1, prompt=True)
     expected = ["EditCard", "REMOVE_REPLACED", "REMOVE_PROMPT"]
-    expected += ["SEND_PROMPT", "SendAttachment"]
+    expected += ["SEND_PROMPT", "SendPage"]
     assert kinds(wanted, posted) == expected
     assert [sends_message(step) for step in plan(wanted, posted)] == [False] * 3 + [True] * 2
 

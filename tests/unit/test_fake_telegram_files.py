@@ -9,10 +9,11 @@ import pytest
 from telegram import InputMediaDocument, InputMediaPhoto, Message
 from telegram.error import BadRequest, NetworkError, RetryAfter
 
+from tests.fakes.sample_files import png
 from tests.fakes.telegram import limits
 from tests.fakes.telegram.chats import Document
 from tests.fakes.telegram.conversation import Conversation, conversation
-from tests.fakes.telegram.media import png, sides_of
+from tests.fakes.telegram.media import sides_of
 from tests.fakes.telegram.people import file
 
 SHOT = png(640, 480)

@@ -179,15 +179,9 @@ class Announcer(Generic[T]):
             return
         chat, out = self._chat, self._uploads.setdefault((room, notice.id), {})
         new = partial(Outgoing, room=room, project=notice.project, topic=to.topic, root=to.id)
-
-        sent = await attachments.upload(
-            chat,
-            attachments.captioned(notice.attachments),
-            new,
-            key=("file", chat.name, notice.id),
-            clock=self._clock,
-            out=out,
-        )
+        key = ("file", chat.name, notice.id)
+        uploads = attachments.Uploads(chat=chat, new=new, key=key, clock=self._clock, out=out)
+        sent = await uploads.run(attachments.captioned(notice.attachments))
         missing = [each for each in notice.attachments if each.digest in sent.missing]
         if missing:
             text = self._can.write((doc.line(*attachments.not_sent(missing)),), now=0.0)

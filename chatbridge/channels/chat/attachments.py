@@ -7,8 +7,9 @@ sent is in the inbox, and whoever sent it says so.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import PurePath
 from typing import Any
 
@@ -16,10 +17,9 @@ from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.callback_data import crc
 from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import SentFiles
-from chatbridge.channels.chat.writer import ChatWriter, Key, MessageRejected, Outgoing
+from chatbridge.channels.chat.writer import ChatWriter, Key, MessageRejected, Outgoing, patiently
 from chatbridge.core.cards.attached import CLIP, format_attachments, shown_name
 from chatbridge.core.cards.card import Card
-from chatbridge.core.errors import RetryLater
 from chatbridge.core.model import Ask, Attachment, AttachmentKind
 from chatbridge.core.ports import AttachmentStore, Clock, Preview
 from chatbridge.core.tasks import race
@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 
 WITHIN = 10.0
 """Seconds that a card waits for its files, all of them together."""
-LEAST_PAUSE = 0.5
 CAPTION = 500
 LISTED, NAMED = 200, 3
 """How much of a list of files a line shows, and how many of those that are missing."""
@@ -153,27 +152,27 @@ def is_shrunk(attachment: Attachment, preview: Preview) -> bool:
 
 # ── sending them ──────────────────────────────────────────────────────────────────────────────────
 
-Send = Callable[[doc.Upload, str], Awaitable[str]]
-"""Sends one message under a key that is the same for the same files; returns its id."""
-
 
 @dataclass(slots=True, kw_only=True)
 class Uploads:
     """One attempt to send files; what an earlier one has sent is not sent again."""
 
-    store: AttachmentStore | None
-    limits: Files | None
+    chat: ChatWriter[Any]
+    new: Callable[..., Outgoing[Any]]
+    """Makes a message of what it is and its key."""
+    key: Key
+    """What the keys of all of them begin with. The rest is the same for the same files."""
     clock: Clock
-    send: Send
-    out: dict[str, str] = field(default_factory=dict)
-    """The messages that are out, by their keys."""
+    out: dict[str, str]
+    """The messages that are out, by the rest of their keys."""
     _arrived: set[str] = field(default_factory=set)
     _shrunk: bool = False
 
     async def run(self, sources: Sequence[Captioned]) -> SentFiles:
         """Within ten seconds, whatever fails."""
-        if self.store is not None and self.limits is not None:
-            sending = self._send_all(sources, self.store, self.limits)
+        store, limits = self.chat.stored, self.chat.files
+        if store is not None and limits is not None:
+            sending = self._send_all(sources, store, limits)
             try:
                 await race(sending, self.clock.sleep(WITHIN))
             except Exception:
@@ -222,41 +221,15 @@ class Uploads:
         key = " ".join((kind, *(each.key for each in batch.sources)))
         if key not in self.out:
             try:
-                self.out[key] = await self._patiently(doc.Upload(batch.files), key)
+                new = self.new(what=doc.Upload(batch.files), key=(*self.key, key))
+                sent = await patiently(partial(self.chat.send, new), self.clock)
+                self.out[key] = sent.id
             except MessageRejected:
                 raise
             except Exception as error:  # noqa: BLE001 - no fault of an upload holds up a question
                 log.warning("files were not sent: %s", error)
                 return
         self._arrived |= {each.attachment.digest for each in batch.sources}
-
-    async def _patiently(self, upload: doc.Upload, key: str) -> str:
-        """After the pauses that the service asks for. The time for all of it is bounded."""
-        while True:
-            try:
-                return await self.send(upload, key)
-            except RetryLater as error:
-                if error.after is None:
-                    raise
-                await self.clock.sleep(max(error.after, LEAST_PAUSE))
-
-
-async def upload(
-    chat: ChatWriter[Any],
-    sources: Sequence[Captioned],
-    new: Callable[..., Outgoing[Any]],
-    *,
-    key: Key,
-    clock: Clock,
-    out: dict[str, str],
-) -> SentFiles:
-    """Send files to a chat, each message made with `new` under a key that begins with this one."""
-
-    async def send(what: doc.Upload, name: str) -> str:
-        return (await chat.send(new(what=what, key=(*key, name)))).id
-
-    uploads = Uploads(store=chat.stored, limits=chat.files, clock=clock, send=send, out=out)
-    return await uploads.run(sources)
 
 
 async def _preview(attachment: Attachment, store: AttachmentStore, limits: Files) -> Preview | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from chatbridge.channels.chat import attachments
+from chatbridge.channels.chat.attachments import Uploads, of_ask
 from chatbridge.channels.chat.capabilities import T
 from chatbridge.channels.chat.card_memory import CardMemory
 from chatbridge.channels.chat.card_messages import ALL_SENT, SentFiles
@@ -49,12 +49,11 @@ async def send_before(
     if files is not None or not ask.files:
         return Before(topic, tuple(out), files=files or ALL_SENT)
     uploads = memory.uploads.setdefault(place, {})
-    files = await attachments.upload(
-        chat,
-        attachments.of_ask(ask),
-        partial(new, topic=topic),
+    files = await Uploads(
+        chat=chat,
+        new=partial(new, topic=topic),
         key=("file", chat.name, ask.id),
         clock=clock,
         out=uploads,
-    )
+    ).run(of_ask(ask))
     return Before(topic, tuple(out), tuple(uploads.values()), files)

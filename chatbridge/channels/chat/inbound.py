@@ -10,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from chatbridge.channels.chat import card, notices
 from chatbridge.channels.chat.callback_data import (
@@ -47,7 +47,6 @@ from chatbridge.core.errors import (
     AttachmentError,
     ChatbridgeError,
     NotHere,
-    RetryLater,
     StoreError,
     UnknownAsk,
 )
@@ -108,8 +107,6 @@ Spawn = Callable[[Coroutine[Any, Any, object]], None]
 """Runs what nobody has to wait for."""
 IsEarly = Callable[[Ask], Awaitable[bool]]
 """Whether a tap came too soon after the button appeared."""
-T = TypeVar("T")
-SEND_TRIES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -553,18 +550,3 @@ def _opened(ask: Ask) -> tuple[tuple[form.Event, ...], Ask]:
     opened = form.advance(ask.questions, ask.draft, opening)
     assert isinstance(opened, form.Moved)
     return (opening,), replace(ask, draft=opened.draft)
-
-
-async def patiently(send: Callable[[], Awaitable[T]], clock: Clock, *, pause: float = 0.0) -> T:
-    """Send after a pause, and again after those that the service asks for. What nobody has answered
-    may have arrived: that is not sent again. :raises RetryLater:"""
-    for _ in range(SEND_TRIES - 1):
-        await clock.sleep(pause)
-        try:
-            return await send()
-        except RetryLater as error:
-            if error.after is None:
-                raise
-            pause = error.after
-    await clock.sleep(pause)
-    return await send()

@@ -28,7 +28,7 @@ class Wanted(Generic[D]):
     """The root while another message is answered. None: one message shows every step."""
     past: Callable[[Part], D] | None = None
     reactions: tuple[str, ...] = ()
-    attachments: int = 0
+    pages: int = 0
     prompt: bool = False
 
 
@@ -42,7 +42,7 @@ class EditCard(Generic[D]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendAttachment:
+class SendPage:
     number: int
 
 
@@ -68,12 +68,12 @@ class PlainStep(Enum):
     CLOSE_CONTINUED = auto()
 
 
-Step = EditCard[D] | SendAttachment | AddReaction | RemoveReaction | PlainStep
+Step = EditCard[D] | SendPage | AddReaction | RemoveReaction | PlainStep
 
 
 def sends_message(step: Step[D]) -> bool:
     new = (PlainStep.SEND_CARD, PlainStep.SEND_PROMPT)
-    return step in new or isinstance(step, SendAttachment)
+    return step in new or isinstance(step, SendPage)
 
 
 def current_card(posted: CardMessages, *, step: int | None, threaded: bool) -> Part | None:
@@ -90,9 +90,9 @@ def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     threaded = wanted.root is not None
     current = current_card(posted, step=wanted.step, threaded=threaded)
     prompted = posted.prompt.step if posted.prompt else None
-    missing = range(len(posted.pages), wanted.attachments)
+    missing = range(len(posted.pages), wanted.pages)
     if threaded:  # above the buttons
-        yield from (SendAttachment(number=number) for number in missing)
+        yield from (SendPage(number=number) for number in missing)
     if current is None and wanted.step is not None:
         yield PlainStep.SEND_CARD
     yield from _edits(wanted, posted, current)
@@ -100,7 +100,7 @@ def plan(wanted: Wanted[D], posted: CardMessages | None) -> Iterator[Step[D]]:
     if wanted.prompt and prompted != wanted.step:
         yield PlainStep.SEND_PROMPT
     if not threaded:  # last: one may be refused for ever
-        yield from (SendAttachment(number=number) for number in missing)
+        yield from (SendPage(number=number) for number in missing)
 
 
 def _edits(

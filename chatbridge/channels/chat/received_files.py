@@ -31,7 +31,6 @@ SENT_AS_RECORDING = (
     "Sent as a recording. To have speech turned into text, set [voice] in config.toml."
 )
 PICKS = (form.Choose, form.Toggle, form.Select, form.Done)
-_ANY_FILE = Attachment(digest="", name="", type="", size=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +99,7 @@ class FileAnswer:
 
     def refusal(self, ask: Ask, count: int) -> form.Refused | None:
         """Why the form would not take so many files, if so."""
-        for event in self.events((_ANY_FILE,) * count):
+        for event in self.events((form.ANY_FILE,) * count):
             step = apply_event(ask, event)
             if isinstance(step, form.Refused):
                 return step
@@ -120,7 +119,7 @@ class FileIntake:
         """`before`: those that the answer has already.
         :raises AttachmentError: they are too many or, by what the service says, too large."""
         if len(before) + len(files) > self.store.most:
-            raise AttachmentError(f"An answer can have {self.store.most} files at most.")
+            raise AttachmentError(form.too_many_files(self.store.most).why)
         sizes = [each.size or 0 for each in files]
         self._check_fetched(max(sizes))
         if sum(sizes) > self._room(before):

@@ -37,7 +37,6 @@ from chatbridge.channels.chat.inbound import (
     SentAsRecording,
     Spawn,
     is_over,
-    patiently,
     reply_to,
 )
 from chatbridge.channels.chat.keyboard import takes_typing
@@ -52,7 +51,7 @@ from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
 from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.surface import ChatSurface
-from chatbridge.channels.chat.writer import Drawing, Outgoing
+from chatbridge.channels.chat.writer import Drawing, Outgoing, patiently
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card

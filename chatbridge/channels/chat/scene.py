@@ -50,8 +50,9 @@ class Scene(Generic[T]):
     before: Sequence[Drawing[T] | Upload]
     """What comes before the card."""
     first: Sequence[Drawing[T] | Upload]
-    """Attachments that have to be there before the card is."""
-    attachments: Sequence[Drawing[T] | Upload]
+    """Pages that have to be there before the card is."""
+    pages: Sequence[Drawing[T] | Upload]
+    """What has to be read before something is allowed."""
 
     def wanted(self, digest: Callable[[Drawing[T]], object]) -> Wanted[Drawing[T]]:
         ask, card, seen, can = self.ask, self.card, self.seen, self.can
@@ -76,7 +77,7 @@ class Scene(Generic[T]):
             past=past if can.threads else None,
             digest=digest,
             reactions=tuple(each.emoji for each in reactions(card)) if emojis else (),
-            attachments=len(self.attachments),
+            pages=len(self.pages),
             prompt=seen.prompted,
         )
 
@@ -88,7 +89,7 @@ def draw_scene(
     more = long_questions.Overflow[T]()
     if card.view is not None:
         more = long_questions.overflow(ask, can)
-    after = attachments(card, can, more) if ask.open else []
+    after = pages(card, can, more) if ask.open else []
     # Who has asked to see all of it may allow it only with all of it in sight.
     first = after if place is None and ask.draft.whole and not can.threads else []
     out = len(first) if place is None else len(place.pages)
@@ -106,11 +107,11 @@ def draw_scene(
         drawing=Drawing(text=text, rows=rows),
         before=[*(Drawing(text=each) for each in more.leaflets), *map(Upload.of, more.before)],
         first=first,
-        attachments=after,
+        pages=after,
     )
 
 
-def attachments(
+def pages(
     card: Card, can: Capabilities[T], more: long_questions.Overflow[T]
 ) -> Sequence[Drawing[T] | Upload]:
     """What goes with a card and has to be read before it is allowed: files, or pages."""

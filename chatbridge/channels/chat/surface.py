@@ -36,7 +36,7 @@ from chatbridge.channels.chat.planner import (
     EditCard,
     PlainStep,
     RemoveReaction,
-    SendAttachment,
+    SendPage,
     Step,
     plan,
     sends_message,
@@ -156,12 +156,12 @@ class ChatSurface(ChatWriter[T]):
         """Whether something that has to be read before this approval is allowed is not known to be
         out."""
 
-        def attachments() -> int:
+        def wanted() -> int:
             if self._can.continuations:
                 return len(long_questions.overflow(ask, self._can).after)
             return len(approvals.pages(build_card(ask, channel=self.channel), self._can))
 
-        there = await off_loop(attachments, weight=weight_of(ask))
+        there = await off_loop(wanted, weight=weight_of(ask))
         place = await self._place_of(ask)
         return there > (len(place.pages) if place is not None else 0)
 
@@ -475,9 +475,9 @@ class ChatSurface(ChatWriter[T]):
         match step:
             case EditCard(message=message, drawing=drawing):
                 return await self._edit(message, drawing, scene, place), []
-            case SendAttachment(number=number):
+            case SendPage(number=number):
                 key = ("page", root, str(number))
-                sent = await self.send(new(what=scene.attachments[number], key=key))
+                sent = await self.send(new(what=scene.pages[number], key=key))
                 place = replace(place, pages=(*place.pages, sent.id))
             case PlainStep.SEND_PROMPT:
                 mention = None if self.private else typing

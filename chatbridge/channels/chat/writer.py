@@ -6,25 +6,60 @@ and explains a gap.
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic
+from typing import BinaryIO, Generic, TypeVar
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.capabilities import Capabilities, Files, T
-from chatbridge.channels.chat.document import Message, Rows, Upload
+from chatbridge.channels.chat.document import File, Message, Rows, Upload
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
 from chatbridge.core.model import Level, Notice, Project
 from chatbridge.core.ports import AttachmentStore, Clock
 
+R = TypeVar("R")
+
 GAP_WORTH_EXPLAINING_SECONDS = 5 * 60.0
+SEND_TRIES = 6
 
 
 class MessageRejected(ChatbridgeError):
     """The service does not take this request, however often it is made."""
+
+
+async def patiently(send: Callable[[], Awaitable[R]], clock: Clock, *, pause: float = 0.0) -> R:
+    """Send after a pause, and again after those that the service asks for. What nobody has answered
+    may have arrived: that is not sent again. :raises RetryLater:"""
+    for _ in range(SEND_TRIES - 1):
+        await clock.sleep(pause)
+        try:
+            return await send()
+        except RetryLater as error:
+            if error.after is None:
+                raise
+            pause = error.after
+    await clock.sleep(pause)
+    return await send()
+
+
+def open_content(file: File) -> BinaryIO:
+    """The file's content, to be read while it is sent. :raises MessageRejected: it has gone."""
+    if file.path is None:
+        return io.BytesIO(file.content)
+    try:
+        return open(file.path, "rb")
+    except OSError as error:
+        raise MessageRejected(f"{file.name} cannot be read ({error.strerror})") from None
+
+
+def size_of(content: BinaryIO) -> int:
+    size = content.seek(0, io.SEEK_END)
+    content.seek(0)
+    return size
 
 
 Key = tuple[str, ...]

@@ -16,9 +16,9 @@ from chatbridge import __version__
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.sent_before import key_name
-from chatbridge.channels.chat.writer import Key, MessageRejected
+from chatbridge.channels.chat.writer import Key, MessageRejected, open_content, size_of
 from chatbridge.channels.sockets.errors import token_rejected, words
-from chatbridge.channels.sockets.files import FileClient, content_of, size_of
+from chatbridge.channels.sockets.files import FileClient
 from chatbridge.channels.sockets.rest import EVERYWHERE, Answer, RestClient
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import (
@@ -162,7 +162,7 @@ class Api(RestClient, FileClient):
             form, size = aiohttp.FormData(quote_fields=False), 0
             form.add_field("payload_json", json.dumps(body), content_type="application/json")
             for i, file in enumerate(files):
-                content = until_sent.enter_context(content_of(file))
+                content = until_sent.enter_context(open_content(file))
                 name, size = one_line(file.name), size + size_of(content)
                 form.add_field(f"files[{i}]", content, filename=name, content_type=file.type)
             sent = await self._in(room, "POST", data=form, timeout=self.time_for(size))

@@ -21,9 +21,9 @@ from yarl import URL
 
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.chat.writer import MessageRejected, open_content, size_of
 from chatbridge.channels.sockets.errors import pause, token_rejected, unreachable, words
-from chatbridge.channels.sockets.files import FileClient, content_of, size_of
+from chatbridge.channels.sockets.files import FileClient
 from chatbridge.channels.sockets.retold import seconds
 from chatbridge.channels.spec import PersonName
 from chatbridge.core.errors import (
@@ -192,7 +192,7 @@ class Api(FileClient):
     async def _upload(self, file: File, room: str) -> str:
         """Its id. Nobody sees it yet."""
         name = one_line(file.name)
-        with content_of(file) as content:
+        with open_content(file) as content:
             about: Json = {"filename": name, "length": size_of(content)}
             if file.size and file.caption:
                 about["alt_txt"] = clipped(one_line(file.caption), ALTERNATIVE)

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from chatbridge.channels.chat.inbound import patiently
 from chatbridge.channels.chat.receiver import Reception
+from chatbridge.channels.chat.writer import patiently
 from chatbridge.channels.slack.api import MOST, Api, Json
 from chatbridge.channels.sockets.loop import Connection
 from chatbridge.channels.sockets.retold import RetoldLoop, Take, Told, seconds

@@ -5,7 +5,6 @@ Owns which addresses a file is fetched from. No redirect is followed: a token wo
 
 from __future__ import annotations
 
-import io
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
 from http import HTTPStatus
@@ -17,7 +16,7 @@ from yarl import URL
 
 from chatbridge.channels.chat.document import File
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.chat.writer import size_of
 from chatbridge.channels.sockets.errors import pause, unreachable
 from chatbridge.channels.sockets.session import SessionClient
 from chatbridge.core.errors import AttachmentError, RetryLater
@@ -29,22 +28,6 @@ SLOWEST = 64 * 1024
 """Bytes a second. A slower upload is given up."""
 GONE = "{} no longer has that file. Send it again."
 LARGER = "That file is larger than {} says. Send it again, or through the inbox."
-
-
-def content_of(file: File) -> BinaryIO:
-    """Its content, to be read by the service's request. :raises MessageRejected: it has gone."""
-    if file.path is None:
-        return io.BytesIO(file.content)
-    try:
-        return open(file.path, "rb")
-    except OSError as error:
-        raise MessageRejected(f"{file.name} cannot be read ({error.strerror})") from None
-
-
-def size_of(content: BinaryIO) -> int:
-    size = content.seek(0, io.SEEK_END)
-    content.seek(0)
-    return size
 
 
 def captions(files: Iterable[File]) -> str:

@@ -47,8 +47,6 @@ OWN_TYPES = frozenset({AttachmentKind.PICTURE, AttachmentKind.AUDIO})
 MAX_NAME = 4_000
 """Characters of a name's header that are looked at. The store makes a name of them."""
 TRIES = 3
-PENDING = Attachment(digest="", name="", type="", size=0)
-"""Stands for a file that is yet to be read: whether it would be taken is known before."""
 AS_RECORDING = (
     "Attached as a recording. To have speech turned into text, set [voice] in config.toml."
 )
@@ -185,13 +183,13 @@ class Attachments:
 def _refusal(ask: Ask, question: int | None, store: AttachmentStore) -> Refused | None:
     """Why no file is taken for this question, whichever of its screens is shown by now. :raises
     AskEnded:"""
-    taken = transitions.apply_event(ask, Attach(attachments=(PENDING,), keep=True))
+    taken = transitions.apply_event(ask, Attach(attachments=(form.ANY_FILE,), keep=True))
     if not ask.approval and question != ask.draft.at:
         return OTHER_QUESTION
     if isinstance(taken, Refused):
         return taken
     if len(ask.draft.entries[ask.draft.at].attachments) >= store.most:
-        return Refused(why=f"An answer can have {store.most} files at most.")
+        return form.too_many_files(store.most)
     return None
 
 

@@ -286,7 +286,8 @@ EMPTY = Refused(why="Type something first.")
 UNFIT = Refused(why="That does not fit this question.")
 NOTHING_HEARD = "Nothing was understood."
 NO_FILE_HERE = Refused(why="A file does not fit here. Go back to the question first.")
-TOO_MANY_FILES = Refused(why=f"An answer can have {MAX_ATTACHMENTS} files at most.")
+ANY_FILE = Attachment(digest="", name="", type="", size=0)
+"""Stands for a file that is yet to be fetched: whether it would be taken is known before."""
 ABOUT_TO_BE_SENT = Refused(why="This answer is about to be sent. Undo it first.")
 TOO_LONG = Refused(why=f"This answer is too long (at most {MAX_TEXT:,} characters).")
 
@@ -465,6 +466,10 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
 # ── files and voice messages ──────────────────────────────────────────────────────────────────────
 
 
+def too_many_files(most: int) -> Refused:
+    return Refused(why=f"An answer can have {most} files at most.")
+
+
 def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
     question, entry = questions[draft.at], _drop_ask_back(draft.entries[draft.at])
     files = (*entry.attachments, *event.attachments)
@@ -472,7 +477,7 @@ def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:
     if not event.attachments:
         return UNFIT
     if len(files) > MAX_ATTACHMENTS:
-        return TOO_MANY_FILES
+        return too_many_files(MAX_ATTACHMENTS)
     if text and (refused := check_text(text)):
         return refused
     own = text is not None or draft.view is View.OTHER

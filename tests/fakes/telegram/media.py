@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import zlib
 from dataclasses import replace
 
 from tests.fakes.telegram import limits
@@ -59,17 +58,6 @@ def checked_photo(document: Document) -> Document:
     if not least or sum(sides) > limits.PHOTO_SIDES or most > limits.PHOTO_RATIO * least:
         raise bad_request("PHOTO_INVALID_DIMENSIONS")
     return replace(document, type="photo", sides=sides)
-
-
-def png(width: int, height: int) -> bytes:
-    """A black picture."""
-    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)  # one bit for each pixel
-    rows = zlib.compress(bytes(1 + (width + 7) // 8) * height)
-    chunks = ((b"IHDR", header), (b"IDAT", rows), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-        for kind, data in chunks
-    )
 
 
 def sides_of(content: bytes) -> tuple[int, int] | None:

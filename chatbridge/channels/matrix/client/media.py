@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from io import BytesIO
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -22,7 +20,7 @@ from nio.responses import ErrorResponse
 from unpaddedbase64 import decode_base64, encode_base64
 
 from chatbridge.channels.chat.document import File
-from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.chat.writer import MessageRejected, open_content, size_of
 from chatbridge.channels.matrix.client.errors import Refusal, Rejected
 from chatbridge.channels.matrix.settings import SERVER
 from chatbridge.core.cards.attached import format_size
@@ -140,13 +138,8 @@ class ContentRepository:
     async def upload(self, file: File, *, encrypted: bool) -> Uploaded:
         """:raises MessageRejected: it is too large, or there is no room for it.
         :raises RetryLater:"""
-        try:
-            source = await asyncio.to_thread(_opened, file)
-        except OSError:
-            raise MessageRejected(f"matrix: {file.name} is no longer there") from None
-        with source:
-            size = source.seek(0, os.SEEK_END)
-            source.seek(0)
+        with await asyncio.to_thread(open_content, file) as source:
+            size = size_of(source)
             largest = await self._largest_taken()
             if largest is not None and size > largest:
                 most = format_size(largest)
@@ -250,10 +243,6 @@ async def _refusal(answer: ClientResponse) -> Refusal | None:
     transport: Any = answer  # nio has another type for it
     refused.transport_response = transport
     return Refusal(refused)
-
-
-def _opened(file: File) -> BinaryIO:
-    return BytesIO(file.content) if file.path is None else open(file.path, "rb")
 
 
 async def _off_loop(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:

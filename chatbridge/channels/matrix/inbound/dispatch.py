@@ -20,13 +20,12 @@ from chatbridge.channels.chat.inbound import (
     Origin,
     Spawn,
     TextResult,
-    patiently,
     reply_to,
 )
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.writer import Outgoing
+from chatbridge.channels.chat.writer import Outgoing, patiently
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
 from chatbridge.channels.matrix.inbound.cards import Cards, Target

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from chatbridge.channels.chat.inbound import Spawn, patiently
+from chatbridge.channels.chat.inbound import Spawn
+from chatbridge.channels.chat.writer import patiently
 from chatbridge.channels.matrix.client import content
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation

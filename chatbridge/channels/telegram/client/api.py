@@ -206,7 +206,7 @@ class Api:
     ) -> SentMessage:
         """Send them as one message, or as an album, of which the first message is returned.
 
-        :raises Rejected: Telegram does not take one, or it cannot be read.
+        :raises MessageRejected: Telegram does not take one, or it cannot be read.
         """
         shown = files[0].size is not None
         kind = InputMediaPhoto if shown else InputMediaDocument

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import BinaryIO
 
 from telegram import InputFile
 
 from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.document import File
+from chatbridge.channels.chat.writer import open_content
 from chatbridge.channels.telegram.client.attached import FETCHED
-from chatbridge.channels.telegram.client.errors import Rejected
 
 MB = 1 << 20
 FILES = Files(
@@ -27,16 +26,11 @@ FILES = Files(
 
 @contextmanager
 def opened(files: Sequence[File]) -> Iterator[list[InputFile]]:
-    """Each is read while it is sent, and not before. :raises Rejected: one cannot be read."""
+    """Each is read while it is sent, and not before. :raises MessageRejected:"""
     with ExitStack() as stack:
         parts = []
         for file in files:
-            content: bytes | BinaryIO = file.content
-            if file.path:
-                try:
-                    content = stack.enter_context(open(file.path, "rb"))
-                except OSError as error:
-                    raise Rejected(f"{file.name} cannot be read ({error.strerror})") from None
+            content = stack.enter_context(open_content(file))
             part = InputFile(content, filename=file.name, attach=True, read_file_handle=False)
             part.mimetype = file.type  # the library goes by the name
             parts.append(part)
