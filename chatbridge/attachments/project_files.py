@@ -36,7 +36,8 @@ def own_folders(*, state: str, config: str, database: str) -> tuple[str, ...]:
     its usual place; elsewhere only what chatbridge has in it."""
     beside = os.path.dirname(config)
     usual = beside == runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "chatbridge")
-    of_config = (beside,) if usual else (config, os.path.join(beside, "secrets"))
+    # The file itself may be a link to somewhere else.
+    of_config = (config, beside if usual else os.path.join(beside, "secrets"))
     of_database = (database, f"{database}-wal", f"{database}-shm")
     return (state, runtime_paths.runtime_dir(state), *of_config, *of_database)
 
