@@ -128,6 +128,7 @@ class AttachmentFiles:
         if attachment.kind is not AttachmentKind.PICTURE or path is None:
             return None
         folder = self._sent if attachment.ask_id is None else self._received
+        await self._open()  # which would count it again, or remove it half made
         return await self._pictures.preview(path, made=folder.room.count)
 
     async def sweep(self, store: Store) -> None:

@@ -38,7 +38,8 @@ def own_folders(*, state: str, config: str, database: str) -> tuple[str, ...]:
     beside, usual = os.path.dirname(config), None
     with suppress(SettingsError):  # the user of a machine's hub has no home
         usual = runtime_paths.xdg("XDG_CONFIG_HOME", ".config", "chatbridge")
-    of_config = (beside,) if beside == usual else (config, os.path.join(beside, "secrets"))
+    # The file itself may be a link to somewhere else.
+    of_config = (config, beside if beside == usual else os.path.join(beside, "secrets"))
     of_database = (database, f"{database}-wal", f"{database}-shm")
     return (state, runtime_paths.runtime_dir(state), *of_config, *of_database)
 

@@ -448,7 +448,9 @@ def _fingerprint(request: AskRequest) -> str:
     if subjects:
         content.append([[s.code, s.language, s.file, s.leads_to, s.folder] for s in subjects])
     if request.files:
-        content.append([[a.digest, a.caption] for a in request.files])
+        places = [tuple(o.image for o in q.options) for q in request.questions]
+        places.append(request.attachments)
+        content.append([[a and [a.digest, a.caption] for a in files] for files in places])
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 

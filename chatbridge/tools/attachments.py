@@ -10,6 +10,7 @@ import asyncio
 import binascii
 import codecs
 import io
+import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,6 +42,8 @@ MAX_IMAGE_CHARACTERS = 3_000_000
 """Of all pictures in one result, as base64: a link takes lines of 4 MiB."""
 MAX_TEXT_BYTES = 100_000
 """Of a text that is given to an agent which cannot read the file."""
+MAX_TEXTS_BYTES = 600_000
+"""Of all such texts in one result, as JSON."""
 
 
 class FileShape(Shape):
@@ -233,7 +236,7 @@ class ToolFiles:
         lines: list[str] = []
         texts: list[TextContent] = []
         pictures: list[ImageContent] = []
-        room = MAX_IMAGE_CHARACTERS
+        room, text_room = MAX_IMAGE_CHARACTERS, MAX_TEXTS_BYTES
         for number, attachment in sent:
             where = f" to question {number}" if len(answers) > 1 else ""
             line = f"The user attached {described(attachment)}{where}"
@@ -247,8 +250,9 @@ class ToolFiles:
                 lines.append(f"{line}: {attachment.path}")
             elif picture is not None:
                 lines.append(f"{line}; the picture follows.")
-            elif (text := await self._text(attachment)) is not None:
+            elif (text := await self._text(attachment, text_room)) is not None:
                 lines.append(f"{line}; its text follows.")
+                text_room -= _size_as_json(text)
                 texts.append(TextContent(type="text", text=text))
             else:
                 lines.append(f"{line}, which cannot be sent to you. Ask for what you need of it.")
@@ -268,7 +272,7 @@ class ToolFiles:
         encoded = (await asyncio.to_thread(b64encode, data)).decode()
         return ImageContent(type="image", data=encoded, mime_type=preview.type)
 
-    async def _text(self, attachment: Attachment) -> str | None:
+    async def _text(self, attachment: Attachment, room: int) -> str | None:
         path = self.store.path(attachment)
         if path is None or attachment.kind is not AttachmentKind.TEXT:
             return None
@@ -279,7 +283,12 @@ class ToolFiles:
         except OSError:
             return None
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        return data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        return text if _size_as_json(text) <= room else None
+
+
+def _size_as_json(text: str) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode(errors="replace"))
 
 
 def reads_paths(call: ToolCall) -> bool:

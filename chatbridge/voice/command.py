@@ -17,6 +17,7 @@ from chatbridge.voice.settings import FILE
 log = logging.getLogger(__name__)
 
 MAX_OUTPUT = 100_000  # Bytes of standard output, and of standard error
+END_SECONDS = 5.0
 MISSING = "The transcription program cannot be started. Check voice.command."
 TOO_SLOW = "The transcription took too long."
 TOO_MUCH = "The transcription program wrote something else than a text."
@@ -78,4 +79,7 @@ async def _end(process: Process) -> None:
     """Also what it has started itself."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    await process.communicate()  # its end is seen only once all of its output is read
+    # Its end is seen only once all of its output is read. What has left its group may hold that.
+    with suppress(TimeoutError):
+        async with asyncio.timeout(END_SECONDS):
+            await process.communicate()

@@ -354,6 +354,20 @@ async def test_an_original_that_is_too_large_for_the_chat_is_in_the_inbox(
         assert "huge.png" in str(service.out[-1].what)
 
 
+async def test_originals_that_are_gone_are_not_promised(
+    driver: Driver, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = await driver.desk.files.picture("large.png", size=(300, 202))
+    shown = await driver.shown(await ask_with(driver, picture))
+
+    async def none(_: Attachment) -> None:
+        return None
+
+    monkeypatch.setattr(driver.desk.files, "preview", none)
+    if "Originals" in shown:
+        assert await driver.press("Originals") == "These pictures are no longer kept."
+
+
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 

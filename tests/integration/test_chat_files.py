@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.inbound import ChatInput, Origin, TextResult
 from chatbridge.channels.chat.notices import NOTHING_WAITS, ONLY_TEXT
 from chatbridge.channels.chat.poll_loop import FIRST_PAUSE
@@ -20,6 +21,8 @@ from chatbridge.channels.chat.received_files import (
     NOT_ALL_FETCHED,
     NOT_FETCHED,
     SENT_AS_RECORDING,
+    FileIntake,
+    IncomingFile,
 )
 from chatbridge.core.errors import AttachmentError, RetryLater
 from chatbridge.core.forms import form
@@ -352,6 +355,26 @@ async def test_a_file_that_is_larger_than_was_said_is_given_up(chat: MemoryDesk)
     await chat.send(bomb, to=ask)
     assert chat.said == [TOO_LARGE]
     assert (await now(chat, ask)).open
+
+
+async def test_the_connection_of_a_file_that_is_given_up_is_closed_at_once(
+    chat: MemoryDesk,
+) -> None:
+    closed = asyncio.Event()
+
+    async def endless() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 700
+        finally:
+            closed.set()
+
+    limits = Files(largest=1_000, fetched=1_000)
+    intake = FileIntake(store=chat.desk.files, clock=chat.desk.clock, limits=limits)
+    reading = endless()  # held here, so that no collector closes it
+    with pytest.raises(AttachmentError):
+        await intake.fetch([IncomingFile(read=lambda: reading)], await chat.desk.ask(TEXT))
+    assert closed.is_set()
 
 
 @pytest.mark.parametrize("sizes", [(6, 6), (None, None)], ids=["told", "not told"])

@@ -408,7 +408,11 @@ async def test_nothing_that_an_agent_says_rings_links_or_draws(side: Side, text:
     names: Json = {"title": one_line, "project": project, "agent": agent}
     select = await side.desk.ask(replace(SELECT, text=text, options=options), **names)
     several = await side.desk.ask(replace(MULTI, text=text, options=options), **names)
-    typed = await side.desk.ask(replace(TEXT, text=text, placeholder=one_line), **names)
+    picture = await side.desk.files.picture(one_line, caption=text)
+    files = (picture, await side.desk.files.text(one_line, text, caption=text))
+    typed = await side.desk.ask(
+        replace(TEXT, text=text, placeholder=one_line), attachments=files, **names
+    )
     assert COMMAND.subject
     subject = replace(COMMAND.subject, code=text, folder=one_line)
     allow = await side.desk.ask(replace(COMMAND, text=text, subject=subject), **names)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.core.asks.dictation import GONE, Dictation
+from chatbridge.core.asks.dictation import FAILED, GONE, Dictation
 from chatbridge.core.errors import TranscriptionFailed
 from chatbridge.core.forms import form
 from chatbridge.core.model import (
@@ -46,7 +46,7 @@ class Recordings:
 class Listener:
     """Understands a text once it is told so."""
 
-    def __init__(self, text: str | TranscriptionFailed = "") -> None:
+    def __init__(self, text: str | Exception = "") -> None:
         self.heard: list[str] = []
         self.may_end = asyncio.Event()
         self._text = text
@@ -54,7 +54,7 @@ class Listener:
     async def transcribe(self, path: str, *, type: str, name: str) -> str:
         self.heard.append(f"{path} {type} {name}")
         await self.may_end.wait()
-        if isinstance(self._text, TranscriptionFailed):
+        if isinstance(self._text, Exception):
             raise self._text
         return self._text
 
@@ -118,6 +118,7 @@ async def test_only_send_answers_with_what_was_understood(tmp_path: Path) -> Non
         (lambda: Listener(TranscriptionFailed("It took too long.")), True, "It took too long."),
         (lambda: Listener(" \n "), True, form.NOTHING_HEARD),
         (lambda: Listener("never asked"), False, GONE),
+        (lambda: Listener(UnicodeEncodeError("ascii", "\xfc", 0, 1, "a key")), True, FAILED),
     ],
 )
 async def test_what_cannot_be_understood_is_said_and_can_go_as_a_recording(

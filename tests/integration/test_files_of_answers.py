@@ -244,6 +244,21 @@ async def test_an_agent_elsewhere_gets_no_path_but_what_is_in_it(tmp_path: Path)
     assert str(tmp_path) not in result.model_dump_json()
 
 
+async def test_texts_that_a_line_cannot_hold_are_told_and_not_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attachments, "MAX_TEXTS_BYTES", 70)
+    async with desk(tmp_path, REMOTE) as here:
+        waiting, ask = await here.asked("ask_user", WHY)
+        coloured = [b"\x1b" * 10 + name for name in (b"first", b"second")]  # 60 bytes each and more
+        logs = [await here.received(ask, content, "build.log") for content in coloured]
+        await here.put(ask, form.Attach(attachments=tuple(logs)))
+        result = await waiting
+    _, told, *given = texts(result)
+    assert given == ["\x1b" * 10 + "first"]
+    assert "cannot be sent to you" in told.splitlines()[1]
+
+
 async def test_pictures_that_a_line_cannot_hold_are_told_and_not_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

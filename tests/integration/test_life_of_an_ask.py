@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chatbridge.core.errors import AskEnded, ChatbridgeError, TooManyOpenAsks, UnknownAsk
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, ChannelState, Option, Question, QuestionType, Status
+from chatbridge.core.model import (
+    Answer,
+    Attachment,
+    ChannelState,
+    Option,
+    Question,
+    QuestionType,
+    Status,
+)
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request, world
 from tests.fakes.inbox import more_time
 
@@ -258,3 +267,15 @@ async def test_every_refused_ask_is_an_error_of_ours(tmp_path: Path) -> None:
 async def test_the_same_words_in_another_project_are_another_ask() -> None:
     assert request().fingerprint != request(project="/src/other").fingerprint
     assert request().fingerprint == request(timeout=10.0).fingerprint
+
+
+def test_the_same_picture_at_another_place_is_another_ask() -> None:
+    """Who sees it beside another option answers another question."""
+    picture = Attachment(digest="a" * 64, name="a.png", type="image/png", size=9)
+    shown = replace(COLOUR.options[0], image=picture)
+    first = replace(COLOUR, options=(shown, *COLOUR.options[1:]))
+    shown = replace(COLOUR.options[1], image=picture)
+    second = replace(COLOUR, options=(COLOUR.options[0], shown, *COLOUR.options[2:]))
+    beside = replace(request(), attachments=(picture,), fingerprint="")
+    asks = (request(), request(first), request(second), beside)
+    assert len({each.fingerprint for each in asks}) == len(asks)

@@ -229,6 +229,18 @@ async def test_a_preview_is_made_once_and_a_later_hub_finds_it(
     assert await AttachmentFiles(tmp_path, LIMITS, clock).preview(picture) == first
 
 
+async def test_a_preview_that_comes_before_anything_else_is_counted_once(
+    files: AttachmentFiles, tmp_path: Path, clock: StillClock
+) -> None:
+    picture = await added(files, saved(noise(60, 40), "PNG"))
+    quota = picture.size * 3
+    again = AttachmentFiles(tmp_path, AttachmentLimits(largest=quota, quota=quota), clock)
+    preview = await again.preview(picture)
+    assert preview is not None
+    await added(again, b"x" * (quota - picture.size - preview.size))
+    await again.close()
+
+
 # ── what has none ─────────────────────────────────────────────────────────────────────────────────
 
 

@@ -19,6 +19,7 @@ from chatbridge.channels.slack.receiver import Receiver
 from chatbridge.core.errors import AttachmentError, ChatRefused, RetryLater
 from chatbridge.core.model import Answer, Ask
 from chatbridge.digests import sha256_hex
+from chatbridge.safe_json import value_at
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import TEXT
 from tests.fakes.kept_files import FetchFault
@@ -216,6 +217,10 @@ LINKED = "That file is only linked in Slack. Upload it, or send it through the i
         {"id": "F1", "mode": "external", "is_external": True, "url_private": "https://a.example/"},
         {"id": "F1", "mode": "hosted", "url_private_download": "https://a.example/download/x"},
         {"id": "F1", "mode": "hosted", "url_private_download": ["https://files.slack.com/x"]},
+        {"id": "F1", "url_private_download": "{base}/api/auth.revoke?name=/files-pri/"},
+        {"id": "F1", "url_private_download": "{base}/files-pri/../api/auth.revoke"},
+        {"id": "F1", "url_private_download": "{base}/files-pri/%2e%2e/api/auth.revoke"},
+        {"id": "F1", "url_private_download": "{base}/files-pri/..%2fapi/auth.revoke"},
         None,
     ],
 )
@@ -223,6 +228,9 @@ async def test_what_slack_does_not_keep_is_refused_and_no_token_leaves(
     desk: SlackDesk, file: object
 ) -> None:
     message = await sent(desk)
+    address = value_at(file, "url_private_download")
+    if isinstance(address, str):
+        file = {"id": "F1", "url_private_download": address.format(base=desk.slack.base)}
     found = {**message.source, "files": [file]}
     receiver = Receiver(desk.channel.reception(desk.desk.inbox), api=desk.channel._api, me=BOT)
     (refused,) = receiver._incoming(found, desk.room.id).files

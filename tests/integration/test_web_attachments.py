@@ -489,6 +489,17 @@ async def test_a_file_that_says_that_it_is_too_large_is_not_waited_for(
     assert len(files.received) == 1
 
 
+async def test_files_that_come_at_once_are_counted_together(web: Web) -> None:
+    ask = await web.desk.ask(TEXT)
+    reader, writer = await _begin(web, ask)
+    assert (await send(web, ask, b"y" * (LARGEST - 999), "first")).status_code == 200
+    writer.write(b"x" * 500)
+    async with asyncio.timeout(20):
+        assert b" 413 " in await reader.readline()
+    writer.close()
+    assert await attached(web, ask) == ["first"]
+
+
 async def test_a_file_that_stops_coming_is_given_up_and_one_that_is_cut_is_nothing(
     web: Web, files: SampleStore
 ) -> None:

@@ -170,6 +170,16 @@ async def test_a_limit_that_is_not_said_clearly_is_none(picture: File, limit: ob
         assert (await repository.upload(picture, encrypted=False)).where == {"url": URL}
 
 
+@pytest.mark.parametrize("answer", [(404, "<html>Not found</html>"), (200, "<html/>"), (502, "")])
+async def test_a_proxy_that_knows_no_limit_keeps_no_file_back(
+    picture: File, answer: Answer
+) -> None:
+    async with talking() as (server, repository):
+        server.answers = {CONFIG: answer, f"{OLD}/config": answer}
+        server.answers[UPLOAD] = 200, {"content_uri": URL}
+        assert (await repository.upload(picture, encrypted=False)).where == {"url": URL}
+
+
 @pytest.mark.parametrize(
     "refusal",
     [

@@ -180,10 +180,22 @@ def test_own_folders_are_the_states_and_what_belongs_to_the_configuration(
     usual = own_folders(
         state="/s", config="/home/ada/.config/chatbridge/config.toml", database="/d"
     )
-    assert usual[:3] == ("/s", str(tmp_path / "run"), "/home/ada/.config/chatbridge")
+    assert {"/s", str(tmp_path / "run"), "/home/ada/.config/chatbridge"} <= {*usual}
     in_project = own_folders(state="/s", config="/src/chatbridge/a.toml", database="/s/d.db")
     assert "/src/chatbridge" not in in_project
     assert {"/src/chatbridge/a.toml", "/src/chatbridge/secrets", "/s/d.db-wal"} <= {*in_project}
+
+
+def test_a_configuration_that_is_a_link_into_the_project_is_not_read(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    config = tmp_path / "chatbridge" / "config.toml"
+    config.parent.mkdir()
+    (root / "dotfile.toml").write_text("token")
+    config.symlink_to(root / "dotfile.toml")
+    own = own_folders(state=str(tmp_path / "s"), config=str(config), database=str(tmp_path / "d"))
+    assert refusal(root, "dotfile.toml", own=own) == project_files.OWN
 
 
 # ── copies of what a person sent ──────────────────────────────────────────────────────────────────

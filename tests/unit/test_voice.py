@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -185,6 +186,23 @@ async def test_a_program_leaves_no_process_behind(recording: str, tmp_path: Path
     assert await said_by(program(code), recording) == "done\n"
     # Only once nobody has the other end open, there is an end to read.
     assert await asyncio.wait_for(asyncio.to_thread(_read_to_end, reading), 30.0) == b""
+
+
+async def test_what_a_program_leaves_running_on_its_own_holds_nobody_up(
+    recording: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "END_SECONDS", 0.1)
+    left = tmp_path / "left"
+    code = (
+        "import subprocess; it = subprocess.Popen(['sleep', '600'], start_new_session=True);"
+        f"open({str(left)!r}, 'w').write(str(it.pid))"
+    )
+    try:
+        async with asyncio.timeout(30):
+            with pytest.raises(TranscriptionFailed, match="too long"):
+                await said_by(program(code, timeout=5.0), recording)
+    finally:
+        os.kill(int(left.read_text()), signal.SIGKILL)
 
 
 def _read_to_end(fd: int) -> bytes:

@@ -23,6 +23,7 @@ COMES = "It comes as a file."
 COME = "They come as files."
 ON_ITS_WAY = "It is on its way."
 OUTPUT_GONE = "This output is no longer kept."
+ORIGINALS_GONE = "These pictures are no longer kept."
 EMPTY = "It printed nothing."
 NOT_SENT = "The output could not be sent. It is in the web inbox."
 
@@ -61,6 +62,8 @@ class Outputs:
                 await say((line(*not_sent(missing)),))
 
         files = [file for file, _ in found]
+        if not (found or left):
+            return ORIGINALS_GONE
         return COME if self._begin(ask.id, files, chat, send, then) else ON_ITS_WAY
 
     def _begin(

@@ -152,13 +152,17 @@ class FileIntake:
 
     async def _bounded(self, file: IncomingFile, room: int) -> AsyncGenerator[bytes, None]:
         """Whatever the service says of its size, or does not."""
-        count = 0
-        async for chunk in file.read():
-            count += len(chunk)
-            self._check_fetched(count)
-            if count > room:
-                raise AttachmentError(self._too_much)
-            yield chunk
+        count, content = 0, file.read()
+        try:
+            async for chunk in content:
+                count += len(chunk)
+                self._check_fetched(count)
+                if count > room:
+                    raise AttachmentError(self._too_much)
+                yield chunk
+        finally:
+            if isinstance(content, AsyncGenerator):
+                await content.aclose()  # at once: its connection would stay open
 
     def _check_fetched(self, size: int) -> None:
         limits = self.limits

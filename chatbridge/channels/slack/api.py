@@ -51,6 +51,8 @@ MAY_NOT_READ = (
     "api.slack.com/apps under OAuth & Permissions, and reinstall the app. Until then, send files "
     "through the inbox."
 )
+FILES = "/files-"
+"""What the paths of people's files begin with."""
 PAGE = 200
 MOST = 5 * PAGE
 _QUIET = logging.getLogger(f"{__name__}.library")
@@ -206,6 +208,11 @@ class Api(FileClient):
         """A file of a person's message."""
         address, size = value_at(file, "url_private_download"), value_at(file, "size")
         return self.download(address, size=size, headers=self._reading)
+
+    def is_kept_at(self, url: URL) -> bool:
+        """Not any address of Slack's: with the token, one of a method would call it."""
+        within = url.path.startswith(FILES) and ".." not in url.path.split("/")
+        return super().is_kept_at(url) and within
 
     def is_file(self, response: aiohttp.ClientResponse) -> bool:
         """Who may not read files is sent to the page for logging in, or given it."""

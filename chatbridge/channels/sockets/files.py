@@ -115,10 +115,14 @@ class FileClient(SessionClient):
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise unreachable(error, self.service) from None
 
+    def is_kept_at(self, url: URL) -> bool:
+        """Whether the service keeps files there. :raises ValueError: it is no whole address."""
+        return url.origin() in self.file_origins and url.raw_user is None
+
     def _file_at(self, address: object) -> URL:
         try:
             url = URL(address) if isinstance(address, str) else URL()
-            if url.origin() in self.file_origins and url.raw_user is None:
+            if self.is_kept_at(url):
                 return url
         except ValueError:
             pass

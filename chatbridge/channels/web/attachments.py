@@ -131,6 +131,8 @@ class Attachments:
             ask = await self.site.inbox.ask(ask.id)
             if refused := _refusal(ask, question, store):
                 return refused
+            if attachment.size > _room(ask, store):  # another came at the same time
+                raise Refusal(413, too_large(store.largest))
             refused = await self._put(ask, attachment, person, voice=voice)
             if refused is not form.STALE:
                 break
@@ -138,18 +140,18 @@ class Attachments:
 
     async def _receive(self, request: Request, ask: Ask, store: AttachmentStore) -> Attachment:
         name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME])
-        before = sum(each.size for each in ask.draft.entries[ask.draft.at].attachments)
-        async with aclosing(self._content(request, most=store.largest, before=before)) as content:
+        most, room = store.largest, _room(ask, store)
+        async with aclosing(self._content(request, most=most, room=room)) as content:
             return await store.receive(content, name=encodable(name) or None, ask=ask)
 
-    async def _content(self, request: Request, *, most: int, before: int) -> AsyncGenerator[bytes]:
+    async def _content(self, request: Request, *, most: int, room: int) -> AsyncGenerator[bytes]:
         size, stream = 0, request.stream()
         declared = request.headers.get("content-length", "0")
-        if not declared.isdecimal() or len(declared) > 20 or int(declared) > most - before:
+        if not declared.isdecimal() or len(declared) > 20 or int(declared) > room:
             raise Refusal(413, too_large(most))
         while chunk := await self._chunk(stream):
             size += len(chunk)
-            if size > most - before:
+            if size > room:
                 raise Refusal(413, too_large(most))
             yield chunk
         if not size:
@@ -191,6 +193,12 @@ def _refusal(ask: Ask, question: int | None, store: AttachmentStore) -> Refused 
     if len(ask.draft.entries[ask.draft.at].attachments) >= store.most:
         return form.too_many_files(store.most)
     return None
+
+
+def _room(ask: Ask, store: AttachmentStore) -> int:
+    """Bytes that the answer to this question can still have."""
+    before = ask.draft.entries[ask.draft.at].attachments
+    return store.largest - sum(each.size for each in before)
 
 
 def all_files(ask: Ask) -> Sequence[Attachment]:

@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 2
 GONE = "The recording is no longer there."
+FAILED = "The transcription failed."
 
 
 class _Form(Protocol):
@@ -65,6 +66,9 @@ class Dictation:
                     text = await self._text_of(recording)
             except TranscriptionFailed as error:
                 problem = str(error)
+            except Exception:
+                log.exception("a voice message was not transcribed")
+                problem = FAILED
             event = form.Transcribed(digest=recording.digest, text=text, problem=problem)
             await self._actions.put(ask_id, event, person=person)
         except (AskEnded, UnknownAsk):

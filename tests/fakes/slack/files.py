@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import escape
 
 from aiohttp import web
 
@@ -60,7 +61,7 @@ def completed(given: Json, uploads: dict[str, Uploading], room: Room) -> Json:
         files.append({"id": each["id"], "name": it.name, "title": each.get("title") or it.name})
         files[-1] |= {"size": it.length, "alt_txt": it.alternative}
     more = {"thread_ts": given["thread_ts"]} if given.get("thread_ts") else {}
-    text = blocks.words(shown)
+    text = escape(blocks.words(shown), quote=False)  # as Slack writes it
     message = {"type": "message", "subtype": "file_share", "user": BOT, "bot_id": "B1"}
     return message | more | {"text": text, "blocks": shown, "files": files}
 

@@ -168,13 +168,16 @@ class ContentRepository:
         return Uploaded(where=where, size=size)
 
     async def _largest_taken(self) -> int | None:
-        """By what the server says, which is asked once."""
+        """By what the server says, which is asked once. A server that does not say it, or a proxy
+        before it, may take the file all the same."""
         if not self._asked:
             try:
                 async with self._get("/config") as answer:
                     found = value_at(await answer.json(content_type=None), "m.upload.size")
             except Rejected:
                 found = None
+            except RetryLater:
+                return None
             self._largest = found if type(found) is int else None
             self._asked = True
         return self._largest
