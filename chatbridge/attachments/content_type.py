@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from chatbridge.core.model import AttachmentKind
 from chatbridge.core.text import HIDDEN, visible
@@ -20,6 +20,7 @@ HEAD_BYTES = 64 * 1024
 CHUNK_BYTES = 256 * 1024
 MAX_SEGMENTS = 2_000
 """Of a JPEG before its size. Cameras write a few dozen."""
+ORIENTATION = 0x0112
 EXCERPT_LINES, EXCERPT_CHARACTERS = 20, 1_000
 MAX_NAME = 100
 MAX_EXTENSION = 12
@@ -157,10 +158,12 @@ def _webp_size(head: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(head: bytes, file: BinaryIO) -> tuple[int, int] | None:
-    """In the first frame's segment, which may follow megabytes of a camera's own."""
+    """In the first frame's segment, which may follow megabytes of a camera's own. As it is seen:
+    phones store a picture that was taken upright on its side, and say so before."""
     if not head.startswith(b"\xff\xd8\xff"):
         return None
     file.seek(2)
+    exif = b""
     for _ in range(MAX_SEGMENTS):
         mark = file.read(2)
         if len(mark) < 2 or mark[0] != 0xFF:
@@ -177,9 +180,25 @@ def _jpeg_size(head: bytes, file: BinaryIO) -> tuple[int, int] | None:
         if len(segment) < 7 or length < 2:
             return None
         if 0xC0 <= mark[1] <= 0xCF and mark[1] not in _NO_FRAMES:
-            return int.from_bytes(segment[5:7]), int.from_bytes(segment[3:5])
-        file.seek(length - len(segment), 1)
+            width, height = int.from_bytes(segment[5:7]), int.from_bytes(segment[3:5])
+            return (height, width) if _on_its_side(exif) else (width, height)
+        left = length - len(segment)
+        if mark[1] == 0xE1 and segment[2:] == b"Exif\0" and left > 0 and not exif:
+            exif = file.read(left)[1:]
+        else:
+            file.seek(left, 1)
     return None
+
+
+def _on_its_side(exif: bytes) -> bool:
+    """Whether the first directory of tags has an orientation of 5 to 8."""
+    order: Literal["little", "big"] = "little" if exif[:2] == b"II" else "big"
+    first = int.from_bytes(exif[4:8], order)
+    count = int.from_bytes(exif[first : first + 2], order)
+    for place in range(first + 2, min(first + 2 + 12 * count, len(exif)), 12):
+        if int.from_bytes(exif[place : place + 2], order) == ORIENTATION:
+            return 5 <= int.from_bytes(exif[place + 8 : place + 10], order) <= 8
+    return False
 
 
 # ── sound, and the rest ───────────────────────────────────────────────────────────────────────────

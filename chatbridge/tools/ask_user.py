@@ -31,7 +31,7 @@ from chatbridge.tools.attachments import (
     FileFields,
     FileShape,
     GivenFile,
-    ImageShape,
+    GivenFileShape,
     attachment_objects,
     given_attachments,
     given_images,
@@ -274,7 +274,7 @@ def _whole(value: object) -> object:
 class _Option(Shape):
     label: str = Field(min_length=1, max_length=MAX_LABEL)
     description: str | None = Field(default=None, max_length=MAX_SINGLE_QUESTION)
-    image: ImageShape | None = None
+    image: GivenFileShape | None = None
 
 
 _Options = list[Annotated[_Option, BeforeValidator(_labelled)]]
@@ -308,7 +308,7 @@ class _Arguments(Shape):
     timeout: Annotated[int | None, BeforeValidator(_whole)] = None
     wait: bool | None = None
     priority: Literal["low", "normal", "urgent"] | None = None
-    attachments: list[FileShape] | None = None
+    attachments: list[GivenFileShape] | None = None
 
 
 _SHAPES = (_Arguments, _Question, _Option, FileShape)

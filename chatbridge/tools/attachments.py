@@ -59,8 +59,8 @@ def _as_object(value: object) -> object:
     return {"path": value} if isinstance(value, str) else value
 
 
-ImageShape = Annotated[FileShape, BeforeValidator(_as_object)]
-"""A path alone will do for the picture of an option."""
+GivenFileShape = Annotated[FileShape, BeforeValidator(_as_object)]
+"""A path alone will do."""
 
 
 class _Option(Protocol):
@@ -167,8 +167,9 @@ class ToolFiles:
         :raises ToolInputError:"""
         for number, each in enumerate(given, start=1):
             if number > self.store.most:
+                problem = f"at most {self.store.most} files fit into one call"
                 accepted = f"{self.store.most} files in one call, options' images included"
-                raise refused("too many files", each.place, f"{len(given)} files", accepted)
+                raise refused(problem, each.place, f"{len(given)} files", accepted)
             _check(each, paths=reads_paths(call))
         added: list[Attachment] = []
         data_left = self.most_data
@@ -196,7 +197,7 @@ class ToolFiles:
         except AttachmentError as error:
             raise self._refused(given, str(error), call) from None
         if given.option is not None and attachment.kind is not AttachmentKind.PICTURE:
-            raise self._refused(given, f"it is no picture, but {attachment.type}", call)
+            raise self._refused(given, f"it is not a picture but {attachment.type}", call)
         return attachment
 
     def _opened(self, given: GivenFile, call: ToolCall, left: int) -> BinaryIO:
@@ -335,7 +336,7 @@ def _decoded(data: str, place: str, left: int) -> bytes:
         return b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         size = f"{len(data):,} characters"
-        raise refused("data is no base64", f"{place}.data", size, "base64") from None
+        raise refused("data is not base64", f"{place}.data", size, "base64") from None
 
 
 def _holds_home(folder: str) -> bool:

@@ -35,7 +35,7 @@ from chatbridge.tools.attachments import (
     FileFields,
     FileShape,
     GivenFile,
-    ImageShape,
+    GivenFileShape,
     given_attachments,
     given_images,
 )
@@ -175,7 +175,7 @@ class AuqInput:
 class _Option(Shape):
     label: str = Field(max_length=MAX_NAME)
     description: str | None = Field(default=None, max_length=MAX_PROMPT)
-    image: ImageShape | None = None
+    image: GivenFileShape | None = None
 
 
 class _Question(Shape):
@@ -188,7 +188,7 @@ class _Question(Shape):
 class _Arguments(Shape):
     questions: list[_Question] | None = None
     nonBlocking: bool | None = None  # noqa: N815 - the contract's name
-    attachments: list[FileShape] | None = None
+    attachments: list[GivenFileShape] | None = None
 
 
 class _Fetch(Shape):

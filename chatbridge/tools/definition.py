@@ -86,6 +86,8 @@ def invalid_arguments(error: ValidationError, fields: Collection[str]) -> ToolIn
     names = [p for p in parts if isinstance(p, str)]
     kind, given, message = first["type"], first["input"], first["msg"].removeprefix("Value error, ")
     accepted = message[0].lower() + message[1:]
+    if kind == "model_type":
+        accepted = "an object"  # instead of the name of our class
     if kind == "missing":
         return refused(f"{path} is required", path, None, "some value")
     if kind == "string_too_long":

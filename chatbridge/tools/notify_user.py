@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.model import Attachment, Level, Project
-from chatbridge.tools.attachments import FileShape, ToolFiles, given_attachments
+from chatbridge.tools.attachments import FileShape, GivenFileShape, ToolFiles, given_attachments
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result
 from chatbridge.tools.definition import Shape, object_schema, present, text_field, validated
 
@@ -37,7 +37,7 @@ class _Arguments(Shape):
     message: Annotated[str, Field(max_length=MAX_MESSAGE), AfterValidator(_said)]
     title: str | None = Field(default=None, max_length=MAX_TITLE)
     level: Annotated[Level, Field(strict=False)] = Level.INFO
-    attachments: list[FileShape] | None = None
+    attachments: list[GivenFileShape] | None = None
 
 
 @dataclass(frozen=True, slots=True)

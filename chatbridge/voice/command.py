@@ -20,7 +20,7 @@ MAX_OUTPUT = 100_000  # Bytes of standard output, and of standard error
 END_SECONDS = 5.0
 MISSING = "The transcription program cannot be started. Check voice.command."
 TOO_SLOW = "The transcription took too long."
-TOO_MUCH = "The transcription program wrote something else than a text."
+TOO_MUCH = "The transcription program wrote something other than text."
 
 
 class Command:
@@ -61,7 +61,9 @@ class Command:
         if status:
             said = shortened(one_line(complaint.decode(errors="replace")[-400:]), 200)
             log.warning("voice: %s ended with %d: %s", words[0], status, said)
-            raise TranscriptionFailed(f"The transcription program failed (exit {status}).")
+            raise TranscriptionFailed(
+                f"The transcription program failed (exit {status}). See the hub's log."
+            )
         if len(text) > MAX_OUTPUT:
             raise TranscriptionFailed(TOO_MUCH)
         return text.decode(errors="replace")

@@ -19,7 +19,7 @@ MAX_RESPONSE = 1_000_000  # Bytes
 UNREACHABLE = "The transcription service cannot be reached."
 TOO_SLOW = "The transcription service took too long."
 REFUSED_KEY = "The transcription service does not accept the key. Check voice.key."
-NO_TEXT = "The transcription service sent something else than a text."
+NO_TEXT = "The transcription service sent something other than text."
 
 
 class Endpoint:
@@ -72,7 +72,9 @@ def _text(status: int, content: bytes) -> str:
     if status != 200:
         said = shortened(one_line(content.decode(errors="replace")), 200)
         log.warning("voice: the endpoint answered %d: %s", status, said)
-        raise TranscriptionFailed(f"The transcription service answered with an error ({status}).")
+        raise TranscriptionFailed(
+            f"The transcription service answered with an error ({status}). See the hub's log."
+        )
     try:
         found: Any = safe_json.loads(content)
     except ValueError:

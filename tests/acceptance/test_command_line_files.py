@@ -171,7 +171,10 @@ def test_what_cannot_be_attached_is_said_and_nobody_is_asked(home: House, comman
         words = ["--timeout", "10"] if command == "ask" else []
         refused = run(home, command, "Never seen", "--attach", path, *words)
         assert refused.returncode == code, refused.stderr
-        assert refused.stderr
+        assert f"--attach {path!r}: " in refused.stderr
+    many = ["--attach", "shot.png"] * 6
+    refused = run(home, command, "Never seen", *many)
+    assert refused.stderr == "--attach 'shot.png': at most 5 files fit into one call\n"
     assert all(ask["questions"][0]["question"] != "Never seen" for ask in home.asks())
     assert all(notice["message"] != "Never seen" for notice in home.api("/api/notices"))
 

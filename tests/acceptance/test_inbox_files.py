@@ -238,7 +238,7 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(visit: Visi
     await page.route(UPLOADS, lambda route: route.abort())
     large = payload("film.mp4", b"x" * 2_000_001)
     await page.get_by_label("Attach files").set_input_files(large)
-    problem = "That is too large: the files of an answer can have 2.0 MB together."
+    problem = "That is too large: the files of an answer can have 2 MB together."
     await expect(page.get_by_text(problem).first).to_be_visible()
     await page.get_by_role("button", name="Remove", exact=True).click()
     await expect(page.get_by_text("film.mp4")).to_be_hidden()

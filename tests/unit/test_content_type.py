@@ -9,7 +9,7 @@ import unicodedata
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageOps
 
 from chatbridge.attachments.content_type import (
     BINARY,
@@ -63,6 +63,26 @@ def test_the_size_of_a_jpeg_is_found_behind_megabytes_of_a_cameras_own() -> None
     plain = saved("JPEG")
     depth_map = (b"\xff\xe1" + struct.pack(">H", 65_535) + b"x" * 65_533) * 40
     assert found_in(plain[:2] + depth_map + plain[2:]).width == 40
+
+
+@pytest.mark.parametrize("orientation", range(10))
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_a_photo_that_is_stored_on_its_side_has_the_size_that_is_seen(
+    orientation: int, order: str
+) -> None:
+    mark = b"II*\0" if order == "<" else b"MM\0*"
+    tags = struct.pack(f"{order}HHIHH", 0x0100, 3, 1, 6, 0)
+    tags += struct.pack(f"{order}HHIHH", 0x0112, 3, 1, orientation, 0)
+    exif = b"Exif\0\0" + mark + struct.pack(f"{order}IH", 8, 2) + tags + b"\0\0\0\0"
+    found = found_in(saved("JPEG", exif=exif))
+    with Image.open(io.BytesIO(saved("JPEG", exif=exif))) as image:
+        assert (found.width, found.height) == ImageOps.exif_transpose(image).size
+
+
+@given(exif=st.binary(max_size=60), order=st.sampled_from([b"II*\0", b"MM\0*", b""]))
+def test_broken_tags_leave_a_photo_one(exif: bytes, order: bytes) -> None:
+    found = found_in(saved("JPEG", exif=b"Exif\0\0" + order + exif))
+    assert {found.width, found.height} == {40, 30}
 
 
 @pytest.mark.parametrize(

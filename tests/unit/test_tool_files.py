@@ -154,7 +154,7 @@ def test_without_files_there_are_none() -> None:
     ("wrong", "field"),
     [
         ({"attachments": "build.log"}, "attachments"),
-        ({"attachments": ["build.log"]}, "attachments[0]"),
+        ({"attachments": [7]}, "attachments[0]"),
         ({"attachments": [LOG, {"path": 7}]}, "attachments[1].path"),
         ({"attachments": [{"path": ""}]}, "attachments[0].path"),
         ({"attachments": [{**LOG, "caption": "x" * 1_001}]}, "attachments[0].caption"),
@@ -167,6 +167,14 @@ def test_what_is_no_file_is_refused_with_its_field(wrong: Json, field: str) -> N
         ask_user.parse({"question": "?", **wrong}, LIMITS, declared_defaults=True)
     assert refused.value.path == field
     assert len(str(refused.value).splitlines()) == 2
+    assert "Shape" not in str(refused.value)
+
+
+def test_a_path_alone_will_do() -> None:
+    given = ask_user.parse(
+        {"question": "?", "attachments": ["build.log"]}, LIMITS, declared_defaults=True
+    )
+    assert given.files == tuple(attached({"path": "build.log"}))
 
 
 # ── what is taken ─────────────────────────────────────────────────────────────────────────────────
@@ -297,7 +305,7 @@ async def test_more_files_than_the_owner_allows_are_refused_and_none_is_stored(
 ) -> None:
     field, said = await refusal(files, attached(LOG, LOG, LOG, LOG), call(shop))
     assert field == "attachments[3]"
-    assert "3 files in one call" in said
+    assert "at most 3 files fit into one call" in said
     assert not (shop.parent / "state/attachments").exists()
     field, _ = await refusal(files, (*of_one_question(), *attached(LOG)), call(shop))
     assert field == "attachments[0]"  # the pictures of options count, too

@@ -16,7 +16,7 @@ from typing import Any
 from chatbridge.cli.commands import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
-from chatbridge.cli.questions.files import attachments, file_line, readable
+from chatbridge.cli.questions.files import attachments, file_line, readable, refusal
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
@@ -54,7 +54,7 @@ def ask(given: argparse.Namespace) -> int:
         say(asked.left_sentence)
         return left.code
     except NoAnswer as error:
-        return _failed(error)
+        return _failed(error, given.attach)
     return _told(outcome, asked, whole=given.json, confirm=given.confirm)
 
 
@@ -69,7 +69,7 @@ def notify(given: argparse.Namespace) -> int:
         with own_link(CLIENT, quiet=True) as calls:
             content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
     except NoAnswer as error:
-        return _failed(error)
+        return _failed(error, given.attach)
     say(notified(content))
     return 0
 
@@ -84,8 +84,8 @@ def notified(content: Json) -> str:
     return f"Shown: {sent}.{later}"
 
 
-def _failed(error: NoAnswer) -> int:
-    complain(str(error))
+def _failed(error: NoAnswer, attached: list[str]) -> int:
+    complain(refusal(str(error), attached))
     return FAILED if error.refused else UNREACHABLE
 
 

@@ -51,7 +51,7 @@ def show(given: argparse.Namespace) -> int:
         print("It has no files.")
         return 0
     if given.number is not None and given.number > len(files):
-        complain(f"There is no file {given.number}. There are {len(files)}")
+        complain(f"There is no file {given.number}, the last one is {len(files)}")
         return FAILED
     numbered = list(enumerate(files, start=1))
     chosen = [file for number, file in numbered if given.number in (None, number)]
@@ -135,7 +135,7 @@ def _open(file: Json) -> int:
 
 def _save(files: list[Json], folder: str) -> int:
     if not os.path.isdir(folder):
-        complain(f"{folder} is no folder")
+        complain(f"There is no folder {folder}")
         return FAILED
     for file in files:
         print(_create(folder, saved_name(file["name"]), _content(file)))
@@ -199,6 +199,15 @@ def attachments(paths: list[str], limits: Json) -> Json:
         left -= len(data)
         found.append({"data": b64encode(data).decode(), "name": os.path.basename(path)})
     return {"attachments": found}
+
+
+def refusal(text: str, paths: list[str]) -> str:
+    """Why the hub refused a call, in the words of the command line if it was for one of `paths`."""
+    field = re.search(r"^attachments\[(\d+)\]", text, re.MULTILINE)
+    if field is None or int(field[1]) >= len(paths):
+        return text
+    problem = text.partition("\n")[0].removeprefix("Validation error: ")
+    return f"--attach {paths[int(field[1])]!r}: {problem}"
 
 
 def file_line(file: Json) -> str:

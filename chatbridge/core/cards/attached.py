@@ -21,7 +21,7 @@ def format_size(size: int) -> str:
         return f"{size} bytes"
     if size < 999_500:
         return f"{size / 1_000:.0f} KB"
-    return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1_000_000:.1f}".removesuffix(".0") + " MB"
 
 
 def file_label(attachment: Attachment) -> str:
