@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from mcp.client.client import Client
-from tests.fakes.attachments import png
 
 from tests.acceptance.bridge import PATIENCE, Json, text_of
 from tests.acceptance.login import ASK_HUB, QUESTION, Login, asking
 from tests.documents.pages import blocks, commands, commands_of
 from tests.documents.ways import NO_COMMANDS, SERVER, way_of
 from tests.fakes.container import CHATBRIDGE, PYTHON, Container
+from tests.fakes.sample_files import png
 
 pytestmark = pytest.mark.nspawn
 
