@@ -9,6 +9,7 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 from chatbridge.core.errors import TranscriptionFailed
 from chatbridge.core.text import one_line, shortened
@@ -82,6 +83,10 @@ async def _end(process: Process) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     # Its end is seen only once all of its output is read. What has left its group may hold that.
-    with suppress(TimeoutError):
+    try:
         async with asyncio.timeout(END_SECONDS):
             await process.communicate()
+    except TimeoutError:
+        held: Any = process
+        held._transport.close()  # asyncio has no other way to let go of its output
+        await process.wait()
