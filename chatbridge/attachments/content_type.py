@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Literal
 
+from chatbridge.core.cards.attached import DIFF
 from chatbridge.core.model import AttachmentKind
 from chatbridge.core.text import HIDDEN, visible
 
@@ -24,7 +25,7 @@ ORIENTATION = 0x0112
 EXCERPT_LINES, EXCERPT_CHARACTERS = 20, 1_000
 MAX_NAME = 100
 MAX_EXTENSION = 12
-BINARY, TEXT, DIFF = "application/octet-stream", "text/plain", "text/x-diff"
+BINARY, TEXT = "application/octet-stream", "text/plain"
 EXTENSIONS = {
     "image/png": "png",
     "image/jpeg": "jpg",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.chat.receiver import help_text
+from chatbridge.channels.chat.commands import help_text
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Person, Project, QuietRule, Status
 from chatbridge.core.nights.hours import NO_HOURS, Period, Switch

@@ -19,6 +19,7 @@ from chatbridge.channels.slack import render as slack_render
 from chatbridge.channels.slack.render import SLACK
 from chatbridge.channels.telegram.render import html as telegram_html
 from chatbridge.channels.telegram.render.card import TELEGRAM as TELEGRAM_CAN
+from chatbridge.core.cards.attached import DIFF
 from chatbridge.core.forms import form
 from chatbridge.core.forms.emoji_shortcuts import reaction_for, reactions
 from chatbridge.core.forms.typed_input import Unclear, interpret, takes_text
@@ -126,7 +127,7 @@ def test_a_card_shows_the_first_lines_of_a_text(chat: Chat) -> None:
 
 
 def test_a_diff_is_marked_as_one() -> None:
-    (block,) = attachments.excerpts([log("fix.patch")], 3)
+    (block,) = attachments.excerpts([replace(log(), type=DIFF)], 3)
     assert isinstance(block, Group)
     assert Code(text="line 1\nline 2\nline 3", language="diff") in block.blocks
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from chatbridge.channels.chat import notices
 from chatbridge.channels.chat.callback_data import NEITHER, Output, Show, Tap, Use, decode
+from chatbridge.channels.chat.commands import COMMANDS, help_text
 from chatbridge.channels.chat.inbound import REPLY_TO_ONE, format_ended
 from chatbridge.channels.chat.notices import MOST_OUTPUTS, OUTPUT_FILE_BYTES, bounded, output_file
-from chatbridge.channels.chat.receiver import COMMANDS, help_text
 from chatbridge.channels.matrix.render import notices as matrix
 from chatbridge.channels.matrix.render.html import Words
 from chatbridge.core.cards.phrases import clock_time

@@ -13,9 +13,10 @@ card_memory: what this process knows of the cards in a chat
 card_messages: which messages an ask has in a chat
 card_visibility: which questions a text beside the cards may mean
 channel: what the channels of all chats do alike
+commands: lists, cancelling, quiet hours and help
 document: what a message says, before a channel writes it in its own markup
 hints: what can be done with a card, and until when
-inbound: what a tap, a text, a reaction or a command means for an ask
+inbound: what a tap, a text, files or a reaction mean for an ask
 keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
 markdown_writer: a document as markdown in which nothing of others is marked up

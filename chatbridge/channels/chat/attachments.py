@@ -18,7 +18,7 @@ from chatbridge.channels.chat.callback_data import crc
 from chatbridge.channels.chat.capabilities import Files
 from chatbridge.channels.chat.card_messages import SentFiles
 from chatbridge.channels.chat.writer import ChatWriter, Key, MessageRejected, Outgoing, patiently
-from chatbridge.core.cards.attached import CLIP, format_attachments, shown_name
+from chatbridge.core.cards.attached import CLIP, DIFF, format_attachments, shown_name
 from chatbridge.core.cards.card import Card
 from chatbridge.core.model import Ask, Attachment, AttachmentKind
 from chatbridge.core.ports import AttachmentStore, Clock, Preview
@@ -35,7 +35,6 @@ LISTED, NAMED = 200, 3
 ANIMATED = "image/gif"
 """A preview shows its first picture."""
 EXTENSIONS = {"image/png": ".png", "image/jpeg": ".jpg"}
-DIFFS = (".diff", ".patch")
 
 
 # ── in words ──────────────────────────────────────────────────────────────────────────────────────
@@ -78,7 +77,7 @@ def excerpts(attachments: Iterable[Attachment], lines: int) -> Iterator[doc.Bloc
     for each in attachments:
         first = visible(each.excerpt or "").strip("\n").split("\n")[:lines] if lines else []
         if any(first):
-            language = "diff" if each.name.casefold().endswith(DIFFS) else None
+            language = "diff" if each.type == DIFF else None
             heading = doc.line(doc.Name(shown_name(each)), ":")
             code = doc.Code(text="\n".join(first), language=language)
             yield doc.Group((heading, code), tight=True)

@@ -1,4 +1,4 @@
-"""What a person taps, types, reacts with or commands in a chat, applied to an ask.
+"""What a person taps, types or reacts with in a chat, applied to an ask.
 
 A channel turns its events into these calls, and carries out what they return: the words for the
 person, or the step of the form, and what becomes of the message with the button.
@@ -45,9 +45,7 @@ from chatbridge.core.cards.card import AskAction
 from chatbridge.core.errors import (
     AskEnded,
     AttachmentError,
-    ChatbridgeError,
     NotHere,
-    StoreError,
     UnknownAsk,
 )
 from chatbridge.core.forms import form
@@ -66,7 +64,6 @@ from chatbridge.core.forms.typed_input import (
 )
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import Ask, ChannelState, Person
-from chatbridge.core.nights.switching import format_quiet, format_state
 from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
@@ -75,12 +72,10 @@ EARLY = "That was very quick. Tap again if you mean it."
 UNKNOWN = "This question is no longer here."
 MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 REPLY_TO_ONE = "Reply to the question you mean."
-NOT_CANCELLED = "This one can be denied instead. Tap Deny."
 TAKEN_BACK = "Taken back. It is asked for again."
 OVER = "That is over already."
 ONCE_MORE = "To react with the same again, take your reaction back first."
 """No server takes a person's reaction twice: a tap on one's own takes it back."""
-MAX_PAST_LISTED = 10
 
 Result = form.Step | str
 """A sentence if there was no step."""
@@ -370,7 +365,7 @@ class ChatInput:
                 return await self._bring_down(ask, by)
             case Write(step=step) if not is_over(ask):
                 stale = step != ask.draft.step
-                return form.STALE if stale else await self._request(ask, by.prompt, by.chat)
+                return form.STALE if stale else await self.request(ask, by.prompt, by.chat)
             case Show() | Write():
                 return self._ended(ask)
             case AskAction() | form.Extend(step=None):
@@ -399,9 +394,10 @@ class ChatInput:
         """Post its card anew at the bottom, also if it is snoozed."""
         if ask.attention.snoozed_until is not None:
             await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
-        return await self._request(ask, CardRequest(repost=True), by.chat)
+        return await self.request(ask, CardRequest(repost=True), by.chat)
 
-    async def _request(self, ask: Ask, request: CardRequest, chat: ChatSurface[Any]) -> str:
+    async def request(self, ask: Ask, request: CardRequest, chat: ChatSurface[Any]) -> str:
+        """Have its card drawn once more, as requested. Nobody is told anything."""
         chat.requests[ask.id] = request
         await self.inbox.redraw(ask.id)
         return ""
@@ -454,56 +450,6 @@ class ChatInput:
         if ask is None:
             return None
         return await self._bring_down(ask, by) if ask.open else self._ended(ask)
-
-    # ── commands ──────────────────────────────────────────────────────────────────────────────────
-
-    async def command(self, name: str, by: Origin, *, words: str = "") -> Said | None:
-        """What the bot says to a command, if anything. `words` are what follows its name."""
-        match name:
-            case "quiet":
-                return (await self.quiet(words, by))[1]
-            case "pending" | "cancel":
-                listed = await self.inbox.open_rows(limit=notices.LISTED_AT_MOST)
-                if name == "pending" or listed.only is None:
-                    return notices.pending(listed)
-                return await self._ask_to_cancel(await self.inbox.ask(listed.only.id), by)
-            case "history":
-                rows = await self.inbox.past_rows(limit=MAX_PAST_LISTED)
-                return notices.history(rows)
-        return None
-
-    async def quiet(self, words: str, by: Origin) -> tuple[str, Said]:
-        """Switch quiet hours as the words say, if there are some. Return how they are, in a few
-        words and with what can be done."""
-        if words.strip():
-            try:
-                await self.inbox.switch_quiet(words, cursor=by.cursor)
-            except StoreError:
-                raise
-            except ChatbridgeError as error:
-                return str(error), str(error)
-        nights, now = self.inbox.nights, self.clock.time()
-        said: Said = notices.quiet(nights, now=now)
-        if self.typed:
-            said = f"{format_quiet(nights, now=now)} {notices.QUIET_WORDS}"
-        return format_state(nights, now=now), said
-
-    async def _ask_to_cancel(self, ask: Ask, by: Origin) -> str | None:
-        """The only open card asks whether to cancel, at the bottom of the chat. An approval comes
-        there as it is: it is denied, not cancelled."""
-        repost = CardRequest(repost=True)
-        if ask.approval:
-            await self._request(ask, repost, by.chat)
-            channels = self.inbox.only_on(ask, self.channel)
-            return phrases.format_only_on(channels) if channels else NOT_CANCELLED
-        step = await self.put(ask, form.AskCancel(step=ask.draft.step), by=by)
-        if isinstance(step, str):
-            return step
-        by.chat.requests[ask.id] = repost
-        held_back = await self.inbox.post(ask.id, surface=by.chat.name) is None
-        if held_back or isinstance(step, form.Refused):  # it asks already
-            await self.inbox.redraw(ask.id)
-        return None
 
 
 def format_ended(ask: Ask, *, now: float, typed: bool) -> str:

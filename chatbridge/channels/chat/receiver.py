@@ -27,6 +27,7 @@ from chatbridge.channels.chat.callback_data import (
 )
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
+from chatbridge.channels.chat.commands import COMMANDS, Commands, help_text
 from chatbridge.channels.chat.document import File, Message, Upload, paragraph
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
@@ -41,7 +42,6 @@ from chatbridge.channels.chat.inbound import (
 )
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.notices import (
-    FILES_TOO,
     ONLY_TEXT,
     current_question,
     not_here,
@@ -66,14 +66,6 @@ T = TypeVar("T")
 
 START = "/start"
 NOT_FOR_YOU = "You are not among those who may answer here."
-
-COMMANDS = (
-    ("pending", "Open questions"),
-    ("history", "The last ten that have ended"),
-    ("cancel", "Cancel an open question"),
-    ("quiet", "Quiet hours, on or off"),
-    ("help", "What can be done here"),
-)
 ANSWER_WITHIN = 2.0
 """For so many seconds a service may show that a tap is on its way, whatever the disk does."""
 
@@ -155,6 +147,7 @@ class ButtonReceiver(ABC):
         self._pairing = reception.pairing
         self._setting = reception.setting
         self._input = ChatInput(inbox, channel=channel, clock=clock, typed=False)
+        self._commands = Commands(self._input)
         self._outputs = Outputs(inbox, reception.spawn)
         self._cards = CardLookup(inbox)
         self._clock = clock
@@ -243,7 +236,7 @@ class ButtonReceiver(ABC):
             return await self._outputs.originals(ask, chat, send=send, say=say) if ask else UNKNOWN
         if isinstance(tap, Quiet):
             # What was meant while no hub was there is over, as with commands.
-            told, said = await self._input.quiet("" if before_start else tap.words, by)
+            told, said = await self._commands.quiet("" if before_start else tap.words, by)
             if isinstance(said, Message):
                 self._spawn(self.rewrite(message, said))
             return told
@@ -399,7 +392,7 @@ class ButtonReceiver(ABC):
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
         # would be another morning.
         old = message.at + 1 <= self._began
-        if said := await self._input.command(name, by, words="" if old else words):
+        if said := await self._commands.run(name, by, words="" if old else words):
             await self.answer(said, to=message, reply=False)
 
     async def command_line(self, line: str, message: Incoming, by: Origin) -> None:
@@ -516,22 +509,6 @@ class ButtonReceiver(ABC):
     ) -> Outgoing[Any]:
         root, answers = (self.root_of(to), to.id) if reply else (None, "")
         return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)
-
-
-def help_text(prefix: str, *, private: bool, files: bool) -> str:
-    own_words = "send it as a message" if private else "reply to the question"
-    also = f"; {FILES_TOO}" if files else ""
-    return "\n".join(
-        (
-            "Your agents' questions arrive here.",
-            f"Tap a button to answer. For an answer in your own words, {own_words}{also}.",
-            "With several questions open, reply to the one you mean.",
-            f"{prefix}pending shows what is open, {prefix}history what has ended.",
-            f"{prefix}cancel tells an agent that you will not answer.",
-            f"{prefix}quiet 2h keeps your chats quiet for a while; {prefix}quiet says how it is.",
-            "What you answer after the time is up is kept for the agent's next call.",
-        )
-    )
 
 
 def _taps(buttons: Sequence[str]) -> list[Tap]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.receiver import COMMANDS, Reception
+from chatbridge.channels.chat.commands import COMMANDS
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.discord.api import ANSWERED_WITHIN, Api, Me
 from chatbridge.channels.discord.chat import Chat
 from chatbridge.channels.discord.gateway import Gateway

@@ -6,7 +6,8 @@ import logging
 from functools import partial
 
 from chatbridge.channels.chat.bot import BotChannel
-from chatbridge.channels.chat.receiver import COMMANDS, Reception
+from chatbridge.channels.chat.commands import COMMANDS
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.telegram.client.api import ANSWERED_WITHIN, Api, Me

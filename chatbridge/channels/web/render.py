@@ -31,7 +31,7 @@ from chatbridge.channels.web.addresses import Address, parse_address, split_addr
 from chatbridge.channels.web.request_parsing import Refusal, event_fields
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards import markup as tree
-from chatbridge.core.cards.attached import format_size, shown_name
+from chatbridge.core.cards.attached import DIFF, format_size, shown_name
 from chatbridge.core.cards.build import MARKED, REALLY
 from chatbridge.core.cards.grants import grant_note
 from chatbridge.core.cards.operation_summary import summarize_operation
@@ -63,7 +63,6 @@ STATIC = Path(__file__).parent / "static"
 TYPES = {".js": "text/javascript", ".webmanifest": "application/manifest+json"}
 SHELLS = frozenset({"bash", "sh", "shell", "zsh"})
 KINDS = {"+": "added", "-": "removed"}
-DIFF_TYPES = frozenset({"text/x-diff", "text/x-patch"})
 FIRST, LAST = 14, 8
 """Lines at both ends of a long diff that are shown at once; the others open on a tap."""
 MAX_LINKS = 100
@@ -343,7 +342,7 @@ def is_shown(file: Attachment) -> bool:
 def excerpt_html(file: Attachment) -> Markup:
     """The first lines of a text; those of a diff by what they do."""
     lines = prose(file.excerpt or "")
-    if file.type not in DIFF_TYPES:
+    if file.type != DIFF:
         return _escape(lines)
     return Markup("").join(
         Markup('<span class="{}">{}</span>').format(kind, line) for kind, line in _kinds(lines)

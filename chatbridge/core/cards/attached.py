@@ -8,6 +8,8 @@ from chatbridge.core.model import Attachment, AttachmentKind
 from chatbridge.core.text import one_line, shortened
 
 CLIP = "📎"
+DIFF = "text/x-diff"
+"""The type of a text whose lines were added or removed, by its content."""
 MAX_NAME = 60
 KINDS = {
     AttachmentKind.PICTURE: ("picture", "pictures"),

@@ -12,6 +12,7 @@ from functools import partial
 
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.card_visibility import answerable
+from chatbridge.channels.chat.commands import Commands
 from chatbridge.channels.chat.document import Document, File, Upload
 from chatbridge.channels.chat.hints import ORIGINALS
 from chatbridge.channels.chat.inbound import (
@@ -120,7 +121,7 @@ class Receiver:
                     await self._number(*number, event, by)
                 elif self._is_plain(event) and (words := _quiet_words(event)) is not None:
                     if event.at >= self._began:  # what was meant while no hub was there is over
-                        _, said = await self._input.quiet(words, by)
+                        _, said = await Commands(self._input).quiet(words, by)
                         assert isinstance(said, str), "nothing has buttons here"
                         self._replies.say(said, to=event)
                 elif self._is_plain(event) and chat.viewer is not None:

@@ -12,16 +12,11 @@ from typing import Any
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
 from chatbridge.channels.chat.callback_data import decode
+from chatbridge.channels.chat.commands import COMMANDS
 from chatbridge.channels.chat.inbound import Origin
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import (
-    COMMANDS,
-    ButtonReceiver,
-    Incoming,
-    Reception,
-    Sender,
-)
+from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.telegram.client.api import Api
