@@ -120,7 +120,9 @@ class FileIntake:
         """`before`: those that the answer has already.
         :raises AttachmentError: they are too many or, by what the service says, too large."""
         if len(before) + len(files) > self.store.most:
-            raise AttachmentError(f"An answer can have {self.store.most} files at most.")
+            raise AttachmentError(
+                f"An answer can have {self.store.most} files at most. Send fewer."
+            )
         sizes = [each.size or 0 for each in files]
         self._check_fetched(max(sizes))
         if sum(sizes) > self._room(before):
