@@ -337,7 +337,7 @@ class _Empty(Exception):
 
 
 class _ToAgent:
-    too_large = "It is too large: {} fit here. Attach a smaller file, or a part of it."
+    too_large = "It is too large: there is room for {}. Attach a smaller file, or a part of it."
     no_room = (
         "The space for attached files is full. Go on without this one, and tell the user to raise "
         "quota under [attachments] in config.toml."
@@ -347,7 +347,7 @@ class _ToAgent:
 
 
 class _ToPerson:
-    too_large = "That is too large: {} fit here. Send a smaller one."
+    too_large = "That is too large: there is room for {}. Send a smaller one."
     no_room = (
         "The space for files is full. Answer in words, or raise quota under [attachments] in "
         "config.toml and restart chatbridge."

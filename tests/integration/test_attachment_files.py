@@ -191,9 +191,9 @@ async def test_a_project_that_takes_no_copy_costs_no_file(
     ("content", "at_most", "said"),
     [
         (b"", None, "The file is empty."),
-        (b"x" * 1_001, None, "too large: 1 KB fit here"),
-        (b"x" * 101, 100, "too large: 100 bytes fit here"),
-        (b"x" * 1_001, 5_000, "too large: 1 KB fit here"),
+        (b"x" * 1_001, None, "too large: there is room for 1 KB"),
+        (b"x" * 101, 100, "too large: there is room for 100 bytes"),
+        (b"x" * 1_001, 5_000, "too large: there is room for 1 KB"),
     ],
 )
 async def test_a_file_that_does_not_fit_is_refused_and_gone(
@@ -216,7 +216,7 @@ async def test_an_endless_file_is_read_no_further_than_its_limit(files: Attachme
 async def test_a_person_is_told_what_to_do_with_a_file_that_is_too_large(
     files: AttachmentFiles, tmp_path: Path
 ) -> None:
-    with pytest.raises(AttachmentError, match=r"1 KB fit here\. Send a smaller one\."):
+    with pytest.raises(AttachmentError, match=r"there is room for 1 KB\. Send a smaller one\."):
         await received(files, b"x" * 600, b"x" * 600)
     assert there(tmp_path) == set()
 

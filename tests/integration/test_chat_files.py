@@ -397,7 +397,7 @@ async def test_an_answer_has_so_many_files_at_most(chat: MemoryDesk) -> None:
     await chat.send(*[photo] * chat.desk.files.most, to=ask)
     fetches = photo.fetches
     await chat.send(photo, to=ask)
-    assert chat.said == ["An answer can have 5 files at most."]
+    assert chat.said == ["An answer can have 5 files at most. Send fewer."]
     assert photo.fetches == fetches
 
 

@@ -172,7 +172,7 @@ async def test_a_swept_file_is_gone_in_kind_words(web: Web, files: SampleStore) 
     for path in (at(ask, log), at(ask, log, "preview")):
         response = await web.browser.get(path)
         assert response.status_code == 410
-        assert "build.log was removed meanwhile." in response.text
+        assert "build.log has been removed." in response.text
 
 
 async def test_a_file_is_found_only_where_it_belongs(web: Web, files: SampleStore) -> None:
@@ -429,7 +429,8 @@ async def test_one_file_too_many_is_not_even_stored(web: Web, files: SampleStore
     for number in range(5):
         assert (await send(web, ask, b"text %d" % number)).status_code == 200
     response = await send(web, ask, b"one more")
-    assert (response.status_code, toast(response)) == (422, "An answer can have 5 files at most.")
+    why = "An answer can have 5 files at most. Send fewer."
+    assert (response.status_code, toast(response)) == (422, why)
     assert len(files.received) == 5
 
 

@@ -52,7 +52,7 @@ _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|more time…|answer anyway|"
     "discard|ask back…|explain this|ask it differently|show all|allow more…|"
     "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo|"
-    "send only this|remove the file|remove the files|originals"
+    "send only this|send only these|remove the file|remove the files|originals"
 )
 _RESERVED = frozenset(_OURS.split("|"))
 """Labels that an option cannot have for itself: its button has a number then."""
@@ -171,9 +171,10 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
         answer = card.view is not View.EXPLAIN and not card.approval
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
         found.append((_key(card, label, Write(step=card.step)),))
+    found.extend(_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
     if seen.files.shrunk and card.view is View.QUESTION:
-        found.append((_key(card, ORIGINALS_LABEL, Originals()),))
-    return (*found, *_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))
+        found.append((_key(card, ORIGINALS_LABEL, Originals()),))  # not among the answers
+    return tuple(found)
 
 
 def takes_typing(card: Card) -> bool:

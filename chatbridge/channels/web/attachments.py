@@ -95,7 +95,7 @@ class Attachments:
         for attachment in known if store else ():
             if store is not None and (path := store.path(attachment)):
                 return attachment, path
-        sentence = f"{shown_name(known[0])} was removed meanwhile. Files are kept for a while only."
+        sentence = f"{shown_name(known[0])} has been removed. Files are only kept for a while."
         raise Refusal(410, sentence, title="This file is gone")
 
     async def _of_page(self, request: Request) -> Sequence[Attachment]:

@@ -263,7 +263,7 @@ def answer_text(answer: Answer) -> str | None:
         return None
     texts = [*answer.values, *([] if answer.custom_text is None else [answer.custom_text])]
     if answer.attachments:
-        files = [f"{CLIP} {file_label(each)}" for each in answer.attachments]
+        files = [f"{CLIP}\N{NO-BREAK SPACE}{file_label(each)}" for each in answer.attachments]
         texts = [text for text in texts if text != form.file_names(answer.attachments)] + files
     said = ", ".join(map(visible, texts))
     if answer.ask_back is None:
@@ -351,9 +351,10 @@ def _form_buttons(ask: Ask) -> list[Button]:
     question, buttons = ask.questions[draft.at], []
     if attached := draft.entries[draft.at].attachments:
         if question.type in (QuestionType.TEXT, QuestionType.SELECT):
-            buttons.append(_tap(ask, Role.SEND_ATTACHED))
-        label = "Remove the file" if len(attached) == 1 else "Remove the files"
-        buttons.append(_tap(ask, Role.DROP_ATTACHED, label))
+            send = "Send only this" if len(attached) == 1 else "Send only these"
+            buttons.append(_tap(ask, Role.SEND_ATTACHED, send))
+        drop = "Remove the file" if len(attached) == 1 else "Remove the files"
+        buttons.append(_tap(ask, Role.DROP_ATTACHED, drop))
     if question.takes_other:
         buttons.append(_tap(ask, Role.OTHER))
     if draft.at or draft.editing:

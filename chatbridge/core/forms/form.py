@@ -467,7 +467,7 @@ def _enter_text(questions: Sequence[Question], draft: Draft, text: str) -> Step:
 
 
 def too_many_files(most: int) -> Refused:
-    return Refused(why=f"An answer can have {most} files at most.")
+    return Refused(why=f"An answer can have {most} files at most. Send fewer.")
 
 
 def _attach(questions: Sequence[Question], draft: Draft, event: Attach) -> Step:

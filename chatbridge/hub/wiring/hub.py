@@ -79,6 +79,8 @@ from chatbridge.voice.transcriber import transcriber_of
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
+LATE_ANSWERS = 50
+"""Ended asks in which an answer may have been begun."""
 LATE = ("chatbridge.tools.journal.yaml_text",)
 """Imported where they are first used: most hubs of links never do."""
 RENDERERS = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
@@ -252,7 +254,7 @@ async def open_hub(
         if transcriber is not None:
             dictation = Dictation(transcriber, files, background.spawn, intake)
             hears_changes.append(dictation.changed)
-            dictation.resume(await store.open_asks())
+            dictation.resume([*await store.open_asks(), *await store.history(limit=LATE_ANSWERS)])
 
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
