@@ -254,7 +254,7 @@ async def test_texts_that_a_line_cannot_hold_are_told_and_not_given(
         logs = [await here.received(ask, content, "build.log") for content in coloured]
         await here.put(ask, form.Attach(attachments=tuple(logs)))
         result = await waiting
-    _, told, *given = texts(result)
+    told, _, *given = texts(result)
     assert given == ["\x1b" * 10 + "first"]
     assert "cannot be sent to you" in told.splitlines()[1]
 
