@@ -200,7 +200,7 @@ async def test_what_a_program_leaves_running_on_its_own_holds_nobody_up(
     try:
         async with asyncio.timeout(30):
             with pytest.raises(TranscriptionFailed, match="too long"):
-                await said_by(program(code, timeout=5.0), recording)
+                await said_by(program(code, timeout=3.0), recording)
     finally:
         os.kill(int(left.read_text()), signal.SIGKILL)
 
