@@ -82,7 +82,7 @@ class SocketLoop(PollLoop[int], Generic[E]):
     # ── the loop ──────────────────────────────────────────────────────────────────────────────────
 
     async def read(self, *, wait: bool) -> int:
-        while self._behind or not self._events:
+        while self._behind or not wait or not self._events:
             lost, self._lost = self._lost, None
             if lost is not None:
                 raise lost
