@@ -136,7 +136,7 @@ class AttachmentFiles:
         try:
             digests = await store.attachment_digests()
             names = await asyncio.to_thread(self._received.names)
-            known = await store.stored_asks(names)
+            known = await store.stored_ids(names)
             count = await asyncio.to_thread(self._sent.sweep, digests)
             for name in sorted(set(names) - known):
                 count += await asyncio.to_thread(self._received.sweep, (), name)

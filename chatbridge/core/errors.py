@@ -260,3 +260,11 @@ class TooManyCodes(ChatbridgeError):
 
 class NoTerminal(ChatbridgeError):
     """This needs a terminal, and a person at it."""
+
+
+class NoSuchAgent(ChatbridgeError):
+    """No agent of this name is connected, or several are."""
+
+
+class MessageRefused(ChatbridgeError):
+    """This message cannot be sent to an agent, or not be taken back any more."""

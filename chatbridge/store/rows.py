@@ -22,6 +22,7 @@ from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdic
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.grants import allowed_words
 from chatbridge.core.cards.row import Row, Summary
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -314,6 +315,7 @@ QUESTION = Kind("question", ("id",), ask_of)
 CALL = Kind("call", ("link", "request"), partial(make, Call))
 POST = Kind("post", ("ask_id", "surface"), partial(make, Post))
 NOTICE = Kind("notice", ("id",), partial(make, Notice))
+MESSAGE = Kind("message", ("id",), partial(make, OwnerMessage))
 COMMAND = Kind("command", ("id",), partial(make, Operation))
 
 LISTED = 1_000

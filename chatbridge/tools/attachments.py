@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Protocol
 
-from mcp_types import CallToolResult, ImageContent, TextContent
+from mcp_types import CallToolResult, ContentBlock, ImageContent, TextContent
 from pydantic import BeforeValidator, Field
 
 from chatbridge.core.bounds import bound_text
@@ -234,12 +234,23 @@ class ToolFiles:
         sent = [(i, each) for i, answer in enumerate(answers, 1) for each in answer.attachments]
         if not sent:
             return result
+        several = len(answers) > 1
+        told, *rest = await self.shown(
+            (each, f" to question {number}" if several else "") for number, each in sent
+        )
+        pictures = any(isinstance(each, ImageContent) for each in rest)
+        structured = None if pictures else result.structured_content
+        content = [told, *result.content, *rest]
+        return result.model_copy(update={"content": content, "structured_content": structured})
+
+    async def shown(self, sent: Iterable[tuple[Attachment, str]]) -> list[ContentBlock]:
+        """What an agent gets of a person's files, each with the words behind its name: a text about
+        them, then texts and pictures."""
         lines: list[str] = []
         texts: list[TextContent] = []
         pictures: list[ImageContent] = []
         room, text_room = MAX_IMAGE_CHARACTERS, MAX_TEXTS_BYTES
-        for number, attachment in sent:
-            where = f" to question {number}" if len(answers) > 1 else ""
+        for attachment, where in sent:
             line = f"The user attached {described(attachment)}{where}"
             picture = await self._picture(attachment, room)
             if picture is not None:
@@ -257,10 +268,7 @@ class ToolFiles:
                 texts.append(TextContent(type="text", text=text))
             else:
                 lines.append(f"{line}, which cannot be sent to you. Ask for what you need of it.")
-        told = TextContent(type="text", text="\n".join(lines))
-        content = [told, *result.content, *texts, *pictures]
-        structured = None if pictures else result.structured_content
-        return result.model_copy(update={"content": content, "structured_content": structured})
+        return [TextContent(type="text", text="\n".join(lines)), *texts, *pictures]
 
     async def _picture(self, attachment: Attachment, room: int) -> ImageContent | None:
         preview = await self.store.preview(attachment)

@@ -48,6 +48,8 @@ class Caller(Protocol):
     """Where on this machine it was started; None: elsewhere, or not known."""
     level: LoggingLevel
     """Lowest level of log messages that its client wants."""
+    pid: int | None
+    """Of the link's process, as the kernel knows it; None: elsewhere, or not known."""
 
     @property
     def present(self) -> bool:
@@ -220,6 +222,8 @@ class ToolHandler:
     read_only = idempotent = False
     destructive = False
     """Only a command of the owner's can be."""
+    reaches_model = True
+    """Whether a model reads its results, and not only its client."""
     open_world = True
 
     def definition(self, project: Project, peer: Peer) -> Tool | None:
@@ -279,6 +283,7 @@ class Remote:
     token's clients begins to count anew."""
     present: bool = True
     level: LoggingLevel = "info"
+    pid: int | None = None
 
     def age(self, request: object) -> float | None:
         """Nobody repeats a call over HTTP."""

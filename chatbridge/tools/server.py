@@ -31,6 +31,7 @@ from chatbridge.projects import settings_of
 from chatbridge.tool_names import offered_name, replace_names, resolve_name
 from chatbridge.tools.call import REMOTE, Caller, Peer, Remote, ToolCall, ToolHandler, text_result
 from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.messages import ToolMessages
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ def build_server(
     waiting_calls: WaitingCalls,
     clients: Clients,
     clock: Clock,
+    messages: ToolMessages,
     after_call: Callable[[], None],
     spawn: Callable[[Any], None],
     missing: Callable[[str], str | None] = lambda name: None,
@@ -90,13 +92,16 @@ def build_server(
         ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
-        return types.ListToolsResult(tools=listed(caller, _peer(ctx, clients, caller)))
+        peer = _peer(ctx, clients, caller)
+        messages.seen(caller, peer)
+        return types.ListToolsResult(tools=listed(caller, peer))
 
     async def call_tool(
         ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
+        messages.seen(caller, peer)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = resolve_name(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)
@@ -116,7 +121,8 @@ def build_server(
             if call.age is not None and (left := call.counts_for) is not None:
                 # An earlier hub noted it in wall time; the link knows better.
                 await call.counts_until(waiting_calls, clock.time() + left)
-            return await tool.run(params.arguments or {}, call)
+            result = await tool.run(params.arguments or {}, call)
+            return await messages.attach(result, call, tool)
         except asyncio.CancelledError:
             # Over HTTP the exchange says so, before its id can be used again; this would be later.
             if caller.present and not isinstance(caller, Remote):

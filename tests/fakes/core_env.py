@@ -131,6 +131,8 @@ async def world(
     )
     await broker.recall_switch()
     inbox = AskActions(broker, store=store, clock=clock)
+    await inbox.messages.load()
+    broker.waiting_calls.observer = inbox.messages
     here.append(World(store, broker, inbox, clock, changes))
     running = asyncio.ensure_future(broker.run())
     try:

@@ -15,6 +15,7 @@ from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.core_env import World
@@ -41,6 +42,7 @@ async def door(
         waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
+        messages=ToolMessages(hub.inbox.messages),
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )

@@ -26,6 +26,7 @@ from chatbridge.hub.http.tokens import Tokens
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
@@ -194,6 +195,7 @@ async def open_door(
             waiting_calls=hub.broker.waiting_calls,
             clients=Clients(),
             clock=hub.clock,
+            messages=ToolMessages(hub.inbox.messages),
             after_call=lambda: None,
             spawn=asyncio.ensure_future,
         )

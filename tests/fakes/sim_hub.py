@@ -23,6 +23,7 @@ from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
@@ -152,6 +153,7 @@ async def bridge(
             waiting_calls=hub.broker.waiting_calls,
             clients=known,
             clock=clock.calls,
+            messages=ToolMessages(hub.inbox.messages),
             after_call=lambda: None,
             spawn=lambda work: beside.add(asyncio.ensure_future(work)),
         )

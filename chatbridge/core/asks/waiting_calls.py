@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.errors import CallCancelled, StoreError
@@ -50,12 +50,27 @@ class _Link:
     """Time of the last cancellation without a reason, and how long its call had waited."""
 
 
+class CallObserver(Protocol):
+    """Told what becomes of the responses to all calls, whether they wait for an ask or not."""
+
+    async def delivered(self, name: CallName) -> None: ...
+
+    async def cancelled(self, name: CallName) -> None: ...
+
+    async def resumed(self, link: str, *, repeated: Collection[str]) -> None: ...
+
+    async def link_closed(self, link: str) -> None: ...
+
+    async def links_absent(self, connected: Collection[str]) -> None: ...
+
+
 @dataclass(slots=True)
 class WaitingCalls:
     _store: Store
     _clock: Clock
     _policy: Policy
     _committed: Callable[[Ask], None]
+    observer: CallObserver | None = None
     _links: dict[str, _Link] = field(default_factory=dict)
     _absent_expired: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,6 +88,8 @@ class WaitingCalls:
         if self._link(link).connections > 0:
             return
         self._links.pop(link, None)
+        if self.observer is not None:
+            await self.observer.link_closed(link)
         await self._write_until_done(
             lambda tx: self._end_link(tx, link),
             f"link {link}: its calls stay live for now",
@@ -107,6 +124,8 @@ class WaitingCalls:
             self._notify(changed)
 
         await self._store.write(work, then=tell)
+        if self.observer is not None:
+            await self.observer.cancelled(name)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """End the calls that a reconnected link has not repeated; their answers are kept.
@@ -126,6 +145,8 @@ class WaitingCalls:
             return [*back, *await self._end_calls(tx, gone, for_good=True)]
 
         await self._store.write(work, then=self._notify)
+        if self.observer is not None:
+            await self.observer.resumed(link, repeated=repeated)
 
     async def expire_absent_links(self) -> None:
         """End the calls of links that have not reconnected in time after a start."""
@@ -137,6 +158,8 @@ class WaitingCalls:
         try:
             await self._clock.sleep(self._policy.return_within)
             await self._write_until_done(work, "calls of before the start stay live for now")
+            if self.observer is not None:
+                await self.observer.links_absent(self._links.keys())
         finally:
             self._absent_expired.set()
 
@@ -356,6 +379,8 @@ class WaitingCalls:
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
         await self._store.write(work, then=self._notify)
+        if self.observer is not None:
+            await self.observer.delivered(name)
 
     async def set_counts_until(self, name: CallName, until: float) -> None:
         """Record that a response to this call reaches nobody after that time."""
