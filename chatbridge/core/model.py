@@ -49,7 +49,7 @@ class Attachment:
     width: int | None = None  # Of a picture, in pixels
     height: int | None = None
     excerpt: str | None = None  # The first lines of a text
-    ask_id: str | None = None  # Of what a person sent: the ask that it was sent for
+    ask_id: str | None = None  # Of what a person sent: the ask, or the message, it was sent for
     path: str | None = None  # Likewise: where a local agent can read it
 
 

@@ -147,7 +147,7 @@ class FileIntake:
         for file in files:
             bounded = self._bounded(file, self._room((*before, *fetched)))
             async with aclosing(bounded) as content:
-                fetched.append(await self.store.receive(content, name=file.name, ask=ask))
+                fetched.append(await self.store.receive(content, name=file.name, to=ask))
         return tuple(fetched)
 
     async def _bounded(self, file: IncomingFile, room: int) -> AsyncGenerator[bytes, None]:

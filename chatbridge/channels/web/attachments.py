@@ -142,7 +142,7 @@ class Attachments:
         name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME])
         most, room = store.largest, _room(ask, store)
         async with aclosing(self._content(request, most=most, room=room)) as content:
-            return await store.receive(content, name=encodable(name) or None, ask=ask)
+            return await store.receive(content, name=encodable(name) or None, to=ask)
 
     async def _content(self, request: Request, *, most: int, room: int) -> AsyncGenerator[bytes]:
         size, stream = 0, request.stream()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from uuid import uuid4
 
 from chatbridge.core.cards.attached import format_size, shown_name
 from chatbridge.core.cards.outcome_text import where
@@ -36,6 +37,14 @@ HOW = {
     Way.TOOL_HOOK: "after its last step",
     Way.STOP_HOOK: "when it had finished",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMessage:
+    """A message that is about to be written, and that files are received for."""
+
+    id: str = field(default_factory=lambda: str(uuid4()))
+    project: Project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
