@@ -20,6 +20,7 @@ inbound: what a tap, a text, files or a reaction mean for an ask
 keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
 markdown_writer: a document as markdown in which nothing of others is marked up
+message_status: what becomes of a message to an agent, said where it was written
 notices: what a bot says outside of cards
 outcome: how an ended ask reads
 outputs: what is sent as a file when somebody asks: outputs of operations, original pictures

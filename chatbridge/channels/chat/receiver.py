@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from chatbridge.channels.chat.callback_data import (
+    Button,
     Neither,
     Originals,
     Output,
@@ -216,7 +217,7 @@ class ButtonReceiver(ABC):
 
     async def tap(
         self,
-        tap: Tap | Output | Quiet | None,
+        tap: Button | None,
         message: Incoming,
         by: Origin,
         *,
@@ -240,6 +241,8 @@ class ButtonReceiver(ABC):
             if isinstance(said, Message):
                 self._spawn(self.rewrite(message, said))
             return told
+        if not isinstance(tap, Tap):
+            return UNKNOWN
         if tap.is_on_card:
             chat.memory.touched(tap.ask_id, message.id)
         if isinstance(tap.action, Neither):
@@ -278,7 +281,7 @@ class ButtonReceiver(ABC):
 
     async def tap_quietly(
         self,
-        tap: Tap | Output | Quiet | None,
+        tap: Button | None,
         message: Incoming,
         by: Origin,
         *,
@@ -290,13 +293,13 @@ class ButtonReceiver(ABC):
         return "" if before is not None and await self._revision(tap) != before else told
 
     async def tap_or_form(
-        self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin, *, before_start: bool
+        self, tap: Button | None, message: Incoming, by: Origin, *, before_start: bool
     ) -> str | Modal | None:
         """As `tap_quietly`. If nothing is said, return the form to open for who wants to type."""
         told = await self.tap_quietly(tap, message, by, before_start=before_start)
         return told or await self.modal_after(tap)
 
-    async def _revision(self, tap: Tap | Output | Quiet | None) -> int | None:
+    async def _revision(self, tap: Button | None) -> int | None:
         ask = await self._input.find(tap.ask_id) if isinstance(tap, Tap) else None
         return ask.revision if ask is not None else None
 
@@ -320,7 +323,7 @@ class ButtonReceiver(ABC):
 
     # ── forms of the service's own, for typing ────────────────────────────────────────────────────
 
-    async def modal_after(self, tap: Tap | Output | Quiet | None) -> Modal | None:
+    async def modal_after(self, tap: Button | None) -> Modal | None:
         """What to open for who has tapped this, if they want to type."""
         if not isinstance(tap, Tap) or not isinstance(tap.action, Write | Other | AskExplain):
             return None

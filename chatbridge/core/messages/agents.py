@@ -6,6 +6,8 @@ link that the same client has started.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +30,12 @@ class ConnectedAgent:
     seen_at: float  # The last sign of life
     pid: int | None = None  # Of its link
     hooks_only: bool = False  # It has no link: its hooks call from time to time
+
+    @property
+    def key(self) -> str:
+        """Names it where a link's name is too long, or must not be shown."""
+        digest = hashlib.sha256(self.link.encode(errors="replace")).digest()[:16]
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 @dataclass(slots=True)
@@ -77,6 +85,9 @@ class Agents:
     def of_link(self, link: str) -> ConnectedAgent | None:
         self._drop_silent(self.clock.time())
         return self._agents.get(link)
+
+    def with_key(self, key: str) -> ConnectedAgent | None:
+        return next((each for each in self.listed() if each.key == key), None)
 
     def named(self, name: str, *, among: Sequence[ConnectedAgent] | None = None) -> ConnectedAgent:
         """By its own name, or by its project's if that has no other. :raises NoSuchAgent:"""
