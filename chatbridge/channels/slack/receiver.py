@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from chatbridge.channels.chat.callback_data import Button, decode, selected
+from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
 from chatbridge.channels.chat.people import Names
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
+from chatbridge.channels.chat.receiver import ButtonReceiver, Reception
 from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render

@@ -18,6 +18,7 @@ from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
 MAX_NAME = 40
+MAX_LEFT = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class Agents:
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
     changed: Callable[[], None] = lambda: None  # Told when somebody came, left or got a name
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
+    _left: tuple[str, ...] = ()  # Names of the last that were connected
 
     def seen(
         self,
@@ -74,8 +76,13 @@ class Agents:
         return found
 
     def closed(self, link: str) -> None:
-        if self._agents.pop(link, None) is not None:
+        if (gone := self._agents.pop(link, None)) is not None:
+            self._left = (*self._left, gone.name)[-MAX_LEFT:]
             self.changed()
+
+    def has_left(self, name: str) -> bool:
+        """Whether an agent of this name was connected, and none is now."""
+        return name in self._left and all(each.name != name for each in self._agents.values())
 
     def listed(self) -> list[ConnectedAgent]:
         """The longest connected first."""
