@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from chatbridge.core.errors import NoSuchAgent
@@ -43,9 +44,23 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    changed: Callable[[], None] = lambda: None  # Told when somebody came, left or got a name
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
     _left: tuple[str, ...] = ()  # Names of the last that were connected
+    _watchers: list[Callable[[], None]] = field(default_factory=list)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def seen(
         self,
