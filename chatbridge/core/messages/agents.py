@@ -141,6 +141,14 @@ class Agents:
         fits = near[min(near)] if near else linked
         return fits[0] if len(fits) == 1 else None
 
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
+        """The agent whose client runs this hook, which is a sign of life. One without a link is
+        known by its hooks alone, under the `link` that they all name."""
+        found = self.beside(pid, project) if pid else None
+        if found is None:
+            return self.seen(link, project, agent, hooks_only=True)
+        return self.seen(found.link, found.project, found.agent)
+
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
         taken = {each.name.casefold() for each in self._agents.values()}
