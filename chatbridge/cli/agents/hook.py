@@ -15,25 +15,32 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE, named
 from chatbridge.cli.agents.transcript import Transcript
+from chatbridge.cli.connect.own_hooks import has_own_hook
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
 from chatbridge.link.preface import parse_limit
 from chatbridge.link.relay import Relay
+from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
 
 HELP = """\
-usage: chatbridge hook [--limit SECONDS]
+usage: chatbridge hook [--limit SECONDS] [--plugin]
 
 Called by Claude Code's hooks: reads the event from standard input and writes
 the decision to standard output. Its questions and permissions go to your phone,
 and what you decide there counts. If nobody decides, or chatbridge cannot be
-reached, Claude Code asks in its own window.
+reached, Claude Code asks in its own window. What you write to the agent reaches
+it after its next tool, or when it stops. For that, the hooks of Codex and
+Gemini CLI call it, too.
 
   --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
                    it nobody is asked any more.
+  --plugin         called by our plug-in for Claude Code: does nothing where the
+                   settings have the same hook, so that nothing is asked twice.
 
 "chatbridge connect claude-code" sets it up. By hand, put this into
 ~/.claude/settings.json (the time-outs are seconds):
@@ -55,15 +62,25 @@ reached, Claude Code asks in its own window.
          "hooks": [
            {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
+      "PostToolUse": [
+        {"matcher": "*",
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+      ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ]
     }
   }
 """
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
+PLUGIN = "--plugin"
+OWN_TOOLS = [
+    f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
+]
+"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -86,8 +103,9 @@ def main(argv: list[str]) -> int:
     if "-h" in argv or "--help" in argv:
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
+    in_plugin = PLUGIN in argv
     try:
-        limit = limit_in(argv)
+        limit = limit_in([word for word in argv if word != PLUGIN])
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
@@ -98,6 +116,8 @@ def main(argv: list[str]) -> int:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
+        if in_plugin and has_own_hook(event.get("hook_event_name")):
+            return 0
         if (said := _said(event, limit)) is not None:
             os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
     except (NoAnswer, OSError, ValueError, RecursionError) as error:
@@ -123,18 +143,21 @@ def _complain(text: str) -> None:
 
 def _said(event: Json, limit: int | None) -> Json | None:
     """What the client is to be told; None: nothing."""
-    asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
+    client, name, _ = named(event)
+    asks, notice = event.get("tool_name") == QUESTIONS, None
     match name:
         case "PreToolUse" if asks:
             if decision := _decision(event, limit):
                 return _before_use(decision)
+        case "PermissionRequest" if event.get("tool_name") in OWN_TOOLS:
+            return {"hookEventName": name, "decision": {"behavior": "allow"}}
         case "PermissionRequest" if not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.
                 return {"hookEventName": name, "decision": decision}
         case "Notification":
             notice = _notification(event)
-        case "Stop" if not event.get("stop_hook_active"):
+        case "Stop" if client == CLAUDE_CODE and not event.get("stop_hook_active"):
             notice = FINISHED
     if notice is not None:
         _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
