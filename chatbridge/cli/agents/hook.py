@@ -17,13 +17,11 @@ from typing import Any
 
 from chatbridge.cli.agents.hook_events import CLAUDE_CODE, named
 from chatbridge.cli.agents.transcript import Transcript
-from chatbridge.cli.connect.own_hooks import has_own_hook
 from chatbridge.cli.hub.tool_client import NoAnswer, own_link
 from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
 from chatbridge.digests import sha256_hex
 from chatbridge.link.preface import parse_limit
 from chatbridge.link.relay import Relay
-from chatbridge.tool_names import TOOLS
 
 Json = dict[str, Any]
 
@@ -69,7 +67,8 @@ Gemini CLI call it, too.
       ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+           {"type": "command", "command": "chatbridge hook --limit 3600",
+            "timeout": 3600}]}
       ]
     }
   }
@@ -77,10 +76,8 @@ Gemini CLI call it, too.
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
 PLUGIN = "--plugin"
-OWN_TOOLS = [
-    f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
-]
-"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
+PLUGIN_TOOLS = "mcp__plugin_chatbridge_chatbridge__"
+"""How the names of our tools begin in our plug-in."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -103,9 +100,8 @@ def main(argv: list[str]) -> int:
     if "-h" in argv or "--help" in argv:
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
-    in_plugin = PLUGIN in argv
     try:
-        limit = limit_in([word for word in argv if word != PLUGIN])
+        limit = limit_in(argv)
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
@@ -116,7 +112,7 @@ def main(argv: list[str]) -> int:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        if in_plugin and has_own_hook(event.get("hook_event_name")):
+        if PLUGIN in argv and _is_spare(event):
             return 0
         if (said := _said(event, limit)) is not None:
             os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
@@ -127,12 +123,27 @@ def main(argv: list[str]) -> int:
 
 def limit_in(argv: list[str]) -> int | None:
     """:raises ValueError: it is no limit, or something else is given."""
-    match [part for word in argv for part in word.split("=", 1)]:
+    match [part for word in argv if word != PLUGIN for part in word.split("=", 1)]:
         case []:
             return None
         case ["--limit", seconds]:
             return parse_limit(seconds)
     raise ValueError(f"chatbridge hook does not know {argv[0]!r}")
+
+
+def _is_spare(event: Json) -> bool:
+    """Whether the person's settings have the same hook as our plug-in, which then does nothing."""
+    from chatbridge.cli.connect.own_hooks import has_own_hook
+
+    return has_own_hook(event.get("hook_event_name"))
+
+
+def _is_own(tool: object) -> bool:
+    """Whether it is one of ours in our plug-in, which cannot bring a permission along. These are
+    the asking: nobody has to be asked for them."""
+    from chatbridge.tool_names import TOOLS
+
+    return tool in [f"{PLUGIN_TOOLS}{name}" for name in TOOLS if name != "approve_tool_use"]
 
 
 def _complain(text: str) -> None:
@@ -143,13 +154,13 @@ def _complain(text: str) -> None:
 
 def _said(event: Json, limit: int | None) -> Json | None:
     """What the client is to be told; None: nothing."""
-    client, name, _ = named(event)
-    asks, notice = event.get("tool_name") == QUESTIONS, None
+    about = named(event)
+    asks, name, notice = event.get("tool_name") == QUESTIONS, about.name, None
     match name:
         case "PreToolUse" if asks:
             if decision := _decision(event, limit):
                 return _before_use(decision)
-        case "PermissionRequest" if event.get("tool_name") in OWN_TOOLS:
+        case "PermissionRequest" if _is_own(event.get("tool_name")):
             return {"hookEventName": name, "decision": {"behavior": "allow"}}
         case "PermissionRequest" if not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
@@ -157,7 +168,7 @@ def _said(event: Json, limit: int | None) -> Json | None:
                 return {"hookEventName": name, "decision": decision}
         case "Notification":
             notice = _notification(event)
-        case "Stop" if client == CLAUDE_CODE and not event.get("stop_hook_active"):
+        case "Stop" if about.client == CLAUDE_CODE and not event.get("stop_hook_active"):
             notice = FINISHED
     if notice is not None:
         _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)

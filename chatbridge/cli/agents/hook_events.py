@@ -6,19 +6,21 @@ has no such hooks: our plug-in for it says so itself.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 CLAUDE_CODE = "claude-code"
 _GEMINI = {"AfterTool": "PostToolUse", "AfterAgent": "Stop"}
 
 
-class HookEvent(NamedTuple):
-    client: str
-    """As it calls itself towards an MCP server."""
-    name: str
-    """As Claude Code calls it; empty: it has none."""
-    own_name: str
-    """As this client calls it, in what it is told."""
+class HookEvent:
+    """`client` as it calls itself towards an MCP server; `name` as Claude Code calls the event, or
+    empty; `own_name` as this client calls it, in what it is told."""
+
+    # No NamedTuple: its module takes as long to import as half of this command.
+    def __init__(self, client: str, name: str, own_name: str) -> None:
+        self.client, self.name, self.own_name = client, name, own_name
 
 
 def named(event: dict[str, Any]) -> HookEvent:
