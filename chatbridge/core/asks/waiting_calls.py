@@ -78,6 +78,12 @@ class WaitingCalls:
         """What is put into that of an unconnected link is lost."""
         return self._links.get(link) or _Link()
 
+    def is_connected(self, link: str) -> bool:
+        return link in self._links
+
+    def is_cancelled(self, name: CallName) -> bool:
+        return name.request in self._link(name.link).cancelled
+
     def link_opened(self, link: str) -> None:
         self._links.setdefault(link, _Link()).connections += 1
 
@@ -255,7 +261,7 @@ class WaitingCalls:
 
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._link(name.link).cancelled:
+        if self.is_cancelled(name):
             raise CallCancelled
 
     async def resume(

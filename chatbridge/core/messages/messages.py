@@ -1,8 +1,10 @@
 """Messages of the owner on their way to an agent: stored first, handed over once, and confirmed.
 
 A message waits until a response takes it along. If that response is lost, it waits again; if the
-agent's client has it, that is the end of it. Only one hub writes the store, so that the open
-messages are also kept in memory: a call without one costs nothing.
+agent's client has it, that is the end of it. A link that was cut off may still confirm what it had:
+a message that waits again therefore keeps the name of the call until another one takes it. Only one
+hub writes the store, so that the open messages are also kept in memory: a call without one costs
+nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import math
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents, ConnectedAgent
@@ -31,6 +34,14 @@ RETRY_SECONDS = 1.0
 CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
 
 
+class Calls(Protocol):
+    """What is known of the links and calls of this run."""
+
+    def is_connected(self, link: str) -> bool: ...
+
+    def is_cancelled(self, name: CallName) -> bool: ...
+
+
 class OwnerMessages:
     """Implements `core.asks.waiting_calls.CallObserver`."""
 
@@ -40,6 +51,7 @@ class OwnerMessages:
         *,
         clock: Clock,
         agents: Agents,
+        calls: Calls | None = None,
         expire_after: float = 12 * HOUR,
         return_within: float = 0.0,
         changed: Callable[[OwnerMessage], None] = lambda message: None,
@@ -47,15 +59,19 @@ class OwnerMessages:
         """`return_within`: for so many seconds after a start, agents may be about to come back.
         `changed`: told of each new revision, after its commit."""
         self.agents = agents
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._calls = store, clock, calls
         self._expire_after, self._changed = expire_after, changed
         self._back_by = clock.monotonic() + return_within
-        self._open: dict[str, OwnerMessage] = {}
+        self._open: dict[str, OwnerMessage] = {}  # In the order of the store
+        self._handed_before: dict[str, CallName | None] = {}  # What the last hub had handed over
+        self._confirmed: set[CallName] = set()  # Delivered, but not yet recorded
         self._news = asyncio.Event()  # Set, and replaced, when something changes
 
     async def load(self) -> None:
         """Read the open messages, once at the start."""
         self._open = {each.id: each for each in await self._store.open_messages()}
+        handed = (each for each in self._open.values() if each.state is MessageState.HANDED_OVER)
+        self._handed_before = {each.id: each.handed_to for each in handed}
 
     # ── people ────────────────────────────────────────────────────────────────────────────────────
 
@@ -78,11 +94,6 @@ class OwnerMessages:
             raise MessageRefused("There is nothing to tell. Write something.")
         if len(said) > MAX_TEXT:
             raise MessageRefused(f"This is too long (at most {MAX_TEXT:,} characters).")
-        waiting = [each for each in self._open.values() if each.project.key == agent.project.key]
-        if len(waiting) >= MAX_WAITING:
-            raise MessageRefused(
-                f"{MAX_WAITING} messages wait for {agent.name} already. Take one back first."
-            )
         message = OwnerMessage(
             id=id or str(uuid.uuid4()),
             project=agent.project,
@@ -98,6 +109,11 @@ class OwnerMessages:
         )
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
+            open_ones = await tx.open_messages()
+            if sum(each.project.key == agent.project.key for each in open_ones) >= MAX_WAITING:
+                raise MessageRefused(
+                    f"{MAX_WAITING} messages wait for {agent.name} already. Take one back first."
+                )
             await tx.add_message(message)
             if cursor is not None:
                 await tx.save_note(cursor)
@@ -117,7 +133,7 @@ class OwnerMessages:
             if cursor is not None:
                 await tx.save_note(cursor)
             message = await tx.message(message_id)
-            if message is None or message.state is not MessageState.WAITING:
+            if message is None or not self._waits(message):
                 return [] if message is None else [message]
             return [await _settle(tx, message, MessageState.TAKEN_BACK, now)]
 
@@ -125,7 +141,7 @@ class OwnerMessages:
         if not found:
             raise MessageRefused("This message is no longer here.")
         message = found[0]
-        if message.state is MessageState.HANDED_OVER:
+        if message.open:
             raise MessageRefused("It is on its way to the agent, and cannot be taken back.")
         if message.state is not MessageState.TAKEN_BACK:
             raise MessageRefused(format_state(message, now=now))
@@ -133,7 +149,7 @@ class OwnerMessages:
 
     def waiting(self) -> list[OwnerMessage]:
         """Those that are not delivered, the oldest first."""
-        return sorted(self._open.values(), key=lambda each: each.at)
+        return [*self._open.values()]
 
     # ── agents ────────────────────────────────────────────────────────────────────────────────────
 
@@ -150,15 +166,19 @@ class OwnerMessages:
         self, to: CallName, *, link: str, project: Project, way: Way
     ) -> Sequence[OwnerMessage]:
         """Take what waits for an agent into the response `to` this call, also what an earlier run
-        of the same call has taken. Call `delivered` or `cancelled` then."""
+        of the same call has taken. Call `delivered`, `cancelled` or `unconfirmed` then. If it
+        cannot be stored, or the call was cancelled, everything goes on waiting."""
         before = any(each.handed_to == to for each in self._open.values())
         if not before and not self.any_for(link, project):
             return ()
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
+            # In the transaction: whoever cancels the call releases what it has got until then.
+            if self._calls is not None and self._calls.is_cancelled(to):
+                return []
             taken = []
             for message in await tx.open_messages():
-                if message.handed_to == to:
+                if message.state is MessageState.HANDED_OVER and message.handed_to == to:
                     taken.append(message)
                 elif self._is_for(message, link, project):
                     over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
@@ -166,56 +186,107 @@ class OwnerMessages:
                     taken.append(over)
             return taken
 
-        return await self._store.write(work, then=self._committed)
+        try:
+            return await self._store.write(work, then=self._committed)
+        except StoreError as error:
+            log.warning("messages go on waiting: %s", error)
+            return ()
 
     def _is_for(self, message: OwnerMessage, link: str, project: Project) -> bool:
         """Also what was written to an agent of the same project that has gone since."""
-        if message.state is not MessageState.WAITING or message.project.key != project.key:
+        if message.project.key != project.key or not self._waits(message):
+            return False
+        if message.expires_at <= self._clock.time():
             return False
         if message.link == link:
             return True
         if self._clock.monotonic() < self._back_by:
             return False  # it may come back
+        if self._calls is not None and self._calls.is_connected(message.link):
+            return False  # it has come back, but not called yet
         return self.agents.of_link(message.link) is None
+
+    def _waits(self, message: OwnerMessage) -> bool:
+        return message.state is MessageState.WAITING and message.handed_to not in self._confirmed
 
     # ── what becomes of responses ─────────────────────────────────────────────────────────────────
 
     async def delivered(self, name: CallName) -> None:
-        """The response to this call has reached the agent's client."""
-        now = self._clock.time()
+        """The response to this call has reached the agent's client. :raises StoreError: it is
+        recorded later, and until then nobody else gets it."""
+        if any(each.handed_to == name for each in self._open.values()):
+            self._confirmed.add(name)
+            try:
+                await self._record_delivered()
+            except StoreError:
+                self._wake()
+                raise
+
+    async def _record_delivered(self) -> None:
+        now, names = self._clock.time(), frozenset(self._confirmed)
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
             return [
                 await _settle(tx, each, MessageState.DELIVERED, now)
                 for each in await tx.open_messages()
-                if each.handed_to == name
+                if each.handed_to in names
             ]
 
-        if self._open:
-            await self._store.write(work, then=self._committed)
+        def then(settled: list[OwnerMessage]) -> None:
+            self._confirmed -= names
+            self._committed(settled)
+
+        await self._store.write(work, then=then)
 
     async def cancelled(self, name: CallName) -> None:
         """The response to this call reaches nobody."""
-        await self._release(lambda handed_to: handed_to == name)
+        await self._release(lambda each: each.handed_to == name, for_good=True)
+
+    async def unconfirmed(self, name: CallName) -> None:
+        """Nobody has said in time that the response to this call has arrived; it still may be."""
+        await self._release(lambda each: each.handed_to == name)
 
     async def resumed(self, link: str, *, repeated: Collection[str]) -> None:
         """A link has come back, and only these of its requests are of interest."""
-        await self._release(lambda name: name.link == link and name.request not in repeated)
+
+        def is_lost(message: OwnerMessage) -> bool:
+            call = message.handed_to
+            return call is not None and call.link == link and call.request not in repeated
+
+        await self._release(is_lost, for_good=True)
 
     async def link_closed(self, link: str) -> None:
         self.agents.closed(link)
-        await self._release(lambda name: name.link == link)
+        await self._release(lambda each: each.handed_to is not None and each.handed_to.link == link)
 
     async def links_absent(self, connected: Collection[str]) -> None:
-        """All links but these will not come back."""
-        await self._release(lambda name: name.link not in connected)
+        """All links but these will not come back: what they had before the start waits again."""
+        handed = self._handed_before
 
-    async def _release(self, is_lost: Callable[[CallName], bool]) -> None:
+        def is_lost(message: OwnerMessage) -> bool:
+            call = message.handed_to
+            before = call is not None and handed.get(message.id) == call
+            return before and call is not None and call.link not in connected
+
+        await self._release(is_lost)
+
+    async def _release(
+        self, is_lost: Callable[[OwnerMessage], bool], *, for_good: bool = False
+    ) -> None:
+        """Let what was handed over wait again. `for_good`: its call cannot be confirmed later."""
+
         async def work(tx: Transaction) -> list[OwnerMessage]:
             back = []
             for message in await tx.open_messages():
-                if message.handed_to is not None and is_lost(message.handed_to):
-                    waits = replace(message, state=MessageState.WAITING, handed_to=None, way=None)
+                if message.handed_to in self._confirmed or not is_lost(message):
+                    continue
+                waits = replace(
+                    message,
+                    state=MessageState.WAITING,
+                    handed_to=None if for_good else message.handed_to,
+                    way=None if for_good else message.way,
+                )
+                if waits != message:
                     await tx.save_message(waits)
                     back.append(waits)
             return back
@@ -234,15 +305,21 @@ class OwnerMessages:
         """Let messages expire, until cancelled. Nothing happens while none waits."""
         while True:
             news = self._news
-            waiting = (each for each in self._open.values() if each.handed_to is None)
+            waiting = filter(self._waits, self._open.values())
             due = min((each.expires_at for each in waiting), default=math.inf)
             left = due - self._clock.time()
-            if left <= 0:
-                await self._expire()
-            elif math.isinf(left):
-                await news.wait()
-            else:
-                await race(news.wait(), self._clock.sleep(min(left, CLOCK_CHECK_SECONDS)))
+            try:
+                if self._confirmed:
+                    await self._record_delivered()
+                elif left <= 0:
+                    await self._expire()
+                elif math.isinf(left):
+                    await news.wait()
+                else:
+                    await race(news.wait(), self._clock.sleep(min(left, CLOCK_CHECK_SECONDS)))
+            except StoreError as error:
+                log.warning("what has become of messages is not recorded yet: %s", error)
+                await self._clock.sleep(RETRY_SECONDS)
 
     async def _expire(self) -> None:
         now = self._clock.time()
@@ -251,22 +328,23 @@ class OwnerMessages:
             return [
                 await _settle(tx, each, MessageState.EXPIRED, now)
                 for each in await tx.open_messages()
-                if each.state is MessageState.WAITING and each.expires_at <= now
+                if self._waits(each) and each.expires_at <= now
             ]
 
-        try:
-            await self._store.write(work, then=self._committed)
-        except StoreError as error:
-            log.warning("messages do not expire yet: %s", error)
-            await self._clock.sleep(RETRY_SECONDS)
+        await self._store.write(work, then=self._committed)
 
     def _committed(self, messages: Iterable[OwnerMessage]) -> None:
         for message in messages:
-            known = self._open.pop(message.id, None)
+            known = self._open.get(message.id)
             if message.open:
-                self._open[message.id] = message
+                self._open[message.id] = message  # at its old position
+            else:
+                self._open.pop(message.id, None)
             if message.open if known is None else known.revision != message.revision:
                 self._changed(message)
+        self._wake()
+
+    def _wake(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

@@ -251,6 +251,7 @@ async def open_hub(
             store,
             clock=clock,
             agents=agents_there,
+            calls=broker.waiting_calls,
             expire_after=settings.messages.expire_after,
             return_within=policy.return_within,
             changed=delivery.report,
