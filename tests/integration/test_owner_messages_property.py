@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,20 +35,6 @@ links = st.sampled_from(sorted(PROJECTS))
 ways = st.sampled_from(Way)
 
 
-@dataclass
-class Calls:
-    """What the hub knows of links and calls."""
-
-    connected: set[str] = field(default_factory=set)
-    cancelled: set[CallName] = field(default_factory=set)
-
-    def is_connected(self, link: str) -> bool:
-        return link in self.connected
-
-    def is_cancelled(self, name: CallName) -> bool:
-        return name in self.cancelled
-
-
 class Messages(RuleBasedStateMachine):
     """The model: who holds what, and what has been said about it for good."""
 
@@ -68,12 +53,12 @@ class Messages(RuleBasedStateMachine):
 
     async def start(self) -> None:
         self.store = await SqliteStore.open(Path(self.folder.name) / "chatbridge.db")
-        self.calls = Calls()
+        self.connected: set[str] = set()
+        self.cancelled: set[CallName] = set()
         self.messages = OwnerMessages(
             self.store,
             clock=self.clock,
             agents=Agents(self.clock),
-            calls=self.calls,
             expire_after=EXPIRE_AFTER,
             return_within=10.0,
         )
@@ -91,12 +76,12 @@ class Messages(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def connect(self, link: str) -> None:
-        self.calls.connected.add(link)
+        self.connected.add(link)
         self.messages.agents.seen(link, PROJECTS[link], CLAUDE)
 
     async def tell(self, link: str) -> OwnerMessage:
         agent = self.messages.agents.seen(link, PROJECTS[link], CLAUDE)
-        self.calls.connected.add(link)
+        self.connected.add(link)
         return await self.messages.tell(agent, "use tabs", by=OWNER)
 
     async def stored(self, message_id: str) -> OwnerMessage:
@@ -153,7 +138,13 @@ class Messages(RuleBasedStateMachine):
 
     async def taken(self, name: CallName, way: Way = Way.RESULT) -> Sequence[OwnerMessage]:
         project = PROJECTS[name.link]
-        return await self.messages.hand_over(name, link=name.link, project=project, way=way)
+        return await self.messages.hand_over(
+            name,
+            link=name.link,
+            project=project,
+            way=way,
+            cancelled=lambda: name in self.cancelled,
+        )
 
     @rule(link=links, way=ways)
     def one_calls(self, link: str, way: Way) -> None:
@@ -174,7 +165,7 @@ class Messages(RuleBasedStateMachine):
     def one_calls_and_cancels_it_at_once(self, link: str) -> None:
         self.connect(link)
         name = CallName(link=link, request="cancelled")
-        self.calls.cancelled.add(name)
+        self.cancelled.add(name)
         assert not self.do(self.taken(name))
 
     @rule(link=links)
@@ -231,7 +222,7 @@ class Messages(RuleBasedStateMachine):
     def one_is_cancelled(self, data: st.DataObject) -> None:
         name = self.a_response(data)
         del self.responses[name]
-        self.calls.cancelled.add(name)
+        self.cancelled.add(name)
         self.do(self.messages.cancelled(name))
         self.do(self.messages.delivered(name))  # a response that it had begun to write
 
@@ -244,7 +235,7 @@ class Messages(RuleBasedStateMachine):
         self.closes(link)
 
     def closes(self, link: str, *, keeps: CallName | None = None) -> None:
-        self.calls.connected.discard(link)
+        self.connected.discard(link)
         self.do(self.messages.link_closed(link))
         for name in [each for each in self.responses if each.link == link and each != keeps]:
             del self.responses[name]
@@ -265,7 +256,7 @@ class Messages(RuleBasedStateMachine):
             for name in {*mine} - kept:
                 del self.responses[name]
         self.clock.advance(10.0)
-        self.do(self.messages.links_absent(self.calls.connected))
+        self.do(self.messages.links_absent(self.connected))
         for name in [each for each in self.responses if each.link not in back]:
             del self.responses[name]
 

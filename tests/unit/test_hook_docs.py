@@ -9,7 +9,7 @@ from pathlib import Path
 from chatbridge.cli.agents.hook import HELP
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "claude-code.md"
-EVENTS = ["PreToolUse", "PermissionRequest", "Notification", "Stop"]
+EVENTS = ["PreToolUse", "PermissionRequest", "Notification", "PostToolUse", "Stop"]
 
 
 def test_the_help_and_the_page_have_the_same_settings() -> None:

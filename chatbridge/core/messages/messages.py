@@ -1,10 +1,8 @@
 """Messages of the owner on their way to an agent: stored first, handed over once, and confirmed.
 
 A message waits until a response takes it along. If that response is lost, it waits again; if the
-agent's client has it, that is the end of it. A link that was cut off may still confirm what it had:
-a message that waits again therefore keeps the name of the call until another one takes it. Only one
-hub writes the store, so that the open messages are also kept in memory: a call without one costs
-nothing.
+agent's client has it, that is the end of it. Only one hub writes the store, so that the open
+messages are also kept in memory: a call without one costs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import math
 import uuid
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents, ConnectedAgent
@@ -25,21 +22,13 @@ from chatbridge.core.policy import HOUR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
-from chatbridge.core.text import encodable
+from chatbridge.core.text import encodable, size_as_json
 
 log = logging.getLogger(__name__)
 
 MAX_WAITING = 20  # Messages that wait in one project
 RETRY_SECONDS = 1.0
 CLOCK_CHECK_SECONDS = 30.0  # A sleep does not count the time of a suspended machine
-
-
-class Calls(Protocol):
-    """What is known of the links and calls of this run."""
-
-    def is_connected(self, link: str) -> bool: ...
-
-    def is_cancelled(self, name: CallName) -> bool: ...
 
 
 class OwnerMessages:
@@ -51,7 +40,6 @@ class OwnerMessages:
         *,
         clock: Clock,
         agents: Agents,
-        calls: Calls | None = None,
         expire_after: float = 12 * HOUR,
         return_within: float = 0.0,
         changed: Callable[[OwnerMessage], None] = lambda message: None,
@@ -59,19 +47,22 @@ class OwnerMessages:
         """`return_within`: for so many seconds after a start, agents may be about to come back.
         `changed`: told of each new revision, after its commit."""
         self.agents = agents
-        self._store, self._clock, self._calls = store, clock, calls
+        self._store, self._clock = store, clock
         self._expire_after, self._changed = expire_after, changed
         self._back_by = clock.monotonic() + return_within
+        self._expected: set[str] = set()  # Links of before the start, which may come back
         self._open: dict[str, OwnerMessage] = {}  # In the order of the store
-        self._handed_before: dict[str, CallName | None] = {}  # What the last hub had handed over
+        self._calls_before: set[CallName | None] = set()  # Of the last hub
         self._confirmed: set[CallName] = set()  # Delivered, but not yet recorded
+        self._counts_until: dict[CallName, float] = {}
+        """Monotonic time after which the response to a call reaches nobody, if that is known."""
         self._news = asyncio.Event()  # Set, and replaced, when something changes
 
     async def load(self) -> None:
         """Read the open messages, once at the start."""
         self._open = {each.id: each for each in await self._store.open_messages()}
-        handed = (each for each in self._open.values() if each.state is MessageState.HANDED_OVER)
-        self._handed_before = {each.id: each.handed_to for each in handed}
+        self._expected = {each.link for each in self._open.values()}
+        self._calls_before = {each.handed_to for each in self._open.values()}
 
     # ── people ────────────────────────────────────────────────────────────────────────────────────
 
@@ -109,8 +100,8 @@ class OwnerMessages:
         )
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
-            open_ones = await tx.open_messages()
-            if sum(each.project.key == agent.project.key for each in open_ones) >= MAX_WAITING:
+            there = [each.project.key for each in await tx.open_messages()]
+            if there.count(agent.project.key) >= MAX_WAITING:
                 raise MessageRefused(
                     f"{MAX_WAITING} messages wait for {agent.name} already. Take one back first."
                 )
@@ -153,44 +144,61 @@ class OwnerMessages:
 
     # ── agents ────────────────────────────────────────────────────────────────────────────────────
 
-    def any_for(self, link: str, project: Project) -> bool:
-        """Whether a message waits for this agent."""
-        return any(self._is_for(each, link, project) for each in self._open.values())
+    def any_for(self, link: str, project: Project, *, to: CallName | None = None) -> bool:
+        """Whether a message waits for this agent, or is in the response `to` this call."""
+        return any(
+            self._is_for(each, link, project) or (to is not None and each.handed_to == to)
+            for each in self._open.values()
+        )
 
-    async def arrived(self, link: str, project: Project) -> None:
-        """Return once a message waits for this agent."""
-        while not self.any_for(link, project):
+    async def arrived(self, link: str, project: Project, *, to: CallName | None = None) -> None:
+        """Return once `any_for` is true."""
+        while not self.any_for(link, project, to=to):
             await self._news.wait()
 
     async def hand_over(
-        self, to: CallName, *, link: str, project: Project, way: Way
+        self,
+        to: CallName,
+        *,
+        link: str,
+        project: Project,
+        way: Way,
+        room: float = math.inf,
+        counts_for: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> Sequence[OwnerMessage]:
         """Take what waits for an agent into the response `to` this call, also what an earlier run
-        of the same call has taken. Call `delivered`, `cancelled` or `unconfirmed` then. If it
-        cannot be stored, or the call was cancelled, everything goes on waiting."""
-        before = any(each.handed_to == to for each in self._open.values())
-        if not before and not self.any_for(link, project):
+        of the same call has taken. Call `delivered` or `cancelled` then. `room`: bytes for their
+        texts as JSON; the rest waits for the next response. `counts_for`: seconds after which the
+        response reaches nobody. `cancelled`: whether the call has been. What cannot be stored is
+        not taken."""
+        handed = [each for each in self.waiting() if each.state is MessageState.HANDED_OVER]
+        again = [each for each in handed if each.handed_to == to]
+        if not self.any_for(link, project, to=to):
             return ()
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
-            # In the transaction: whoever cancels the call releases what it has got until then.
-            if self._calls is not None and self._calls.is_cancelled(to):
-                return []
-            taken = []
-            for message in await tx.open_messages():
-                if message.state is MessageState.HANDED_OVER and message.handed_to == to:
-                    taken.append(message)
-                elif self._is_for(message, link, project):
-                    over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
+            taken: list[OwnerMessage] = []
+            left = room
+            for message in await tx.open_messages() if not cancelled() else ():
+                if message.handed_to != to and not self._is_for(message, link, project):
+                    continue
+                left -= size_as_json(message.text)
+                if left < 0:
+                    break
+                over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
+                if over != message:
                     await tx.save_message(over)
-                    taken.append(over)
+                taken.append(over)
             return taken
 
+        if counts_for is not None:
+            self._counts_until[to] = self._clock.monotonic() + counts_for
         try:
             return await self._store.write(work, then=self._committed)
         except StoreError as error:
-            log.warning("messages go on waiting: %s", error)
-            return ()
+            log.warning("messages wait for another result: %s", error)
+            return again
 
     def _is_for(self, message: OwnerMessage, link: str, project: Project) -> bool:
         """Also what was written to an agent of the same project that has gone since."""
@@ -200,11 +208,9 @@ class OwnerMessages:
             return False
         if message.link == link:
             return True
-        if self._clock.monotonic() < self._back_by:
-            return False  # it may come back
-        if self._calls is not None and self._calls.is_connected(message.link):
-            return False  # it has come back, but not called yet
-        return self.agents.of_link(message.link) is None
+        if self.agents.of_link(message.link) is not None:
+            return False
+        return message.link not in self._expected or self._clock.monotonic() >= self._back_by
 
     def _waits(self, message: OwnerMessage) -> bool:
         return message.state is MessageState.WAITING and message.handed_to not in self._confirmed
@@ -212,8 +218,13 @@ class OwnerMessages:
     # ── what becomes of responses ─────────────────────────────────────────────────────────────────
 
     async def delivered(self, name: CallName) -> None:
-        """The response to this call has reached the agent's client. :raises StoreError: it is
-        recorded later, and until then nobody else gets it."""
+        """The response to this call has reached the agent's client, unless that gave the call up
+        in silence before. Also a message that waits again counts: its link was only cut off.
+        :raises StoreError: it is recorded later, and until then nobody else gets it."""
+        if self._clock.monotonic() > self._counts_until.get(name, math.inf):
+            await self.cancelled(name)
+            return
+        self._counts_until.pop(name, None)
         if any(each.handed_to == name for each in self._open.values()):
             self._confirmed.add(name)
             try:
@@ -240,57 +251,49 @@ class OwnerMessages:
 
     async def cancelled(self, name: CallName) -> None:
         """The response to this call reaches nobody."""
-        await self._release(lambda each: each.handed_to == name, for_good=True)
+        await self._release(lambda handed_to: handed_to == name)
 
     async def unconfirmed(self, name: CallName) -> None:
         """Nobody has said in time that the response to this call has arrived; it still may be."""
-        await self._release(lambda each: each.handed_to == name)
+        await self._release(lambda handed_to: handed_to == name, for_good=False)
 
     async def resumed(self, link: str, *, repeated: Collection[str]) -> None:
         """A link has come back, and only these of its requests are of interest."""
-
-        def is_lost(message: OwnerMessage) -> bool:
-            call = message.handed_to
-            return call is not None and call.link == link and call.request not in repeated
-
-        await self._release(is_lost, for_good=True)
+        await self._release(lambda name: name.link == link and name.request not in repeated)
 
     async def link_closed(self, link: str) -> None:
+        """It may come back, and say that its client has the response."""
         self.agents.closed(link)
-        await self._release(lambda each: each.handed_to is not None and each.handed_to.link == link)
+        self._expected.discard(link)
+        await self._release(lambda name: name.link == link, for_good=False)
 
     async def links_absent(self, connected: Collection[str]) -> None:
-        """All links but these will not come back: what they had before the start waits again."""
-        handed = self._handed_before
+        """All links but these have not come back in time. Calls of this hub are not meant: hooks,
+        for instance, have no link."""
+        before = self._calls_before
+        await self._release(
+            lambda name: name in before and name.link not in connected, for_good=False
+        )
 
-        def is_lost(message: OwnerMessage) -> bool:
-            call = message.handed_to
-            before = call is not None and handed.get(message.id) == call
-            return before and call is not None and call.link not in connected
-
-        await self._release(is_lost)
-
-    async def _release(
-        self, is_lost: Callable[[OwnerMessage], bool], *, for_good: bool = False
-    ) -> None:
-        """Let what was handed over wait again. `for_good`: its call cannot be confirmed later."""
+    async def _release(self, is_lost: Callable[[CallName], bool], *, for_good: bool = True) -> None:
+        """Let messages wait again. Unless `for_good`, a late confirmation is accepted."""
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
             back = []
             for message in await tx.open_messages():
-                if message.handed_to in self._confirmed or not is_lost(message):
+                name = message.handed_to
+                if name is None or name in self._confirmed or not is_lost(name):
                     continue
-                waits = replace(
-                    message,
-                    state=MessageState.WAITING,
-                    handed_to=None if for_good else message.handed_to,
-                    way=None if for_good else message.way,
-                )
+                waits = replace(message, state=MessageState.WAITING)
+                if for_good:
+                    waits = replace(waits, handed_to=None, way=None)
                 if waits != message:
                     await tx.save_message(waits)
                     back.append(waits)
             return back
 
+        for name in [*filter(is_lost, self._counts_until)] if for_good else ():
+            del self._counts_until[name]
         while self._open:
             try:
                 await self._store.write(work, then=self._committed)
@@ -342,6 +345,7 @@ class OwnerMessages:
                 self._open.pop(message.id, None)
             if message.open if known is None else known.revision != message.revision:
                 self._changed(message)
+            self.agents.changed()
         self._wake()
 
     def _wake(self) -> None:
