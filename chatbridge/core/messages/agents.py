@@ -72,11 +72,9 @@ class Agents:
         hooks_only: bool = False,
     ) -> ConnectedAgent:
         """Note a sign of life."""
-        now, known = self.clock.time(), self._agents.get(link)
-        if known is not None and known.agent == agent:
-            self._agents[link] = found = replace(known, seen_at=now)
-            return found
+        now = self.clock.time()
         self._drop_silent(now)
+        known = self._agents.get(link)
         self._agents[link] = found = ConnectedAgent(
             name=known.name if known else self._new_name(project),
             link=link,
@@ -84,10 +82,11 @@ class Agents:
             agent=agent,
             since=known.since if known else now,
             seen_at=now,
-            pid=pid,
-            hooks_only=hooks_only,
+            pid=pid or (known.pid if known else None),
+            hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        self.changed()
+        if known is None or found != replace(known, seen_at=now):
+            self.changed()
         return found
 
     def closed(self, link: str) -> None:
@@ -160,7 +159,14 @@ class Agents:
         return name
 
     def _drop_silent(self, now: float) -> None:
-        before = now - HOOK_SECONDS
-        for link, each in list(self._agents.items()):
-            if each.hooks_only and each.seen_at < before:
-                del self._agents[link]
+        """Also those seen in the future, if the clock was set back: nobody knows when that was."""
+        there = self._agents.items()
+        silent = [
+            link
+            for link, each in there
+            if each.hooks_only and abs(now - each.seen_at) > HOOK_SECONDS
+        ]
+        for link in silent:
+            del self._agents[link]
+        if silent:
+            self.changed()
