@@ -43,22 +43,8 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
     _watchers: list[Callable[[], None]] = field(default_factory=list)
-
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
-        self._watchers.append(tell)
-        try:
-            yield
-        finally:
-            self._watchers.remove(tell)
-
-    def changed(self) -> None:
-        for tell in self._watchers:
-            tell()
+    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
 
     def seen(
         self,
@@ -133,6 +119,20 @@ class Agents:
                     break
         fits = near[min(near)] if near else linked
         return fits[0] if len(fits) == 1 else None
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
