@@ -18,6 +18,7 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+HOOK = "hook-"  # Before the name that the hooks of one session have
 MAX_NAME = 40
 MAX_LEFT = 50
 
@@ -126,13 +127,18 @@ class Agents:
         fits = near[min(near)] if near else linked
         return fits[0] if len(fits) == 1 else None
 
-    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
-        """The agent whose client runs this hook, which is a sign of life. One without a link is
-        known by its hooks alone, under the `link` that they all name."""
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> str:
+        """The link of the agent whose client runs this hook, which is a sign of life. An agent
+        without one is known by its hooks alone, after the `link` that they all name. Where nobody
+        can say which of several it is, it is none of them."""
         found = self.beside(pid, project) if pid else None
-        if found is None:
-            return self.seen(link, project, agent, hooks_only=True)
-        return self.seen(found.link, found.project, found.agent)
+        if found is not None:
+            return self.seen(found.link, found.project, found.agent).link
+        own = f"{HOOK}{link}"
+        here = (each for each in self.listed() if each.project.key == project.key)
+        if all(each.hooks_only for each in here):
+            self.seen(own, project, agent, hooks_only=True)
+        return own
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
