@@ -15,9 +15,10 @@ from mcp_types import CallToolResult, ContentBlock, TextContent
 
 from chatbridge.core.messages.message import OwnerMessage, Way, format_for_model
 from chatbridge.core.messages.messages import OwnerMessages
+from chatbridge.core.model import Agent
 from chatbridge.core.text import size_as_json
 from chatbridge.tools.attachments import ToolFiles
-from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, ToolResult, text_result
+from chatbridge.tools.call import Caller, ToolCall, ToolHandler, ToolResult, text_result
 from chatbridge.tools.clients import COMMAND, HOOK, soonest
 from chatbridge.tools.definition import number_field, object_schema, refused
 
@@ -34,11 +35,10 @@ class ToolMessages:
     messages: OwnerMessages
     files: ToolFiles | None = None
 
-    def seen(self, caller: Caller, peer: Peer) -> None:
-        """Note that this client is there. Hooks and commands are no agents."""
-        if is_agent(peer):
-            agents = self.messages.agents
-            agents.seen(caller.link, caller.project, peer.agent, pid=caller.pid)
+    def seen(self, caller: Caller, agent: Agent) -> None:
+        """Note that this agent is there. Hooks and commands are none."""
+        if is_agent(agent):
+            self.messages.agents.seen(caller.link, caller.project, agent, pid=caller.pid)
 
     async def attach(
         self, result: ToolResult, call: ToolCall, tool: ToolHandler | None
@@ -50,7 +50,7 @@ class ToolMessages:
             return result
         if not isinstance(result, CallToolResult) or not (tool is None or tool.reaches_model):
             return result
-        if not is_agent(call.peer) or (counts_for is not None and counts_for <= 0):
+        if not is_agent(call.agent) or (counts_for is not None and counts_for <= 0):
             return result
         checks = isinstance(tool, CheckMessages) and not result.is_error
         room = MAX_RESULT_BYTES - len(result.model_dump_json().encode())
@@ -88,8 +88,8 @@ class ToolMessages:
         return found
 
 
-def is_agent(peer: Peer) -> bool:
-    return peer.agent.client not in (HOOK, COMMAND)
+def is_agent(agent: Agent) -> bool:
+    return agent.client not in (HOOK, COMMAND)
 
 
 @dataclass(frozen=True, slots=True)

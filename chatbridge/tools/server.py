@@ -105,7 +105,7 @@ def build_server(
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        messages.seen(caller, peer)
+        messages.seen(caller, peer.agent)
         return types.ListToolsResult(tools=listed(caller.project, peer))
 
     async def call_tool(
@@ -113,7 +113,7 @@ def build_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        messages.seen(caller, peer)
+        messages.seen(caller, peer.agent)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = resolve_name(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)
@@ -164,11 +164,6 @@ def build_server(
                 is_error=True,
             )
 
-    async def initialized(ctx: Context, params: types.NotificationParams) -> None:
-        """A link repeats this to each hub, so that an agent is known before its next call."""
-        caller = _caller(ctx)
-        messages.seen(caller, _peer(ctx, clients, caller))
-
     async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level
         return types.EmptyResult()
@@ -191,9 +186,6 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(changes or InMemorySubscriptionBus()),
-    )
-    server.add_notification_handler(
-        "notifications/initialized", types.NotificationParams, initialized
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     server.add_request_handler("server/discover", types.RequestParams, discover)
