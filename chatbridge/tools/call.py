@@ -93,6 +93,8 @@ class ToolCall:
     clock: Clock
     folder: str | None = None
     """Where on this machine its agent was started; None: elsewhere, or not known."""
+    pid: int | None = None
+    """Of the link's process; None: elsewhere, or not known."""
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)

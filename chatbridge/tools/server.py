@@ -249,6 +249,7 @@ def _call(
         peer=peer,
         clock=clock,
         folder=caller.folder,
+        pid=caller.pid,
         report=report if wants_progress else None,
         elicit=elicit if peer.elicits and not peer.stateless else None,
         replies={k: v for k, v in given.items() if isinstance(v, types.ElicitResult)},

@@ -309,6 +309,7 @@ class OwnerMessages:
                 self._open[message.id] = message
             if message.open if known is None else known.revision != message.revision:
                 self._changed(message)
+            self.agents.changed()
         self._news.set()
         self._news = asyncio.Event()
 
