@@ -79,6 +79,7 @@ from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
@@ -318,9 +319,19 @@ async def open_hub(
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
-            CheckMessages(messages),
+            CheckMessages(messages, policy.max_block),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        if own:
+            own.append(
+                WhatNext(
+                    waiting,
+                    messages,
+                    notices if NotifyUser.name in settings.tools else None,
+                    asks=settings.claude.when_done == "ask",
+                    wait=settings.claude.wait,
+                )
+            )
         extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
