@@ -138,7 +138,7 @@ class TerminalMessages:
 
     async def _release(self, call: CallName) -> None:
         await self.clock.sleep(CONFIRM_WITHIN_SECONDS)
-        await self.inbox.messages.cancelled(call)
+        await self.inbox.messages.unconfirmed(call)
 
 
 def _sees(what: ConnectedAgent | OwnerMessage, uid: int) -> bool:
