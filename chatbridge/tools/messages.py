@@ -13,8 +13,9 @@ from mcp_types import CallToolResult, ContentBlock, TextContent
 
 from chatbridge.core.messages.message import OwnerMessage, Way, format_for_model
 from chatbridge.core.messages.messages import OwnerMessages
+from chatbridge.core.model import Agent
 from chatbridge.tools.attachments import ToolFiles
-from chatbridge.tools.call import Caller, Peer, ToolCall, ToolHandler, ToolResult, text_result
+from chatbridge.tools.call import Caller, ToolCall, ToolHandler, ToolResult, text_result
 from chatbridge.tools.clients import COMMAND, HOOK
 from chatbridge.tools.definition import number_field, object_schema, refused
 
@@ -28,17 +29,16 @@ class ToolMessages:
     messages: OwnerMessages
     files: ToolFiles | None = None
 
-    def seen(self, caller: Caller, peer: Peer) -> None:
-        """Note that this client is there. Hooks and commands are no agents."""
-        if is_agent(peer):
-            agents = self.messages.agents
-            agents.seen(caller.link, caller.project, peer.agent, pid=caller.pid)
+    def seen(self, caller: Caller, agent: Agent) -> None:
+        """Note that this agent is there. Hooks and commands are none."""
+        if is_agent(agent):
+            self.messages.agents.seen(caller.link, caller.project, agent, pid=caller.pid)
 
     async def attach(self, result: ToolResult, call: ToolCall, tool: ToolHandler) -> ToolResult:
         """The result, with what waits for its agent."""
         if not isinstance(result, CallToolResult) or not tool.reaches_model:
             return result
-        if not is_agent(call.peer) or (call.counts_for is not None and call.counts_for <= 0):
+        if not is_agent(call.agent) or (call.counts_for is not None and call.counts_for <= 0):
             return result
         way = Way.CHECK if isinstance(tool, CheckMessages) else Way.RESULT
         taken = await self.messages.hand_over(
@@ -58,8 +58,8 @@ class ToolMessages:
         return found
 
 
-def is_agent(peer: Peer) -> bool:
-    return peer.agent.client not in (HOOK, COMMAND)
+def is_agent(agent: Agent) -> bool:
+    return agent.client not in (HOOK, COMMAND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,7 +93,7 @@ def build_server(
     ) -> types.ListToolsResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        messages.seen(caller, peer)
+        messages.seen(caller, peer.agent)
         return types.ListToolsResult(tools=listed(caller, peer))
 
     async def call_tool(
@@ -101,7 +101,7 @@ def build_server(
     ) -> types.CallToolResult | types.InputRequiredResult:
         caller = _caller(ctx)
         peer = _peer(ctx, clients, caller)
-        messages.seen(caller, peer)
+        messages.seen(caller, peer.agent)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = resolve_name(params.name, peer.agent.client)
         tool = next((each for each in tools() if each.name == name), None)

@@ -13,6 +13,7 @@ import os
 import sys
 
 from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
+from chatbridge.tool_names import TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 HELP = """\
-usage: chatbridge hook [--limit SECONDS]
+usage: chatbridge hook [--limit SECONDS] [--plugin]
 
 Called by the hooks of Claude Code: reads the event from standard input and
 writes the decision to standard output. Its questions and permissions go to your
@@ -34,6 +35,8 @@ have such hooks, too: what you write reaches them in the same way.
 
   --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
                    it nobody is asked any more.
+  --plugin         called by our plug-in for Claude Code: does nothing where the
+                   settings have the same hook, so that nothing is asked twice.
 
 "chatbridge connect claude-code" sets it up. By hand, put this into
 ~/.claude/settings.json (the time-outs are seconds):
@@ -69,6 +72,11 @@ have such hooks, too: what you write reaches them in the same way.
 """
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
+PLUGIN = "--plugin"
+OWN_TOOLS = [
+    f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
+]
+"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -92,8 +100,9 @@ def main(argv: list[str]) -> int:
 
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
+    in_plugin = PLUGIN in argv
     try:
-        limit = limit_in(argv)
+        limit = limit_in([word for word in argv if word != PLUGIN])
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
@@ -103,10 +112,17 @@ def main(argv: list[str]) -> int:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        _take(event, named(event), limit)
+        if not in_plugin or not _is_in_settings(event):
+            _take(event, named(event), limit)
     except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
+
+
+def _is_in_settings(event: Json) -> bool:
+    from chatbridge.cli.connect.own_hooks import has_own_hook
+
+    return has_own_hook(event.get("hook_event_name"))
 
 
 def limit_in(argv: list[str]) -> int | None:
@@ -148,6 +164,9 @@ def _take(event: Json, about: HookEvent, limit: int | None) -> None:
         case "PreToolUse" if own and asks:
             if decision := _decision(event, limit):
                 _say({"hookSpecificOutput": _before_use(decision)})
+        case "PermissionRequest" if own and event.get("tool_name") in OWN_TOOLS:
+            allow = {"hookEventName": about.name, "decision": {"behavior": "allow"}}
+            _say({"hookSpecificOutput": allow})
         case "PermissionRequest" if own and not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.

@@ -70,8 +70,8 @@ from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.auq import Limits as AuqLimits
-from chatbridge.tools.call import ToolHandler
-from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.call import Caller, ToolHandler
+from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.messages import CheckMessages, ToolMessages
@@ -104,6 +104,7 @@ class Hub:
     modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
+    returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
 
 
 async def run_hub(
@@ -143,6 +144,7 @@ async def run_hub(
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
+            returned=hub.returned,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
@@ -350,12 +352,13 @@ async def open_hub(
             name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
             for name, own in settings.clients.items()
         }
+        with_results = ToolMessages(messages, tool_files)
         server = build_server(
             extra.tools,
             waiting_calls=broker.waiting_calls,
             clients=Clients(clients),
             clock=clock,
-            messages=ToolMessages(messages, tool_files),
+            messages=with_results,
             after_call=_sweeper(sweep, background, clock),
             spawn=background.spawn,
             missing=extra.missing,
@@ -425,6 +428,7 @@ async def open_hub(
             modules=tuple(spec.module for spec in specs),
             store=store,
             commands=extra,
+            returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {
                     "status": said,
