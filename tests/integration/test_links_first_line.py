@@ -109,8 +109,8 @@ async def test_who_does_not_end_the_first_line_makes_room(
 async def test_an_agent_that_comes_back_is_listed_before_it_calls(tmp_path: Path) -> None:
     async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
         agents, came = hub.inbox.messages.agents, asyncio.Event()
-        agents.changed = came.set
-        link = await Link.connect(tmp_path / "s", client="codex")
-        await asyncio.wait_for(came.wait(), PATIENCE)
+        with agents.watched(came.set):
+            link = await Link.connect(tmp_path / "s", client="codex")
+            await asyncio.wait_for(came.wait(), PATIENCE)
         assert [each.agent.name for each in agents.listed()] == ["Codex"]
         link.close()

@@ -255,8 +255,12 @@ class WaitingCalls:
 
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._link(name.link).cancelled:
+        if self.is_cancelled(name):
             raise CallCancelled
+
+    def is_cancelled(self, name: CallName) -> bool:
+        """Whether its client has said that it does not wait for the response."""
+        return name.request in self._link(name.link).cancelled
 
     async def resume(
         self, tx: Transaction, name: CallName, fingerprint: str

@@ -6,8 +6,11 @@ link that the same client has started.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from chatbridge.core.errors import NoSuchAgent
@@ -16,6 +19,7 @@ from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
 MAX_NAME = 40
+MAX_LEFT = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +33,34 @@ class ConnectedAgent:
     pid: int | None = None  # Of its link
     hooks_only: bool = False  # It has no link: its hooks call from time to time
 
+    @property
+    def key(self) -> str:
+        """Names it where a link's name is too long, or must not be shown."""
+        digest = hashlib.sha256(self.link.encode(errors="replace")).digest()[:16]
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
 
 @dataclass(slots=True)
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    changed: Callable[[], None] = lambda: None  # Told when somebody came, left or got a name
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
+    _left: tuple[str, ...] = ()  # Names of the last that were connected
+    _watchers: list[Callable[[], None]] = field(default_factory=list)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def seen(
         self,
@@ -66,8 +91,13 @@ class Agents:
         return found
 
     def closed(self, link: str) -> None:
-        if self._agents.pop(link, None) is not None:
+        if (gone := self._agents.pop(link, None)) is not None:
+            self._left = (*self._left, gone.name)[-MAX_LEFT:]
             self.changed()
+
+    def has_left(self, name: str) -> bool:
+        """Whether an agent of this name was connected, and none is now."""
+        return name in self._left and all(each.name != name for each in self._agents.values())
 
     def listed(self) -> list[ConnectedAgent]:
         """The longest connected first."""
@@ -77,6 +107,9 @@ class Agents:
     def of_link(self, link: str) -> ConnectedAgent | None:
         self._drop_silent(self.clock.time())
         return self._agents.get(link)
+
+    def with_key(self, key: str) -> ConnectedAgent | None:
+        return next((each for each in self.listed() if each.key == key), None)
 
     def named(self, name: str, *, among: Sequence[ConnectedAgent] | None = None) -> ConnectedAgent:
         """By its own name, or by its project's if that has no other. :raises NoSuchAgent:"""

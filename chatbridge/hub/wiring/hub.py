@@ -319,7 +319,7 @@ async def open_hub(
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
-            CheckMessages(messages),
+            CheckMessages(messages, policy.max_block),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
         if own:
