@@ -167,7 +167,7 @@ def build_server(
     async def initialized(ctx: Context, params: types.NotificationParams) -> None:
         """A link repeats this to each hub, so that an agent is known before its next call."""
         caller = _caller(ctx)
-        messages.seen(caller, _peer(ctx, clients, caller))
+        messages.seen(caller, _peer(ctx, clients, caller).agent)
 
     async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level

@@ -313,7 +313,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "is a part of these tests",
         ),
     ),
-    (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
     (
         r"\.venv/bin/python -m tests\.documents\.help_texts",
         parsed("writes into these pages"),
