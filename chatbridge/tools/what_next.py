@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import mcp_types as types
-from mcp import MCPError
-
 from chatbridge.core.asks import transitions
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.forms import form
@@ -21,7 +18,7 @@ from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import WHAT_NEXT, Ask, AskRequest, Person, Project, Question
 from chatbridge.core.text import encodable
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, ToolResult, json_result
-from chatbridge.tools.clients import HOOK, agent_of, soonest
+from chatbridge.tools.clients import agent_of, soonest
 from chatbridge.tools.definition import object_schema
 from chatbridge.tools.waiting import Waiting
 
@@ -38,6 +35,7 @@ NOBODY = Person(name="", channel="")
 class WhatNext(ToolHandler):
     name = WHAT_NEXT
     title = "What next?"
+    for_hook = True
     reaches_model = False
     description = "For the hook that Claude Code runs when it stops."
     schema = object_schema()
@@ -56,8 +54,6 @@ class WhatNext(ToolHandler):
         """Not listed."""
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> ToolResult:
-        if call.agent.client != HOOK:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: '{WHAT_NEXT}'")
         session, again, words = (
             call.name.link,
             arguments.get("again") is True,
