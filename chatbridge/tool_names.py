@@ -17,6 +17,7 @@ TOOLS = (
     "question_summary",
     "notify_user",
     "approve_tool_use",
+    "check_messages",
 )
 ASK_USER = "ask_user"
 ASK_HUMAN = "ask_human"

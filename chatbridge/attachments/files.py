@@ -1,7 +1,7 @@
 """The bytes of attachments in the state directory, and the quotas over them.
 
     attachments/<digest>: what agents sent, stored once for each content
-    received/<ask id>/<digest>.<extension>: what a person sent for an ask
+    received/<id>/<digest>.<extension>: what a person sent for the ask, or the message, of this id
 
 Everything is written to a temporary name first, so that a crash leaves nothing else behind, and the
 next start removes that. Names from outside are never part of a path. Files are read and written as
@@ -29,8 +29,8 @@ from chatbridge.attachments.received_copies import copy_into_project
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import AttachmentError, StoreError
-from chatbridge.core.model import Ask, Attachment, AttachmentKind
-from chatbridge.core.ports import Clock, Preview
+from chatbridge.core.model import Attachment, AttachmentKind, Project
+from chatbridge.core.ports import Clock, Preview, Recipient
 from chatbridge.core.store_port import Store
 
 log = logging.getLogger(__name__)
@@ -90,9 +90,9 @@ class AttachmentFiles:
         return await asyncio.to_thread(store)
 
     async def receive(
-        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+        self, content: AsyncIterable[bytes], *, name: str | None, to: Recipient
     ) -> Attachment:
-        folder = self._received.path / _checked(_ASK_ID, ask.id)
+        folder = self._received.path / _checked(_ASK_ID, to.id)
 
         async def work(do: Callable[..., T], *given: Any, **named: Any) -> T:
             with _told(_ToPerson):
@@ -104,12 +104,12 @@ class AttachmentFiles:
             async for piece in content:
                 for at in range(0, len(piece), CHUNK_BYTES):
                     await work(new.write, piece[at : at + CHUNK_BYTES])
-            found = await work(new.described, name, ask_id=ask.id)
+            found = await work(new.described, name, ask_id=to.id)
             target = folder / _received_name(found)
             await work(new.keep, target)
         finally:
             await asyncio.to_thread(new.close)
-        where = await asyncio.to_thread(self._place_for_agent, target, ask)
+        where = await asyncio.to_thread(self._place_for_agent, target, to.project)
         return replace(found, path=where)
 
     def path(self, attachment: Attachment) -> str | None:
@@ -136,7 +136,7 @@ class AttachmentFiles:
         try:
             digests = await store.attachment_digests()
             names = await asyncio.to_thread(self._received.names)
-            known = await store.stored_asks(names)
+            known = await store.stored_ids(names)
             count = await asyncio.to_thread(self._sent.sweep, digests)
             for name in sorted(set(names) - known):
                 count += await asyncio.to_thread(self._received.sweep, (), name)
@@ -162,12 +162,12 @@ class AttachmentFiles:
             except OSError as error:
                 log.warning("%s cannot be read: %s", folder.path, error)
 
-    def _place_for_agent(self, stored: Path, ask: Ask) -> str | None:
-        if ask.project.outsider:
+    def _place_for_agent(self, stored: Path, project: Project) -> str | None:
+        if project.outsider:
             return None
-        if self._limits.received == "project" and ask.project.key.startswith("/"):
+        if self._limits.received == "project" and project.key.startswith("/"):
             try:
-                return copy_into_project(stored, root=ask.project.key, now=self._clock.time())
+                return copy_into_project(stored, root=project.key, now=self._clock.time())
             except OSError as error:
                 log.warning("%s stays in %s: %s", stored.name, stored.parent, error)
         return str(stored)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 from chatbridge.core.delivery.queue import RateLimit
-from chatbridge.core.model import Ask, Attachment, Notice
+from chatbridge.core.model import Ask, Attachment, Notice, Project
 from chatbridge.core.nights.summary import Summary
 
 if TYPE_CHECKING:
@@ -40,6 +40,16 @@ class Preview:
     height: int
 
 
+class Recipient(Protocol):
+    """What a person's file is for: an ask, or a message to an agent."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def project(self) -> Project: ...
+
+
 class AttachmentStore(Protocol):
     """The bytes of attachments, on this machine."""
 
@@ -58,9 +68,9 @@ class AttachmentStore(Protocol):
         """Decode a picture within limits, once. None: it is no picture, or cannot be shown."""
 
     async def receive(
-        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+        self, content: AsyncIterable[bytes], *, name: str | None, to: Recipient
     ) -> Attachment:
-        """Store what a person sends as an answer to this ask.
+        """Store what a person sends.
         :raises AttachmentError: as a sentence for that person."""
 
     async def sweep(self, store: Store) -> None:

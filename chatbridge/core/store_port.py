@@ -5,10 +5,11 @@ Each store implements these protocols and is tested by the suite in `tests/contr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.core.nights.summary import Tally
 from chatbridge.core.operation import OperationStore
@@ -91,7 +92,25 @@ class Transaction(Protocol):
         """Dismiss this notice, and those before it if `and_older`. An unknown one changes
         nothing."""
 
-    async def save_notice_post(self, notice_id: str, *, surface: str) -> None: ...
+    async def save_notice_post(
+        self, notice_id: str, *, surface: str, handle: str | None = None
+    ) -> None:
+        """`handle` names the message that shows it, which a person can reply to."""
+
+    async def message(self, message_id: str) -> OwnerMessage | None: ...
+
+    async def open_messages(self) -> Sequence[OwnerMessage]:
+        """Messages that wait or are handed over, in the order of insertion."""
+
+    async def add_message(self, message: OwnerMessage) -> None: ...
+
+    async def save_message(self, message: OwnerMessage) -> None:
+        """Replace its state, but not what its chat shows of it."""
+
+    async def save_message_post(
+        self, message_id: str, *, place: str | None, handle: str | None, shown: int
+    ) -> None:
+        """Record where its chat says what has become of it, and which revision that is."""
 
 
 class Store(Protocol):
@@ -170,6 +189,30 @@ class Store(Protocol):
         """Notices after `since` that this surface has not shown, in the order of insertion, even if
         the clock was set back."""
 
+    async def notice_at(self, handle: str, *, surface: str) -> Notice | None:
+        """The newest notice that this message of the surface shows."""
+
+    async def message(self, message_id: str) -> OwnerMessage | None:
+        """A message of the owner to an agent."""
+
+    async def open_messages(self) -> Sequence[OwnerMessage]:
+        """Messages that wait or are handed over, in the order of insertion."""
+
+    async def messages(self, *, limit: int) -> Sequence[OwnerMessage]:
+        """Messages in any state, newest first."""
+
+    async def messages_behind(self, *, surface: str) -> Sequence[OwnerMessage]:
+        """Messages written in this chat, of which it shows no or an older revision."""
+
+    async def message_at(self, handle: str, *, surface: str) -> OwnerMessage | None:
+        """The message whose state this message of the chat shows."""
+
+    async def open_asks_by_link(self) -> Mapping[str, int]:
+        """The number of open asks that each link waits for, of the links with one."""
+
+    async def newest_link(self, ask_id: str) -> str | None:
+        """The link of the newest call of this ask, whether it still waits or not."""
+
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         """The surfaces that have shown this notice."""
 
@@ -193,8 +236,8 @@ class Store(Protocol):
     async def attachment_digests(self) -> frozenset[str]:
         """The files that asks and notices have."""
 
-    async def stored_asks(self, ids: Iterable[str]) -> frozenset[str]:
-        """Which of these asks are there, also if this version cannot read them."""
+    async def stored_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        """Which of these asks and messages are there, also if this version cannot read them."""
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

@@ -45,7 +45,16 @@ from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, mistakes, secrets
 from chatbridge.settings.nights import Quiet, Reminders, Summary, night_policy
-from chatbridge.settings.tools import Approvals, ClientLimits, Commands, Http, Journal, Seconds
+from chatbridge.settings.tools import (
+    Approvals,
+    Claude,
+    ClientLimits,
+    Commands,
+    Http,
+    Journal,
+    Messages,
+    Seconds,
+)
 from chatbridge.tool_names import TOOLS
 from chatbridge.voice.settings import Voice
 
@@ -140,6 +149,8 @@ class Settings(BaseSettings):
     http: Http = Http()
     attachments: AttachmentLimits = AttachmentLimits()
     voice: Voice = Voice()
+    messages: Messages = Messages()
+    claude: Claude = Claude()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)

@@ -6,7 +6,7 @@ import os
 import re
 from datetime import date, datetime, time, timedelta
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -71,6 +71,22 @@ Folders = Annotated[tuple[Folder, ...], NoDecode, BeforeValidator(listed)]
 
 class SettingsTable(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class Messages(SettingsTable):
+    """What the owner writes to agents."""
+
+    expire_after: Seconds = 12 * 3600.0
+    terminal: Literal["person", "anybody", "nobody"] = "person"
+    """Who may write from a terminal."""
+
+
+class Claude(SettingsTable):
+    """What happens when Claude Code has finished."""
+
+    when_done: Literal["tell", "ask"] = "tell"
+    wait: Seconds = 3600.0
+    """How long to ask what is next."""
 
 
 def _as_list(value: object) -> object:

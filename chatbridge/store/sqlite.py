@@ -11,7 +11,7 @@ import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TypeVar
 from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.errors import StoreError
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, ChannelState, Notice, Post
 from chatbridge.core.nights.summary import Tally
 from chatbridge.core.statistics import AskTimes
@@ -29,6 +30,7 @@ from chatbridge.store.ask_times import ASK_TIMES, times_of
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.operations import SqliteOperations
 from chatbridge.store.rows import (
+    MESSAGE,
     NOTICE,
     POST,
     QUESTION,
@@ -44,11 +46,15 @@ from chatbridge.store.rows import (
 from chatbridge.store.transaction import (
     ASK,
     COUNT_OPEN_ASKS,
+    MESSAGE_OF_ID,
+    OPEN_MESSAGES,
     POST_OF,
     READABLE,
     REMOVE_ENDED,
+    REMOVE_MESSAGES,
     REMOVE_NOTICES,
     Cache,
+    SqliteTransaction,
 )
 from chatbridge.store.writer import Writer
 
@@ -122,7 +128,27 @@ NOTICES_BEHIND = """
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
     ORDER BY +seq
 """
-STORED_ASKS = "SELECT id FROM asks WHERE id IN (SELECT value FROM json_each(?))"
+NOTICE_AT = """
+    SELECT notices.* FROM notice_posts JOIN notices ON notices.seq = notice
+    WHERE surface = ? AND handle = ? ORDER BY notices.seq DESC LIMIT 1
+"""
+MESSAGES = "SELECT * FROM owner_messages ORDER BY seq DESC LIMIT ?"
+MESSAGES_BEHIND = """
+    SELECT * FROM owner_messages WHERE surface = ? AND shown < revision ORDER BY seq
+"""
+MESSAGE_AT = "SELECT * FROM owner_messages WHERE surface = ? AND handle = ?"
+OPEN_ASKS_BY_LINK = """
+    SELECT calls.link, count(DISTINCT calls.ask) FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE calls.ended_at IS NULL AND asks.status = 'open' GROUP BY calls.link
+"""
+NEWEST_LINK = """
+    SELECT calls.link FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE asks.id = ? ORDER BY started_at DESC, calls.rowid DESC LIMIT 1
+"""
+STORED_IDS = """
+    SELECT id FROM asks WHERE id IN (SELECT value FROM json_each(:ids))
+    UNION ALL SELECT id FROM owner_messages WHERE id IN (SELECT value FROM json_each(:ids))
+"""
 ATTACHMENT_DIGESTS = "SELECT DISTINCT digest FROM attachments"
 NOTICE_SURFACES = """
     SELECT surface FROM notice_posts JOIN notices ON notices.seq = notice WHERE notices.id = ?
@@ -269,6 +295,35 @@ class SqliteStore:
         rows = await self._reading.rows(NOTICES_BEHIND, behind)
         return self._unreadable.read(NOTICE, rows)
 
+    async def notice_at(self, handle: str, *, surface: str) -> Notice | None:
+        rows = await self._reading.rows(NOTICE_AT, (surface, handle))
+        return self._unreadable.first(NOTICE, rows)
+
+    async def message(self, message_id: str) -> OwnerMessage | None:
+        return next(iter(await self._messages(MESSAGE_OF_ID, (message_id,))), None)
+
+    async def open_messages(self) -> Sequence[OwnerMessage]:
+        return await self._messages(OPEN_MESSAGES)
+
+    async def messages(self, *, limit: int) -> Sequence[OwnerMessage]:
+        return await self._messages(MESSAGES, (limit,))
+
+    async def messages_behind(self, *, surface: str) -> Sequence[OwnerMessage]:
+        return await self._messages(MESSAGES_BEHIND, (surface,))
+
+    async def message_at(self, handle: str, *, surface: str) -> OwnerMessage | None:
+        return next(iter(await self._messages(MESSAGE_AT, (surface, handle))), None)
+
+    async def _messages(self, sql: str, parameters: Parameters = ()) -> list[OwnerMessage]:
+        return self._unreadable.read(MESSAGE, await self._reading.rows(sql, parameters))
+
+    async def open_asks_by_link(self) -> Mapping[str, int]:
+        rows = await self._reading.rows(OPEN_ASKS_BY_LINK)
+        return {str(link): int(count) for link, count in rows}
+
+    async def newest_link(self, ask_id: str) -> str | None:
+        return next(iter(texts(await self._reading.rows(NEWEST_LINK, (ask_id,)))), None)
+
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))
 
@@ -301,8 +356,8 @@ class SqliteStore:
     async def attachment_digests(self) -> frozenset[str]:
         return frozenset(texts(await self._reading.rows(ATTACHMENT_DIGESTS)))
 
-    async def stored_asks(self, ids: Iterable[str]) -> frozenset[str]:
-        found = await self._reading.rows(STORED_ASKS, (json.dumps([*ids]),))
+    async def stored_ids(self, ids: Iterable[str]) -> frozenset[str]:
+        found = await self._reading.rows(STORED_IDS, {"ids": json.dumps([*ids])})
         return frozenset(texts(found))
 
     async def sweep(self, *, before: float) -> int:
@@ -311,8 +366,10 @@ class SqliteStore:
             removed += batch
             for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
                 cached.clear()
-        while await self._writer.run(lambda tx: tx.change(REMOVE_NOTICES, limits)):
-            pass
+        for sql in (REMOVE_NOTICES, REMOVE_MESSAGES):
+            remove = partial(SqliteTransaction.change, sql=sql, parameters=limits)
+            while await self._writer.run(remove):
+                pass
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:

@@ -14,10 +14,12 @@ from typing import TypeVar
 
 from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
 from chatbridge.store.connection import Connection, DatabaseFile, Parameters
 from chatbridge.store.rows import (
     CALL,
+    MESSAGE,
     NOTICE,
     POST,
     QUESTION,
@@ -128,8 +130,19 @@ COUNT_NOTICES = """
          OR :party LIKE '%:' AND substr(project || ':', 1, length(:party)) = :party)
 """
 _SAVE_NOTICE_POST = """
-    INSERT INTO notice_posts (notice, surface) SELECT seq, ? FROM notices WHERE id = ?
-    ON CONFLICT (notice, surface) DO NOTHING
+    INSERT INTO notice_posts (notice, surface, handle) SELECT seq, ?, ? FROM notices WHERE id = ?
+    ON CONFLICT (notice, surface) DO UPDATE SET handle = ifnull(excluded.handle, handle)
+"""
+MESSAGE_OF_ID = "SELECT * FROM owner_messages WHERE id = ?"
+OPEN_MESSAGES = "SELECT * FROM owner_messages WHERE settled_at IS NULL ORDER BY seq"
+_MESSAGE_STATE = ("state", "handed_to", "way", "settled_at", "revision")
+_SAVE_MESSAGE = f"UPDATE owner_messages SET {assignments(_MESSAGE_STATE)} WHERE id = :id"  # noqa: S608
+_SAVE_MESSAGE_POST = """
+    UPDATE owner_messages SET place = :place, handle = :handle, shown = :shown WHERE id = :id
+"""
+REMOVE_MESSAGES = """
+    DELETE FROM owner_messages WHERE seq IN
+    (SELECT seq FROM owner_messages WHERE settled_at < ? ORDER BY settled_at LIMIT ?)
 """
 _ATTACH_TO_ASK = "INSERT INTO attachments (digest, ask) SELECT ?, seq FROM asks WHERE id = ?"
 _ATTACH_TO_NOTICE = (
@@ -313,8 +326,31 @@ class SqliteTransaction:
     async def dismiss_notice(self, notice_id: str, *, and_older: bool = False) -> None:
         await self.change(_DISMISS_NOTICE, {"id": notice_id, "and_older": and_older})
 
-    async def save_notice_post(self, notice_id: str, *, surface: str) -> None:
-        await self.change(_SAVE_NOTICE_POST, (surface, notice_id))
+    async def save_notice_post(
+        self, notice_id: str, *, surface: str, handle: str | None = None
+    ) -> None:
+        await self.change(_SAVE_NOTICE_POST, (surface, handle, notice_id))
+
+    async def message(self, message_id: str) -> OwnerMessage | None:
+        return self.unreadable.first(MESSAGE, await self.rows(MESSAGE_OF_ID, (message_id,)))
+
+    async def open_messages(self) -> Sequence[OwnerMessage]:
+        return self.unreadable.read(MESSAGE, await self.rows(OPEN_MESSAGES))
+
+    async def add_message(self, message: OwnerMessage) -> None:
+        self.file.check()
+        row = columns(message)
+        await self.change(insert("owner_messages", row), row)
+
+    async def save_message(self, message: OwnerMessage) -> None:
+        row = columns(message, *_MESSAGE_STATE)
+        await self.change(_SAVE_MESSAGE, {**row, "id": message.id})
+
+    async def save_message_post(
+        self, message_id: str, *, place: str | None, handle: str | None, shown: int
+    ) -> None:
+        post = {"id": message_id, "place": place, "handle": handle, "shown": shown}
+        await self.change(_SAVE_MESSAGE_POST, post)
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
         with self._checked():

@@ -106,8 +106,8 @@ async def test_a_notice_that_is_sent_twice_has_its_files_once(store: Store) -> N
     assert await store.attachment_digests() == {LOG.digest}
 
 
-async def test_stored_asks_are_those_that_are_there_open_or_ended(store: Store) -> None:
+async def test_stored_ids_are_those_that_are_there_open_or_ended(store: Store) -> None:
     first, second = an_ask(), answered(an_ask())
     await keep(store, first, second)
-    assert await store.stored_asks([first.id, second.id, "none", "' OR 1"]) == {first.id, second.id}
-    assert await store.stored_asks([]) == frozenset()
+    assert await store.stored_ids([first.id, second.id, "none", "' OR 1"]) == {first.id, second.id}
+    assert await store.stored_ids([]) == frozenset()

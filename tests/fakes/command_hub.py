@@ -30,6 +30,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.core.operation import Operation
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
 from tests.fakes.clock import StillClock
@@ -195,6 +196,7 @@ async def command_hub(
             waiting_calls=here.broker.waiting_calls,
             clients=Clients(),
             clock=clock,
+            messages=ToolMessages(here.inbox.messages),
             after_call=lambda: None,
             spawn=spawn,
             missing=offer.missing,

@@ -58,7 +58,7 @@ async def pieces(*given: bytes) -> AsyncIterator[bytes]:
 async def received(
     files: AttachmentFiles, *content: bytes, ask: Ask | None = None, name: str | None = "a.txt"
 ) -> Attachment:
-    return await files.receive(pieces(*content), name=name, ask=ask or an_ask())
+    return await files.receive(pieces(*content), name=name, to=ask or an_ask())
 
 
 def there(folder: Path) -> set[str]:
@@ -143,7 +143,7 @@ async def test_a_long_file_is_never_in_memory_as_a_whole_and_never_read_in_the_l
     try:
         with calls_in_this_thread(inspect, _NewFile.write, copy_into_project) as called:
             sent = await files.add(Long(), name="build.log")
-            found = await files.receive(uploaded(), name="build.log", ask=ask)
+            found = await files.receive(uploaded(), name="build.log", to=ask)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -296,7 +296,7 @@ async def test_a_reader_that_fails_is_no_fault_of_the_disk(files: AttachmentFile
         raise ConnectionResetError("the service hung up")
 
     with pytest.raises(ConnectionResetError):
-        await files.receive(broken(), name="a", ask=an_ask())
+        await files.receive(broken(), name="a", to=an_ask())
 
 
 async def test_a_cancelled_upload_leaves_nothing(files: AttachmentFiles, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ async def test_a_cancelled_upload_leaves_nothing(files: AttachmentFiles, tmp_pat
         begun.set()
         await never.wait()
 
-    task = asyncio.ensure_future(files.receive(slow(), name="a", ask=an_ask()))
+    task = asyncio.ensure_future(files.receive(slow(), name="a", to=an_ask()))
     await asyncio.wait_for(begun.wait(), 20)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

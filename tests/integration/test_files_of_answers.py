@@ -89,7 +89,7 @@ class Desk:
         async def pieces() -> AsyncIterator[bytes]:
             yield content
 
-        return await self.store.receive(pieces(), name=name, ask=ask)
+        return await self.store.receive(pieces(), name=name, to=ask)
 
     async def put(self, ask: Ask, *events: form.Event) -> None:
         for event in events:

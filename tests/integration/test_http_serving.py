@@ -16,6 +16,7 @@ from chatbridge.hub.http.serving import RETRY_SECONDS, HttpServing
 from chatbridge.hub.process.lock import Lock
 from chatbridge.settings.tools import Http
 from chatbridge.tools.clients import Clients
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from tests.fakes.core_env import PATIENCE, World, world
 
@@ -39,6 +40,7 @@ def serving(hub: World, path: Path, **http: str) -> HttpServing:
         waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
+        messages=ToolMessages(hub.inbox.messages),
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )

@@ -210,7 +210,7 @@ async def test_a_persons_picture_has_a_preview_beside_it(
         yield saved(noise(90, 60), "JPEG")
 
     ask = an_ask()
-    found = await files.receive(photo(), name="a.jpg", ask=ask)
+    found = await files.receive(photo(), name="a.jpg", to=ask)
     preview = await files.preview(found)
     assert preview is not None
     path = tmp_path / "received" / ask.id / os.path.basename(preview.path)

@@ -77,7 +77,7 @@ async def reply_to(terminals: Terminals, line: bytes) -> Json:
     mine.write_eof()
     try:
         async with asyncio.timeout(PATIENCE):
-            await terminals.serve(reader, writer, uid=ME)
+            await terminals.serve(reader, writer, pid=0, uid=ME)
             return dict(json.loads(await back.readline()))
     finally:
         writer.close()

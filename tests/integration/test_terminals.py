@@ -62,7 +62,7 @@ class Terminal:
 async def terminal(terminals: Terminals) -> AsyncIterator[Terminal]:
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_connection(sock=theirs)
-    serving = asyncio.ensure_future(terminals.serve(reader, writer, uid=os.getuid()))
+    serving = asyncio.ensure_future(terminals.serve(reader, writer, pid=0, uid=os.getuid()))
     mine = Terminal(*await asyncio.open_connection(sock=ours))
     try:
         yield mine
@@ -138,7 +138,7 @@ async def test_a_line_that_is_too_long_ends_the_connection_with_a_sentence() -> 
     reader, writer = await asyncio.open_connection(sock=theirs, limit=1_000)
     mine = Terminal(*await asyncio.open_connection(sock=ours))
     mine.writer.write(b"x" * 2_000)
-    await asyncio.wait_for(Terminals(ANSWERS).serve(reader, writer, uid=7), PATIENCE)
+    await asyncio.wait_for(Terminals(ANSWERS).serve(reader, writer, pid=0, uid=7), PATIENCE)
     assert (await mine.hear())["error"] == "this request is too long"
     for each in (mine.writer, writer):
         each.close()

@@ -16,7 +16,7 @@ from chatbridge.channels.web.guard import HEADERS
 from chatbridge.channels.web.sessions import IN_A_BROWSER, SESSION_SECONDS
 from chatbridge.core.forms import form
 from chatbridge.core.model import Answer, Ask, Attachment, Option, Question, View
-from chatbridge.core.ports import Preview
+from chatbridge.core.ports import Preview, Recipient
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import COMMAND, CONFIRM, MULTI, SELECT, TEXT
 from tests.fakes.sample_files import BROKEN, picture
@@ -519,14 +519,14 @@ class Measuring(SampleStore):
     longest = 0
 
     async def receive(
-        self, content: AsyncIterable[bytes], *, name: str | None, ask: Ask
+        self, content: AsyncIterable[bytes], *, name: str | None, to: Recipient
     ) -> Attachment:
         async def measured() -> AsyncIterator[bytes]:
             async for chunk in content:
                 self.longest = max(self.longest, len(chunk))
                 yield chunk
 
-        return await super().receive(measured(), name=name, ask=ask)
+        return await super().receive(measured(), name=name, to=to)
 
 
 async def test_a_large_file_passes_in_small_pieces(web: Web, tmp_path: Path) -> None:

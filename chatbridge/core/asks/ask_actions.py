@@ -16,6 +16,8 @@ from chatbridge.core.cards.phrases import NOWHERE
 from chatbridge.core.cards.row import Row
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
 from chatbridge.core.forms import form
+from chatbridge.core.messages.agents import Agents
+from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import Answer, Ask, ChannelState, Person, Post, View
 from chatbridge.core.nights import later
 from chatbridge.core.nights.hours import Switch
@@ -63,6 +65,7 @@ class AskActions:
         outputs: Outputs | None = None,
         attachments: AttachmentStore | None = None,
         transcribes: bool = False,
+        messages: OwnerMessages | None = None,
     ) -> None:
         self._broker = broker
         self._store = store
@@ -73,6 +76,10 @@ class AskActions:
         """None: no files are taken."""
         self.transcribes = transcribes
         """Whether voice messages are turned into text."""
+        self.messages = messages or OwnerMessages(store, clock=clock, agents=Agents(clock))
+        self.sent_messages, self.message_at = store.messages, store.message_at
+        self.sent_message, self.newest_link = store.message, store.newest_link
+        self.notice_at, self.open_asks_by_link = store.notice_at, store.open_asks_by_link
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows
         self.notice = store.notice

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.errors import CallCancelled, StoreError
@@ -50,12 +50,27 @@ class _Link:
     """Time of the last cancellation without a reason, and how long its call had waited."""
 
 
+class CallObserver(Protocol):
+    """Told what becomes of the responses to all calls, whether they wait for an ask or not."""
+
+    async def delivered(self, name: CallName) -> None: ...
+
+    async def cancelled(self, name: CallName) -> None: ...
+
+    async def resumed(self, link: str, *, repeated: Collection[str]) -> None: ...
+
+    async def link_closed(self, link: str) -> None: ...
+
+    async def links_absent(self, connected: Collection[str]) -> None: ...
+
+
 @dataclass(slots=True)
 class WaitingCalls:
     _store: Store
     _clock: Clock
     _policy: Policy
     _committed: Callable[[Ask], None]
+    observer: CallObserver | None = None
     _links: dict[str, _Link] = field(default_factory=dict)
     _absent_expired: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,6 +88,8 @@ class WaitingCalls:
         if self._link(link).connections > 0:
             return
         self._links.pop(link, None)
+        if self.observer is not None:
+            await self.observer.link_closed(link)
         await self._write_until_done(
             lambda tx: self._end_link(tx, link),
             f"link {link}: its calls stay live for now",
@@ -107,6 +124,8 @@ class WaitingCalls:
             self._notify(changed)
 
         await self._store.write(work, then=tell)
+        if self.observer is not None:
+            await self.observer.cancelled(name)
 
     async def resumed(self, link: str, *, repeated: set[str]) -> None:
         """End the calls that a reconnected link has not repeated; their answers are kept.
@@ -126,6 +145,8 @@ class WaitingCalls:
             return [*back, *await self._end_calls(tx, gone, for_good=True)]
 
         await self._store.write(work, then=self._notify)
+        if self.observer is not None:
+            await self.observer.resumed(link, repeated=repeated)
 
     async def expire_absent_links(self) -> None:
         """End the calls of links that have not reconnected in time after a start."""
@@ -137,6 +158,8 @@ class WaitingCalls:
         try:
             await self._clock.sleep(self._policy.return_within)
             await self._write_until_done(work, "calls of before the start stay live for now")
+            if self.observer is not None:
+                await self.observer.links_absent(self._links.keys())
         finally:
             self._absent_expired.set()
 
@@ -218,9 +241,9 @@ class WaitingCalls:
         return changed
 
     def _without_callers(self, ask: Ask, now: float, *, for_good: bool) -> Ask:
-        """Return the ask as it is after its last caller has left. An approval that nobody can fetch
-        is withdrawn: whoever allowed it would think that it ran."""
-        if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.approval)):
+        """Return the ask as it is after its last caller has left. One that needs its caller is
+        withdrawn: whoever allowed something would think that it ran."""
+        if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.needs_caller)):
             return transitions.withdraw(ask, now=now)
         if ask.open:
             return transitions.mark_caller_gone(ask, now=now)
@@ -232,8 +255,12 @@ class WaitingCalls:
 
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._link(name.link).cancelled:
+        if self.is_cancelled(name):
             raise CallCancelled
+
+    def is_cancelled(self, name: CallName) -> bool:
+        """Whether its client has said that it does not wait for the response."""
+        return name.request in self._link(name.link).cancelled
 
     async def resume(
         self, tx: Transaction, name: CallName, fingerprint: str
@@ -246,7 +273,7 @@ class WaitingCalls:
         if call is None or call.delivered_at is not None:
             return None
         ask = await tx.ask(call.ask_id)
-        if ask is None or ask.fingerprint != fingerprint or self._is_expired_approval(ask, call):
+        if ask is None or ask.fingerprint != fingerprint or self._is_expired(ask, call):
             return None
         if self._is_given_up(call):  # while no hub was running
             changed = await self._end_calls(tx, [call])
@@ -265,10 +292,10 @@ class WaitingCalls:
 
         return await self._store.write(work)
 
-    def _is_expired_approval(self, ask: Ask, call: Call) -> bool:
-        """Whether an approval was given while this call had ended, or too long ago. Approvals are
-        not kept, so a call of the same name asks again."""
-        if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
+    def _is_expired(self, ask: Ask, call: Call) -> bool:
+        """Whether it was answered while this call had ended, or too long ago, and needs its caller.
+        Such answers are not kept, so a call of the same name asks again."""
+        if not ask.needs_caller or ask.status is not Status.ANSWERED or ask.settled_at is None:
             return False
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
         return gone or self._clock.time() - ask.settled_at > transitions.APPROVAL_FETCH_SECONDS
@@ -356,6 +383,8 @@ class WaitingCalls:
             return [after] if await tx.save_ask(after, was=ask.status) else []
 
         await self._store.write(work, then=self._notify)
+        if self.observer is not None:
+            await self.observer.delivered(name)
 
     async def set_counts_until(self, name: CallName, until: float) -> None:
         """Record that a response to this call reaches nobody after that time."""

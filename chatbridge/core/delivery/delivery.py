@@ -23,6 +23,7 @@ from chatbridge.core.errors import (
     StoreError,
     TokenRejected,
 )
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Draft, Notice, Post
 from chatbridge.core.nights.hours import Period
 from chatbridge.core.nights.nights import Nights
@@ -60,6 +61,10 @@ class Delivery:
         """Queue a new notice. Returns at once."""
         for queue in self._queues:
             queue.add_notice(notice)
+
+    def report(self, message: OwnerMessage) -> None:
+        """Queue the new state of a message, for the chat in which it was written. Returns at
+        once."""
 
     def summarize(self, period: Period, build: BuildSummary) -> None:
         """Let each chat have the summary of this period, once. Returns at once."""

@@ -36,11 +36,13 @@ FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """`given` is what the command wrote, unchecked; `uid` who runs it, as the kernel knows it."""
+    """`given` is what the command wrote, unchecked; `uid` and `pid` who runs it, and in which
+    process, as the kernel knows it."""
 
     do: str
     given: Json
     uid: int
+    pid: int = 0
 
 
 Answering = Callable[[Request], Awaitable[Json]]
@@ -55,11 +57,11 @@ class Terminals:
     streams: Mapping[str, Streaming] = field(default_factory=dict)
 
     async def serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, uid: int
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, pid: int, uid: int
     ) -> None:
         """Until the command closes its side, or says more at once than a line may hold."""
         while line := await _line(reader, writer):
-            request = _request(line, uid)
+            request = _request(line, pid=pid, uid=uid)
             if request is None:
                 await _say(writer, _refused("", ChatbridgeError("this line is no request")))
             elif request.do in self.streams and may_request(request.do, uid):
@@ -113,14 +115,14 @@ async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
         return b""
 
 
-def _request(line: bytes, uid: int) -> Request | None:
+def _request(line: bytes, *, pid: int, uid: int) -> Request | None:
     try:
         found = safe_json.loads(line)
     except ValueError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("do"), str):
         return None
-    return Request(do=found.pop("do"), given=found, uid=uid)
+    return Request(do=found.pop("do"), given=found, uid=uid, pid=pid)
 
 
 def _refused(what: str, error: BaseException) -> Json:

@@ -25,13 +25,12 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
 from chatbridge.core.tasks import end_tasks
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import encodable, isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
-from chatbridge.hub.links.peers import Peers, owns
+from chatbridge.hub.links.peers import Peers, identity, owns
 from chatbridge.hub.links.session import Delivered, Session
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
-from chatbridge.projects import project_of, project_of_user
 from chatbridge.settings import compared_settings
 
 log = logging.getLogger(__name__)
@@ -66,6 +65,8 @@ class Links:
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None  # Told of the links' projects
+    returned: Callable[[Session, str], None] = lambda session, client: None
+    """Told of a link whose client has said its name to an earlier hub."""
     _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict)
     _of_user: Counter[int] = field(default_factory=Counter)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict)
@@ -108,7 +109,7 @@ class Links:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
-        uid = sockets.peer_uid(sock)
+        pid, uid = sockets.peer(sock)
         self._of_user[uid] += 1
         if (task := asyncio.current_task()) is not None:
             self._tasks[writer] = task
@@ -123,9 +124,9 @@ class Links:
             if preface is None or self._closing:
                 return
             if preface["chatbridge"] == "terminal":
-                await self.terminals.serve(reader, writer, uid=uid)
+                await self.terminals.serve(reader, writer, pid=pid, uid=uid)
             else:
-                await self._serve(preface, reader, writer, uid)
+                await self._serve(preface, reader, writer, pid, uid)
         except (ConnectionError, ChatbridgeError) as error:
             log.warning("a link's connection ended: %s", error)
         except asyncio.CancelledError:
@@ -157,9 +158,14 @@ class Links:
         return preface if problem is None else None
 
     async def _serve(
-        self, preface: Json, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, uid: int
+        self,
+        preface: Json,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        peer: int,
+        uid: int,
     ) -> None:
-        link, project = self._identity(preface, uid)
+        link, project = identity(preface, self.peers.owner(uid))
         self.opened(project)
 
         async def send(line: bytes) -> None:
@@ -177,6 +183,7 @@ class Links:
             confirms=True,
             limit=preface.get("limit"),
             folder=preface.get("cwd"),
+            pid=peer,
             pushes=self.pushes,
             delivered=self.delivered,
         )
@@ -188,6 +195,8 @@ class Links:
         version = _short(preface.get("version"))
         self._connections[writer] = Connection(session, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
+        if isinstance(client := preface.get("client"), str):
+            self.returned(session, encodable(client))
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self.server)
@@ -202,16 +211,6 @@ class Links:
         log.info("link %s closed", link)
         writer.close()  # a link that was cut off comes back, whatever the store does
         await self.waiting_calls.link_closed(link)
-
-    def _identity(self, preface: Json, uid: int) -> tuple[str, Project]:
-        """The link's id, which its calls are named after, and its project. Where several users
-        are served neither can be that of another user, whatever the link says."""
-        link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
-        of, root, file = self.peers.owner(uid), preface.get("root"), preface.get("file")
-        if of is None:
-            return link, project_of(folder, link=link, label=label)
-        own = project_of_user(of, root=root, folder=folder, link=link, label=label, file=file)
-        return f"{of}:{link}", own
 
     def _remark(self, preface: Json, session: Session) -> str | None:
         """Settings in a client's `env` block reach the link and not the hub: say so."""

@@ -10,17 +10,18 @@ import os
 import socket
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from chatbridge import sockets
-from chatbridge.core.model import Ask
-from chatbridge.projects import belongs_to
+from chatbridge.core.model import Ask, Project
+from chatbridge.projects import belongs_to, project_of, project_of_user
 
 SO_PEERGROUPS = 59
 _LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     (
         *("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history"),
-        *("snooze", "extend", "files"),
+        *("snooze", "extend", "files", "agents", "tell", "take-back", "collect", "collected"),
     )
 )
 """Requests of commands that look only at asks which their user may see."""
@@ -41,6 +42,17 @@ class Peers:
     def owner(self, uid: int) -> int | None:
         """Whom the asks of this user's agents belong to; None where everything is one user's."""
         return None if self.group is None else uid
+
+
+def identity(preface: dict[str, Any], of: int | None) -> tuple[str, Project]:
+    """The link's id, which its calls are named after, and its project. Where several users are
+    served neither can be that of another user than `of`, whatever the link says."""
+    link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
+    if of is None:
+        return link, project_of(folder, link=link, label=label)
+    root, file = preface.get("root"), preface.get("file")
+    own = project_of_user(of, root=root, folder=folder, link=link, label=label, file=file)
+    return f"{of}:{link}", own
 
 
 def may_see(ask: Ask, uid: int) -> bool:

@@ -94,6 +94,7 @@ class Session:
     and the client, writing it is all there is."""
     limit: float | None = None
     folder: str | None = None
+    pid: int | None = None
     pushes: Pushes = field(default_factory=Pushes)  # Has what nobody asked for
     delivered: Delivered | None = None  # Told of delivered responses, beside the `waiting_calls`
     present: bool = True

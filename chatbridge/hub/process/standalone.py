@@ -47,6 +47,7 @@ async def run_standalone(
             confirms=False,
             limit=limit,
             folder=working_directory(),
+            pid=os.getpid(),
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
         )

@@ -35,6 +35,8 @@ from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.messages.agents import Agents
+from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.nights.summaries import Summaries
@@ -44,10 +46,12 @@ from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
+from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
+from chatbridge.hub.links.processes import ancestors
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -66,14 +70,16 @@ from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.auq import Limits as AuqLimits
-from chatbridge.tools.call import ToolHandler
-from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.call import Caller, ToolHandler
+from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
+from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
@@ -98,6 +104,7 @@ class Hub:
     modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
+    returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
 
 
 async def run_hub(
@@ -137,6 +144,7 @@ async def run_hub(
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
+            returned=hub.returned,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
@@ -241,6 +249,17 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
+        agents_there = Agents(clock, ancestors)
+        messages = OwnerMessages(
+            store,
+            clock=clock,
+            agents=agents_there,
+            expire_after=settings.messages.expire_after,
+            return_within=policy.return_within,
+            changed=delivery.report,
+        )
+        await messages.load()
+        broker.waiting_calls.observer = messages
         intake = AskActions(
             broker,
             store=store,
@@ -248,6 +267,7 @@ async def open_hub(
             outputs=outputs.whole,
             attachments=files,
             transcribes=transcriber is not None,
+            messages=messages,
         )
         background = Background(clock=clock, faults=faults)
         stack.push_async_callback(background.close)
@@ -299,8 +319,19 @@ async def open_hub(
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
+            CheckMessages(messages, policy.max_block),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        if own:
+            own.append(
+                WhatNext(
+                    waiting,
+                    messages,
+                    notices if NotifyUser.name in settings.tools else None,
+                    asks=settings.claude.when_done == "ask",
+                    wait=settings.claude.wait,
+                )
+            )
         extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
@@ -321,11 +352,13 @@ async def open_hub(
             name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
             for name, own in settings.clients.items()
         }
+        with_results = ToolMessages(messages, tool_files)
         server = build_server(
             extra.tools,
             waiting_calls=broker.waiting_calls,
             clients=Clients(clients),
             clock=clock,
+            messages=with_results,
             after_call=_sweeper(sweep, background, clock),
             spawn=background.spawn,
             missing=extra.missing,
@@ -373,11 +406,15 @@ async def open_hub(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
+        told = TerminalMessages(
+            intake, clock, background.spawn, writes=settings.messages.terminal, system=not commands
+        )
 
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
         background.keep("deadlines", broker.run)
+        background.keep("messages", messages.run)
         background.keep("summaries", summaries.run)
         background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
@@ -391,8 +428,15 @@ async def open_hub(
             modules=tuple(spec.module for spec in specs),
             store=store,
             commands=extra,
+            returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
-                {"status": said, "greet": pairs.greet, "login-code": login_code, **asks.answers},
+                {
+                    "status": said,
+                    "greet": pairs.greet,
+                    "login-code": login_code,
+                    **asks.answers,
+                    **told.answers,
+                },
                 {"pair": pairs.pair, **asks.streams},
             ),
         )

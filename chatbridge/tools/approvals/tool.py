@@ -69,6 +69,7 @@ SWITCHED_OFF = "chatbridge is switched off in this project, so nobody was asked.
 @dataclass(frozen=True, slots=True)
 class ApproveToolUse(ToolHandler):
     name = "approve_tool_use"
+    reaches_model = False
     title = "Approve the use of a tool"
     always = read_only = True
     description = """\

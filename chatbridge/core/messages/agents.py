@@ -1,0 +1,166 @@
+"""The agents that are connected now: who they are, since when, and which one a person means.
+
+A process can tell which agent it belongs to by its ancestors: a hook of a client runs beside the
+link that the same client has started.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from chatbridge.core.errors import NoSuchAgent
+from chatbridge.core.model import Agent, Project
+from chatbridge.core.ports import Clock
+
+HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+MAX_NAME = 40
+MAX_LEFT = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectedAgent:
+    name: str  # One word, unique among those that are connected: `shop-api`, `shop-api-2`
+    link: str
+    project: Project
+    agent: Agent
+    since: float
+    seen_at: float  # The last sign of life
+    pid: int | None = None  # Of its link
+    hooks_only: bool = False  # It has no link: its hooks call from time to time
+
+    @property
+    def key(self) -> str:
+        """Names it where a link's name is too long, or must not be shown."""
+        digest = hashlib.sha256(self.link.encode(errors="replace")).digest()[:16]
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+@dataclass(slots=True)
+class Agents:
+    clock: Clock
+    ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
+    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
+    _left: tuple[str, ...] = ()  # Names of the last that were connected
+    _watchers: list[Callable[[], None]] = field(default_factory=list)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
+
+    def seen(
+        self,
+        link: str,
+        project: Project,
+        agent: Agent,
+        *,
+        pid: int | None = None,
+        hooks_only: bool = False,
+    ) -> ConnectedAgent:
+        """Note a sign of life."""
+        now, known = self.clock.time(), self._agents.get(link)
+        if known is not None and known.agent == agent:
+            self._agents[link] = found = replace(known, seen_at=now)
+            return found
+        self._drop_silent(now)
+        self._agents[link] = found = ConnectedAgent(
+            name=known.name if known else self._new_name(project),
+            link=link,
+            project=project,
+            agent=agent,
+            since=known.since if known else now,
+            seen_at=now,
+            pid=pid,
+            hooks_only=hooks_only,
+        )
+        self.changed()
+        return found
+
+    def closed(self, link: str) -> None:
+        if (gone := self._agents.pop(link, None)) is not None:
+            self._left = (*self._left, gone.name)[-MAX_LEFT:]
+            self.changed()
+
+    def has_left(self, name: str) -> bool:
+        """Whether an agent of this name was connected, and none is now."""
+        return name in self._left and all(each.name != name for each in self._agents.values())
+
+    def listed(self) -> list[ConnectedAgent]:
+        """The longest connected first."""
+        self._drop_silent(self.clock.time())
+        return sorted(self._agents.values(), key=lambda each: (each.since, each.name))
+
+    def of_link(self, link: str) -> ConnectedAgent | None:
+        self._drop_silent(self.clock.time())
+        return self._agents.get(link)
+
+    def with_key(self, key: str) -> ConnectedAgent | None:
+        return next((each for each in self.listed() if each.key == key), None)
+
+    def named(self, name: str, *, among: Sequence[ConnectedAgent] | None = None) -> ConnectedAgent:
+        """By its own name, or by its project's if that has no other. :raises NoSuchAgent:"""
+        listed = self.listed() if among is None else among
+        wanted = name.strip().casefold()
+        fits = [each for each in listed if each.name.casefold() == wanted]
+        fits = fits or [each for each in listed if each.project.name.casefold() == wanted]
+        if len(fits) == 1:
+            return fits[0]
+        there = ", ".join(each.name for each in fits or listed)
+        if not listed:
+            raise NoSuchAgent("No agent is connected.")
+        if fits:
+            raise NoSuchAgent(f"Several agents are connected there. Name one of: {there}")
+        raise NoSuchAgent(f"No agent {name!r} is connected. There are: {there}")
+
+    def beside(self, pid: int, project: Project) -> ConnectedAgent | None:
+        """The agent of this project that a process belongs to: the one with the nearest common
+        ancestor. If nothing is known of processes, the only one there is. None: nobody can say."""
+        here = [each for each in self.listed() if each.project.key == project.key]
+        linked = [each for each in here if not each.hooks_only]
+        near: dict[int, list[ConnectedAgent]] = {}
+        for each in linked:
+            others = {*self.ancestors(each.pid)} if each.pid else set()
+            for distance, ancestor in enumerate([pid, *self.ancestors(pid)]):
+                if ancestor in others:
+                    near.setdefault(distance, []).append(each)
+                    break
+        fits = near[min(near)] if near else linked
+        return fits[0] if len(fits) == 1 else None
+
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
+        """The agent whose client runs this hook, which is a sign of life. One without a link is
+        known by its hooks alone, under the `link` that they all name."""
+        found = self.beside(pid, project) if pid else None
+        if found is None:
+            return self.seen(link, project, agent, hooks_only=True)
+        return self.seen(found.link, found.project, found.agent)
+
+    def _new_name(self, project: Project) -> str:
+        word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
+        taken = {each.name.casefold() for each in self._agents.values()}
+        number = 1
+        name = word
+        while name.casefold() in taken:
+            number += 1
+            name = f"{word}-{number}"
+        return name
+
+    def _drop_silent(self, now: float) -> None:
+        before = now - HOOK_SECONDS
+        for link, each in list(self._agents.items()):
+            if each.hooks_only and each.seen_at < before:
+                del self._agents[link]
