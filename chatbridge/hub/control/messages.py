@@ -15,7 +15,13 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.errors import MessageRefused
 from chatbridge.core.messages.agents import ConnectedAgent
-from chatbridge.core.messages.message import OwnerMessage, Way, format_for_model, format_state
+from chatbridge.core.messages.message import (
+    GO_ON,
+    OwnerMessage,
+    Way,
+    format_for_model,
+    format_state,
+)
 from chatbridge.core.model import CallName, Person
 from chatbridge.core.ports import Clock
 from chatbridge.hub.control.server import Answering, Json, Request
@@ -111,12 +117,8 @@ class TerminalMessages:
         given = request.given
         link, project = identity(given, request.uid if self.system else None)
         messages, client = self.inbox.messages, given.get("client")
-        agent = messages.agents.beside(request.pid, project)
-        if agent is None:
-            named = agent_of(client if isinstance(client, str) else None)
-            agent = messages.agents.seen(link, project, named, hooks_only=True)
-        else:
-            messages.agents.seen(agent.link, agent.project, agent.agent)
+        named = agent_of(client if isinstance(client, str) else None)
+        agent = messages.agents.of_hook(request.pid, link, project, named)
         call = CallName(link=f"hook-{link}", request=secrets.token_hex(8))
         way = Way.STOP_HOOK if given.get("stops") is True else Way.TOOL_HOOK
         taken = await messages.hand_over(call, link=agent.link, project=project, way=way)
@@ -124,6 +126,8 @@ class TerminalMessages:
             self.spawn(self._release(call))
         now = self.clock.time()
         texts = [format_for_model(each, now=now) for each in taken]
+        if texts and way is Way.STOP_HOOK:
+            texts[0] = f"{GO_ON} {texts[0]}"
         return {"texts": texts, "call": [call.link, call.request]}
 
     async def _collected(self, request: Request) -> Json:
@@ -134,7 +138,7 @@ class TerminalMessages:
 
     async def _release(self, call: CallName) -> None:
         await self.clock.sleep(CONFIRM_WITHIN_SECONDS)
-        await self.inbox.messages.cancelled(call)
+        await self.inbox.messages.unconfirmed(call)
 
 
 def _sees(what: ConnectedAgent | OwnerMessage, uid: int) -> bool:
