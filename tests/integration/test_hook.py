@@ -16,6 +16,7 @@ import pytest
 from chatbridge.cli.agents import hook as hook_call
 from chatbridge.cli.agents.collect import WITHIN_SECONDS
 from chatbridge.cli.agents.hook import OUTCOME, decided, limit_in
+from chatbridge.cli.connect.own_hooks import has_own_hook
 from chatbridge.digests import sha256_hex
 from chatbridge.tools import clients
 from chatbridge.tools.approvals import tool
@@ -374,6 +375,78 @@ def test_what_is_typed_in_the_window_ends_the_wait(
         assert hook.prints() is None
 
 
+# ── the plug-in ───────────────────────────────────────────────────────────────────────────────────
+
+OURS = "mcp__plugin_chatbridge_chatbridge__"
+
+
+def test_our_own_tools_in_the_plugin_need_no_permission(tmp_path: Path) -> None:
+    """Nor a hub: they are the asking."""
+    environment = {"CHATBRIDGE_STATE_DIR": str(tmp_path / "state")}
+    event = {**permission("/"), "tool_name": f"{OURS}ask_user"}
+    with Hook(event, environment, "--plugin", "--limit", "600") as hook:
+        decision = {"behavior": "allow"}
+        assert hook.says() == {"hookEventName": "PermissionRequest", "decision": decision}
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("name", ["approve_tool_use", "git", "ask_user_"])
+def test_other_tools_of_the_plugin_are_asked_for(
+    hub: ScriptedHub, environment: dict[str, str], name: str
+) -> None:
+    with Hook({**permission("/"), "tool_name": f"{OURS}{name}"}, environment, "--plugin") as hook:
+        connection, _, call = called(hub)
+        assert call["params"]["name"] == "approve_tool_use"
+        connection.respond(call, denied("denied"))
+        assert hook.says()
+
+
+def settings_with(event: str, command: str, folder: Path) -> None:
+    group = {"hooks": [{"type": "command", "command": command}]}
+    (folder / "settings.json").write_text(json.dumps({"hooks": {event: [group]}}))
+
+
+def test_a_hook_of_the_plugin_does_nothing_where_the_settings_have_it(tmp_path: Path) -> None:
+    settings_with("PermissionRequest", "/opt/chatbridge hook --limit 600", tmp_path)
+    state = tmp_path / "state"
+    environment = {"CHATBRIDGE_STATE_DIR": str(state), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    with Hook(permission("/"), environment, "--plugin") as hook:
+        assert hook.says() is None
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(
+    ("event", "command", "words"),
+    [
+        ("PermissionRequest", "chatbridge hook", []),
+        ("Stop", "chatbridge hook", ["--plugin"]),
+        ("PermissionRequest", "say done", ["--plugin"]),
+    ],
+    ids=["not the plug-in's", "another event", "another's hook"],
+)
+def test_any_other_asks(
+    hub: ScriptedHub,
+    environment: dict[str, str],
+    tmp_path: Path,
+    event: str,
+    command: str,
+    words: list[str],
+) -> None:
+    settings_with(event, command, tmp_path)
+    there = {**environment, "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    with Hook(permission("/"), there, *words) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, result(ALLOW))
+        assert hook.says()
+
+
+@pytest.mark.parametrize("settings", ["", "{", "[]", '{"hooks": []}', "[" * 100_000])
+def test_settings_that_cannot_be_read_have_no_hook(settings: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(settings)
+    assert not has_own_hook("Stop", {"CLAUDE_CONFIG_DIR": str(tmp_path)})
+    assert not has_own_hook(["Stop"], {"CLAUDE_CONFIG_DIR": str(tmp_path / "gone")})
+
+
 # ── no decision ───────────────────────────────────────────────────────────────────────────────────
 
 OTHER_EVENTS: list[Json] = [
@@ -381,6 +454,7 @@ OTHER_EVENTS: list[Json] = [
     {**question(), "hook_event_name": "PermissionRequest"},
     {**permission("/"), "tool_input": "ls"},
     {**permission("/"), "tool_name": None},
+    {**permission("/"), "tool_name": ["mcp__plugin_chatbridge_chatbridge__ask_user"]},
     {**EVENT, "hook_event_name": "SubagentStop"},
     {**EVENT, "hook_event_name": "Notification"},
     {**EVENT, "cwd": "/", "hook_event_name": "PostToolUse", "tool_name": "Bash"},
@@ -549,7 +623,7 @@ def test_a_hub_that_dies_is_asked_again_under_the_same_name(
         first.die()
     with scripted_hub(state) as second, hook:
         connection, again = second.accept()
-        assert again == preface
+        assert again == {**preface, "client": "chatbridge-hook"}
         connection.respond(connection.receive(), {})
         assert connection.receive()["method"] == "notifications/initialized"
         assert connection.receive() == call

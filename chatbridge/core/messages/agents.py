@@ -44,23 +44,9 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
     _left: tuple[str, ...] = ()  # Names of the last that were connected
     _watchers: list[Callable[[], None]] = field(default_factory=list)
-
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
-        self._watchers.append(tell)
-        try:
-            yield
-        finally:
-            self._watchers.remove(tell)
-
-    def changed(self) -> None:
-        for tell in self._watchers:
-            tell()
+    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
 
     def seen(
         self,
@@ -147,6 +133,20 @@ class Agents:
         if found is None:
             return self.seen(link, project, agent, hooks_only=True)
         return self.seen(found.link, found.project, found.agent)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
