@@ -197,7 +197,13 @@ async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
 async def test_telegram_takes_the_command_by_the_bots_own_name_only(telegram: Telegram) -> None:
     connect(telegram.desk)
     await telegram.say("/tell@some_other_bot use tabs")
+    ask = await telegram.desk.ask(TEXT)
+    telegram.phone.say("/tell@some_other_bot use tabs", reply_to=await telegram.card(ask))
+    photo = file(PHOTO, kind="image/png", type="photo")
+    telegram.phone.send(photo, caption="/tell@some_other_bot use tabs")
+    await telegram.dealt_with()
     assert sent(telegram.desk) == []
+    assert (await telegram.now(ask)).open
     await telegram.say(f"/tell@{telegram.api.bot.username} use\ntabs")
     assert sent(telegram.desk) == [("link", "use\ntabs")]
 
