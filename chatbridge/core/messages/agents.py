@@ -59,6 +59,8 @@ class Agents:
         now, known = self.clock.time(), self._agents.get(link)
         if known is not None and known.agent == agent:
             self._agents[link] = found = replace(known, seen_at=now)
+            if now // 60 != known.seen_at // 60:  # people are told minutes
+                self.changed()
             return found
         self._drop_silent(now)
         self._agents[link] = found = ConnectedAgent(
@@ -122,8 +124,8 @@ class Agents:
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
+        """Call `tell` when an agent comes, leaves, gets a name or was seen in another minute, and
+        when something becomes of a message to one."""
         self._watchers.append(tell)
         try:
             yield
