@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from chatbridge.channels.web.sessions import IN_A_BROWSER
 from chatbridge.core.forms import form
-from chatbridge.core.model import Answer, Ask
+from chatbridge.core.model import Agent, Answer, Ask, Project
 from tests.acceptance.browser import (
     DESKTOP,
     IN_BROWSER,
@@ -144,6 +144,13 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
     yield "answered elsewhere"
     async for name in approvals(visit):
         yield name
+    await visit.open("/agents")
+    yield "no agents"
+    project = Project(key="/x", name="endless" * 20, label="label " * 20)
+    agent = inbox.inbox.messages.agents.seen("link", project, Agent(client="x", name="n" * 80))
+    await inbox.inbox.messages.tell(agent, "endless" * 60, by=ME)
+    await expect(page.get_by_role("button", name="Take back")).to_be_visible()
+    yield "agents"
     await visit.open("/history")
     yield "history"
     await visit.open("/stats")

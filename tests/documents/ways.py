@@ -323,7 +323,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "is a part of these tests",
         ),
     ),
-    (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
     (
         r"\.venv/bin/python -m tests\.documents\.help_texts",
         parsed("writes into these pages"),
@@ -346,6 +346,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         parsed("not every machine has the program"),
     ),
     (r"claude -p .*", stand_in("Claude Code needs an account", before=("chatbridge version",))),
+    (r"claude plugin .*", stand_in("not every machine has Claude Code")),
     (r"pip install", parsed(NOT_WHOLE, fills={"install": "install --upgrade ."})),
     (r"pip install .+", stand_in("installs from the network")),
     (r"pipx (install|upgrade|inject|uninstall) .*", stand_in("installs from the network")),

@@ -23,7 +23,7 @@ from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
-from chatbridge.tools.messages import ToolMessages
+from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
@@ -147,7 +147,11 @@ async def bridge(
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
         waiting = Waiting(hub.broker, reached)
         known = clients or Clients()
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
+        tools = (
+            AskUser(waiting),
+            WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}),
+            CheckMessages(hub.inbox.messages),
+        )
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,
@@ -169,14 +173,24 @@ async def bridge(
 class Pipe:
     """A link, without its process: the real bookkeeping between a client and one hub at a time."""
 
-    def __init__(self, client: str, clock: StillClock, *, progress: bool) -> None:
+    def __init__(
+        self,
+        client: str,
+        clock: StillClock,
+        *,
+        progress: bool = False,
+        project: Project = PROJECT,
+    ) -> None:
         self.id = uuid4().hex
+        self.project = project
         self.responses: dict[int, Json] = {}
         self.heard_at = clock.monotonic()
         """When the client was last shown that a call is alive."""
         self.beats: list[str] = []
         self.frozen = False
         """Whether the link's process is stopped: what the hub says stays in the socket."""
+        self.unheard = False
+        """Whether the connection is broken: what the link says does not reach the hub."""
         self._socket: list[bytes] = []
         self._clock = clock
         self._progress = progress
@@ -240,13 +254,15 @@ class Pipe:
     async def connect(self, here: Bridge) -> None:
         """To the first hub, or to the next one."""
         again = self._relay.generation > 0
+        self.frozen = self.unheard = False
+        self._socket.clear()
         self._bridge, self._reader = here, asyncio.StreamReader(limit=MAX_LINE)
         here.pipes.append(self)
         waiting_calls = here.hub.broker.waiting_calls
         waiting_calls.link_opened(self.id)
         self._session = Session(
             link=self.id,
-            project=PROJECT,
+            project=self.project,
             reader=self._reader,
             send=self._from_hub,
             waiting_calls=waiting_calls,
@@ -266,6 +282,13 @@ class Pipe:
         self._session.mute()
         await self._end()
         self._relay.hub_lost()
+
+    async def cut_off(self) -> None:
+        """Its connection breaks; it may connect again, to the same hub."""
+        here = self._bridge
+        assert here
+        await self.hub_died()
+        await here.hub.broker.waiting_calls.link_closed(self.id)
 
     async def die(self) -> None:
         """The link goes with its client, and the hub sees its connection close, if there is one."""
@@ -309,7 +332,8 @@ class Pipe:
             got += chunk
             self._relay.written(len(chunk))
         if self._reader is not None and self._relay.to_hub:
-            self._reader.feed_data(bytes(self._relay.to_hub))
+            if not self.unheard:
+                self._reader.feed_data(bytes(self._relay.to_hub))
             self._relay.to_hub.clear()
         for line in got.splitlines():
             self._hears(json.loads(line))

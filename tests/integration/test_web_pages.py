@@ -71,6 +71,7 @@ async def test_every_page_has_one_main_landmark(web: Web) -> None:
         f"/asks/{ask.id}",
         f"/asks/{ended.id}",
         "/history",
+        "/agents",
         "/summary",
         "/stats",
         "/login",

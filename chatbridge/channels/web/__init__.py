@@ -9,6 +9,7 @@ guard: hosts, origins, tokens and sessions that are let in; headers of every res
 sessions: browsers that are logged in
 pages: the list, an ask with its form, the history, statistics, the log-in
 stats_chart: the picture of the statistics
+agents: the agents that are connected, and messages to them
 attachments: files of asks and notices, downloads, previews and uploads
 api: asks, notices and outputs of commands, for scripts
 events: the event stream

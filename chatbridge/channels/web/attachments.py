@@ -126,7 +126,7 @@ class Attachments:
             attachment = await self._receive(request, ask, store)
         finally:
             # A browser that is still sending would take a closed connection for a dead one.
-            await self._read_rest(request, store)
+            await self.read_rest(request, store)
         for _ in range(TRIES):
             ask = await self.site.inbox.ask(ask.id)
             if refused := _refusal(ask, question, store):
@@ -140,19 +140,20 @@ class Attachments:
 
     async def _receive(self, request: Request, ask: Ask, store: AttachmentStore) -> Attachment:
         name = unquote(request.headers.get("x-file-name", "")[:MAX_NAME])
-        most, room = store.largest, _room(ask, store)
-        async with aclosing(self._content(request, most=most, room=room)) as content:
+        why, room = too_large(store.largest), _room(ask, store)
+        async with aclosing(self.content(request, room=room, why=why)) as content:
             return await store.receive(content, name=encodable(name) or None, to=ask)
 
-    async def _content(self, request: Request, *, most: int, room: int) -> AsyncGenerator[bytes]:
+    async def content(self, request: Request, *, room: int, why: str) -> AsyncGenerator[bytes]:
+        """The body in pieces, which is refused with this sentence if there is no room for it."""
         size, stream = 0, request.stream()
         declared = request.headers.get("content-length", "0")
         if not declared.isdecimal() or len(declared) > 20 or int(declared) > room:
-            raise Refusal(413, too_large(most))
+            raise Refusal(413, why)
         while chunk := await self._chunk(stream):
             size += len(chunk)
             if size > room:
-                raise Refusal(413, too_large(most))
+                raise Refusal(413, why)
             yield chunk
         if not size:
             raise Refusal(422, EMPTY)
@@ -165,7 +166,7 @@ class Attachments:
         except TimeoutError:
             raise Refusal(408, f"Nothing of the file came for {seconds:g} s.") from None
 
-    async def _read_rest(self, request: Request, store: AttachmentStore | None) -> None:
+    async def read_rest(self, request: Request, store: AttachmentStore | None) -> None:
         left, stream = store.largest if store else 0, request.stream()
         with suppress(Refusal, RuntimeError):  # it stands still, or there is nothing left
             while left > 0 and (chunk := await self._chunk(stream)):

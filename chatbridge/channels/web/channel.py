@@ -9,7 +9,7 @@ import asyncio
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -22,9 +22,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from chatbridge import bounded_read, runtime_paths
 from chatbridge.atomic_write import write_atomically
 from chatbridge.channels.spec import ChannelContext
+from chatbridge.channels.web.agents import AgentsPage
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.attachments import Attachments
-from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, Events
+from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Assets, Templates, json_response
@@ -94,15 +95,19 @@ class WebChannel:
         self.inbox = inbox
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
-        with listen(self.host, self.port) as listener:
+        changed = partial(self.events.publish_to_pages, AgentsChanged())
+        watched = inbox.messages.agents.watched(changed)
+        with listen(self.host, self.port) as listener, watched:
             port: int = listener.getsockname()[1]
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
             pages = Pages(self)
+            files = Attachments(self, pages)
             routes = (
                 *Api(self).routes(),
                 *pages.routes(),
-                *Attachments(self, pages).routes(),
+                *files.routes(),
+                *AgentsPage(self, pages, files).routes(),
                 *look()[0].routes(),
             )
             app = Guard(

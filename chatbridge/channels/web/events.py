@@ -50,7 +50,14 @@ class Dismissal:
     id: str
 
 
-News = Ask | Notice | Dismissal
+@dataclass(frozen=True, slots=True)
+class AgentsChanged:
+    """An agent came or went, or something became of a message to one."""
+
+    id: str = "agents"
+
+
+News = Ask | Notice | Dismissal | AgentsChanged
 
 
 class Reader:
@@ -109,11 +116,11 @@ class Events:
         for reader in self._readers:
             reader.tell(news)
 
-    def publish_dismissal(self, notice_id: str) -> None:
-        """To pages alone, which then load what is left."""
+    def publish_to_pages(self, news: Dismissal | AgentsChanged) -> None:
+        """To pages alone, which then load what there is."""
         for reader in self._readers:
             if reader.session:
-                reader.tell(Dismissal(notice_id))
+                reader.tell(news)
 
     def close(self, *, of: Session | None = None) -> None:
         """All of them, or those of one session."""
@@ -212,6 +219,8 @@ def _part(text: str) -> dict[str, object]:
 def _event(news: News, *, brief: bool) -> str:
     if isinstance(news, Dismissal):
         return f"event: dismissal\ndata: {json_text({'id': news.id})}\n\n"
+    if isinstance(news, AgentsChanged):
+        return "event: agents\ndata: {}\n\n"
     if isinstance(news, Notice):
         told: object = {"id": news.id} if brief else notice_object(news)
         return f"event: notice\ndata: {json_text(told)}\n\n"

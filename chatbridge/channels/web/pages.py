@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from chatbridge.channels.web.addresses import parse_address
-from chatbridge.channels.web.events import SURFACE
+from chatbridge.channels.web.events import SURFACE, Dismissal
 from chatbridge.channels.web.guard import BROWSER, PERSON, SESSION
 from chatbridge.channels.web.render import day, short_times
 from chatbridge.channels.web.request_parsing import (
@@ -98,7 +98,7 @@ class Pages:
         if listed.only is not None and not request.scope["query_string"]:
             return RedirectResponse(f"/asks/{quote(listed.only.id)}", status_code=303)
         told = await self.site.recent_notices()
-        return await self._page(
+        return await self.page(
             "list.html",
             notices=told,
             listed=listed,
@@ -112,19 +112,19 @@ class Pages:
         skip = whole_number(request.query_params.get("from")) or 0
         current = request.query_params.get("current")
         listed = await self._listed(skip)
-        return await self._page("_rows.html", listed=listed, skip=skip, current=current)
+        return await self.page("_rows.html", listed=listed, skip=skip, current=current)
 
     async def _listed(self, skip: int = 0) -> Rows:
         return await self.site.inbox.open_rows(limit=OPEN_PAGE, skip=skip)
 
     async def _notices(self, _request: Request) -> Response:
-        return await self._page("_notices.html", notices=await self.site.recent_notices())
+        return await self.page("_notices.html", notices=await self.site.recent_notices())
 
     async def _dismiss(self, request: Request) -> Response:
         fields = await read_form(request, seconds=self.site.body_seconds)
         notice_id = request.path_params["notice_id"]
         await self.site.inbox.dismiss(notice_id, and_older="older" in fields)
-        self.site.events.publish_dismissal(notice_id)
+        self.site.events.publish_to_pages(Dismissal(notice_id))
         if "x-chatbridge" in request.headers:
             return await self._notices(request)
         return RedirectResponse(LIST, status_code=303)
@@ -152,7 +152,7 @@ class Pages:
     async def _ask_page(
         self, ask: Ask, *, back: str, status: int = 200, toast: str | None = None
     ) -> Response:
-        return await self._page(
+        return await self.page(
             "ask.html",
             status=status,
             ask=ask,
@@ -166,7 +166,7 @@ class Pages:
 
     async def _card(self, request: Request) -> Response:
         ask = await self.site.inbox.ask(request.path_params["ask_id"])
-        return await self._page("_card.html", ask=ask)
+        return await self.page("_card.html", ask=ask)
 
     async def _history(self, request: Request) -> Response:
         search = request.query_params.get("q", "").strip()[:MAX_SEARCH]
@@ -179,7 +179,7 @@ class Pages:
         shown, now = found[:HISTORY_PAGE], self.site.clock.time()
         grouped = groupby(shown, key=lambda each: day(_ended_at(each), now))
         more = _format_position(shown[-1]) if len(found) > HISTORY_PAGE else None
-        return await self._page(
+        return await self.page(
             "history.html",
             notices=notices,
             days=[(heading, list(group)) for heading, group in grouped],
@@ -193,7 +193,7 @@ class Pages:
         inbox, now = self.site.inbox, self.site.clock.time()
         period = self._away() or period_until(now, calendar=inbox.nights.calendar)
         tally = await inbox.tally(since=period.start, until=period.end, now=now)
-        return await self._page(
+        return await self.page(
             "summary.html",
             period=period,
             happened=format_counts(0, tally) if tally != Tally() else (),
@@ -217,7 +217,7 @@ class Pages:
         found = await self.site.inbox.statistics(seconds=seconds)
         stats = await asyncio.to_thread(statistics_object, found)
         periods = PERIODS if given in PERIODS else {**PERIODS, given: format_duration(seconds)}
-        return await self._page(
+        return await self.page(
             "stats.html", stats=stats, chart=hour_bars(stats["hours"]), periods=periods, since=given
         )
 
@@ -255,7 +255,7 @@ class Pages:
                 status, toast = 409 if refused is form.STALE else 422, refused.why
         ask = await self.site.inbox.ask(ask_id)
         if "x-chatbridge" in request.headers:
-            response = await self._page("_card.html", status=status, ask=ask)
+            response = await self.page("_card.html", status=status, ask=ask)
             if toast is not None:
                 response.headers["x-chatbridge-toast"] = quote(toast)
             return response
@@ -329,7 +329,7 @@ class Pages:
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
-    async def _page(
+    async def page(
         self,
         name: str,
         *,
@@ -346,6 +346,7 @@ class Pages:
             "held": self._held(*listed.rows, *([ask] if ask else [])),
             "now": self.site.clock.time(),
             "agents": self.site.health.agents(),
+            "connected": len(self.site.inbox.messages.agents.listed()),
             "remarks": self.site.health.banners(),
             "chats": [
                 title_of(name)

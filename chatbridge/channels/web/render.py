@@ -206,6 +206,7 @@ class Templates:
             "too_large": too_large,
             "is_demo": lambda: "CHATBRIDGE_DEMO" in os.environ,
             "listed": Rows((), 0),  # for the frame of pages that list none: it counts them
+            "connected": 0,
         }
         self._jinja.filters |= {
             "iso": iso,
@@ -213,6 +214,7 @@ class Templates:
             "left": left,
             "one_line": one_line,
             "duration": format_duration,
+            "prose": prose,
         }
         self._jinja.tests["is_shown"] = is_shown
 
@@ -349,8 +351,8 @@ def excerpt_html(file: Attachment) -> Markup:
     )
 
 
-def too_large(most: int) -> str:
-    return f"That is too large: the files of an answer can have {format_size(most)} together."
+def too_large(most: int, of: str = "an answer") -> str:
+    return f"That is too large: the files of {of} can have {format_size(most)} together."
 
 
 # ── what an approval is about ─────────────────────────────────────────────────────────────────────

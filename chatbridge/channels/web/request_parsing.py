@@ -70,7 +70,7 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
     body = await _read_body(request, seconds=seconds)
     if not body:
         return {}
-    _check_type(request, JSON)
+    check_media_type(request, JSON)
     try:
         # Python's reader takes escaped halves of a character; no store and no page does.
         found = safe_json.loads(body.decode())
@@ -86,7 +86,7 @@ async def read_json(request: Request, *, seconds: float) -> dict[str, Any]:
 async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
     body = await _read_body(request, seconds=seconds)
     if body:
-        _check_type(request, FORM)
+        check_media_type(request, FORM)
     try:
         fields = parse_qsl(
             body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict"
@@ -97,7 +97,7 @@ async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
     return {name: value.replace("\r\n", "\n") for name, value in fields}
 
 
-def _check_type(request: Request, accepted: str) -> None:
+def check_media_type(request: Request, accepted: str) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != accepted:
         raise Refusal(415, f"Content-Type: given {given or 'none'}; accepted: {accepted}")

@@ -1,39 +1,41 @@
-"""`chatbridge hook`, which Claude Code's hooks call: reads an event from standard input, and writes
-the decision of a person to standard output.
+"""`chatbridge hook`, which the hooks of Claude Code and other clients call: reads an event from
+standard input, and writes what a person has decided, or written to the agent, to standard output.
 
-Without a decision it prints nothing and succeeds, whatever went wrong: the client continues as if
-there were no hook. It never exits with 2, which would block the agent.
+Without that it prints nothing and succeeds, whatever went wrong: the client continues as if there
+were no hook. It never exits with 2, which would block the agent. It runs after every tool of an
+agent, so that nothing is imported before it is needed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-from chatbridge.cli.agents.transcript import Transcript
-from chatbridge.cli.hub.tool_client import NoAnswer, own_link
-from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
-from chatbridge.digests import sha256_hex
-from chatbridge.link.preface import parse_limit
-from chatbridge.link.relay import Relay
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
 
-Json = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Json = dict[str, Any]
 
 HELP = """\
-usage: chatbridge hook [--limit SECONDS]
+usage: chatbridge hook [--limit SECONDS] [--plugin]
 
-Called by Claude Code's hooks: reads the event from standard input and writes
-the decision to standard output. Its questions and permissions go to your phone,
-and what you decide there counts. If nobody decides, or chatbridge cannot be
-reached, Claude Code asks in its own window.
+Called by the hooks of Claude Code: reads the event from standard input and
+writes the decision to standard output. Its questions and permissions go to your
+phone, and what you decide there counts. If nobody decides, or chatbridge cannot
+be reached, Claude Code asks in its own window. What you write to the agent
+reaches it after its next tool, or when it stops; with when_done = "ask" under
+[claude] in config.toml you are asked then what is next. Codex and Gemini CLI
+have such hooks, too: what you write reaches them in the same way.
 
   --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
                    it nobody is asked any more.
+  --plugin         called by our plug-in for Claude Code: does nothing where the
+                   settings have the same hook, so that nothing is asked twice.
 
 "chatbridge connect claude-code" sets it up. By hand, put this into
 ~/.claude/settings.json (the time-outs are seconds):
@@ -55,15 +57,24 @@ reached, Claude Code asks in its own window.
          "hooks": [
            {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
+      "PostToolUse": [
+        {"matcher": "*",
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+      ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+           {"type": "command", "command": "chatbridge hook --limit 3600",
+            "timeout": 3600}]}
       ]
     }
   }
 """
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
+PLUGIN = "--plugin"
+PLUGIN_TOOLS = "mcp__plugin_chatbridge_chatbridge__"
+"""How the names of our tools begin in our plug-in."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -76,7 +87,6 @@ TITLES = {
     "elicitation_dialog": "Waiting for an answer",
     "auth_success": "Logged in",
 }
-FINISHED: Json = {"title": "Finished", "message": "Claude Code has finished its turn."}
 
 
 def main(argv: list[str]) -> int:
@@ -84,6 +94,8 @@ def main(argv: list[str]) -> int:
         pass  # closed by whoever started us: none of our pipes shall be taken for it
     os.close(spare)
     if "-h" in argv or "--help" in argv:
+        from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
+
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
     try:
@@ -93,56 +105,122 @@ def main(argv: list[str]) -> int:
     except ValueError as error:
         _complain(f"{error}.\n\n{HELP}")
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        if (said := _said(event, limit)) is not None:
-            os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
-    except (NoAnswer, OSError, ValueError, RecursionError) as error:
+        if PLUGIN in argv and _is_spare(event):
+            return 0
+        _take(event, named(event), limit)
+    except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
 
 
 def limit_in(argv: list[str]) -> int | None:
     """:raises ValueError: it is no limit, or something else is given."""
-    match [part for word in argv for part in word.split("=", 1)]:
+    match [part for word in argv if word != PLUGIN for part in word.split("=", 1)]:
         case []:
             return None
         case ["--limit", seconds]:
+            from chatbridge.link.preface import parse_limit
+
             return parse_limit(seconds)
     raise ValueError(f"chatbridge hook does not know {argv[0]!r}")
 
 
+def _is_spare(event: Json) -> bool:
+    """Whether the person's settings have the same hook as our plug-in, which then does nothing."""
+    from chatbridge.cli.connect.own_hooks import has_own_hook
+
+    return has_own_hook(event.get("hook_event_name"))
+
+
+def _is_own(tool: object) -> bool:
+    """Whether it is one of ours in our plug-in, which cannot bring a permission along. These are
+    the asking: nobody has to be asked for them."""
+    from chatbridge.tool_names import TOOLS
+
+    return tool in [f"{PLUGIN_TOOLS}{name}" for name in TOOLS if name != "approve_tool_use"]
+
+
 def _complain(text: str) -> None:
     """Where somebody can read it; where nobody can, that is no reason to fail."""
-    with suppress(OSError):
+    try:
         os.write(2, text.encode(errors="replace"))
+    except OSError:
+        pass
 
 
-def _said(event: Json, limit: int | None) -> Json | None:
-    """What the client is to be told; None: nothing."""
-    asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
-    match name:
-        case "PreToolUse" if asks:
+def _say(output: Json) -> None:
+    left = memoryview(f"{json.dumps(output)}\n".encode())
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def _take(event: Json, about: HookEvent, limit: int | None) -> None:
+    """Do what this event is for, and tell the client what it has to know."""
+    asks, own = event.get("tool_name") == QUESTIONS, about.client == CLAUDE_CODE
+    match about.name:
+        case "PostToolUse" if "agent_id" not in event:  # or a part of the agent alone would read it
+            _pass_on(event, about, stops=False)
+        case "Stop" if own and not event.get("background_tasks"):
+            _what_next(event, limit)
+        case "Stop":  # or it goes on by itself, once they have ended
+            _pass_on(event, about, stops=True)
+        case "PreToolUse" if own and asks:
             if decision := _decision(event, limit):
-                return _before_use(decision)
-        case "PermissionRequest" if not asks:  # its questions come before, as above
+                _say({"hookSpecificOutput": _before_use(decision)})
+        case "PermissionRequest" if _is_own(event.get("tool_name")):
+            output = {"hookEventName": about.name, "decision": {"behavior": "allow"}}
+            _say({"hookSpecificOutput": output})
+        case "PermissionRequest" if own and not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.
-                return {"hookEventName": name, "decision": decision}
-        case "Notification":
-            notice = _notification(event)
-        case "Stop" if not event.get("stop_hook_active"):
-            notice = FINISHED
-    if notice is not None:
-        _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
-    return None
+                output = {"hookEventName": about.name, "decision": decision}
+                _say({"hookSpecificOutput": output})
+        case "Notification" if own and (notice := _notification(event)):
+            _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
+
+
+def _pass_on(event: Json, about: HookEvent, *, stops: bool) -> None:
+    """Tell the agent what its owner has written to it."""
+    from chatbridge.cli.agents.collect import collect
+
+    def say(text: str) -> None:
+        if stops:
+            _say({"decision": "block", "reason": text})
+        else:
+            output = {"hookEventName": about.own_name, "additionalContext": text}
+            _say({"hookSpecificOutput": output})
+
+    collect(event, about.client, stops=stops, say=say)
+
+
+def _what_next(event: Json, limit: int | None) -> None:
+    """Tell the owner that the agent has finished, or ask them what is next."""
+    from chatbridge.cli.agents.collect import enter_folder
+    from chatbridge.cli.agents.transcript import Prompts, last_words
+
+    if enter_folder(event, CLAUDE_CODE):
+        event = {**event, "cwd": "."}
+    words = event.get("last_assistant_message")
+    if not isinstance(words, str) or not words.strip():
+        words = last_words(event)
+    arguments = {
+        "lastWords": words[:LONGEST_MESSAGE],
+        "again": event.get("stop_hook_active") is True,
+    }
+    went_on = Prompts(event).any_new
+    result = _called("what_next", arguments, event, limit=limit, unless=went_on)
+    if not result.get("isError") and (task := json.loads(_text(result)).get("next")):
+        _say({"decision": "block", "reason": str(task)})
 
 
 def _decision(event: Json, limit: int | None) -> Json | None:
     """What a person has decided about the use of this tool; None if nobody has."""
+    from chatbridge.cli.agents.transcript import Transcript
+
     tool, given, use = (event.get(it) for it in ("tool_name", "tool_input", "tool_use_id"))
     if not isinstance(tool, str) or not isinstance(given, dict):
         return None
@@ -158,11 +236,10 @@ def _decision(event: Json, limit: int | None) -> Json | None:
 
 def decided(result: Json) -> Json | None:
     """The decision in a result of `approve_tool_use`, if it is a person's."""
-    content, meta = result.get("content"), result.get("_meta")
-    if result.get("isError") or not isinstance(content, list) or len(content) != 1:
+    meta = result.get("_meta")
+    if result.get("isError"):
         return None
-    text = content[0].get("text") if isinstance(content[0], dict) else None
-    decision = json.loads(text) if isinstance(text, str) else None
+    decision = json.loads(_text(result))
     peoples = isinstance(meta, dict) and meta.get(OUTCOME) in PEOPLES
     match decision:
         case {"behavior": "allow", "updatedInput": dict(given)}:
@@ -170,6 +247,14 @@ def decided(result: Json) -> Json | None:
         case {"behavior": "deny", "message": str(message)} if peoples:
             return {"behavior": "deny", "message": message}
     return None
+
+
+def _text(result: Json) -> str:
+    """The text that a result consists of; JSON for nothing, if it is more or less than that."""
+    match result.get("content"):
+        case [{"text": str(text)}]:
+            return text
+    return "{}"
 
 
 def _before_use(decision: Json) -> Json:
@@ -203,15 +288,23 @@ def _called(
 ) -> Json:
     """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
     be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
-    folder, session = event.get("cwd"), event.get("session_id")
-    name = None
-    if isinstance(session, str) and session:
-        # The session's and not this process': what was allowed for the session is found again.
-        name = sha256_hex(f"hook {session}".encode())[:32]
-    where = folder if isinstance(folder, str) else "."
+    import signal
+
+    from chatbridge.cli.agents.collect import link_name
+    from chatbridge.cli.hub.tool_client import own_link
+    from chatbridge.link.relay import Relay
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder = event.get("cwd")
 
     def one_of_many(preface: dict[str, object]) -> Relay:
         return Relay(preface, shared=True)
 
-    with own_link(CLIENT, folder=where, name=name, relay=one_of_many, limit=limit) as calls:
+    with own_link(
+        CLIENT,
+        folder=folder if isinstance(folder, str) else ".",
+        name=link_name(event),
+        relay=one_of_many,
+        limit=limit,
+    ) as calls:
         return calls.call(tool, arguments, within=within, unless=unless)

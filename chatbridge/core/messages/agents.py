@@ -6,8 +6,11 @@ link that the same client has started.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from chatbridge.core.errors import NoSuchAgent
@@ -16,6 +19,9 @@ from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
 MAX_NAME = 40
+MAX_LEFT = 50
+HOOK = "hook-"
+"""Before the name under which an agent is known by its hooks alone: it takes no link's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +35,35 @@ class ConnectedAgent:
     pid: int | None = None  # Of its link
     hooks_only: bool = False  # It has no link: its hooks call from time to time
 
+    @property
+    def key(self) -> str:
+        """Names it where a link's name is too long, or must not be shown."""
+        digest = hashlib.sha256(self.link.encode(errors="replace")).digest()[:16]
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
 
 @dataclass(slots=True)
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    changed: Callable[[], None] = lambda: None  # Told when somebody came, left or got a name
+    clients: Callable[[int], Sequence[int]] = lambda pid: ()  # Those of its client, of a link
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
+    _left: tuple[str, ...] = ()  # Names of the last that were connected
+    _watchers: list[Callable[[], None]] = field(default_factory=list)
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def seen(
         self,
@@ -66,8 +94,13 @@ class Agents:
         return found
 
     def closed(self, link: str) -> None:
-        if self._agents.pop(link, None) is not None:
+        if (gone := self._agents.pop(link, None)) is not None:
+            self._left = (*self._left, gone.name)[-MAX_LEFT:]
             self.changed()
+
+    def has_left(self, name: str) -> bool:
+        """Whether an agent of this name was connected, and none is now."""
+        return name in self._left and all(each.name != name for each in self._agents.values())
 
     def listed(self) -> list[ConnectedAgent]:
         """The longest connected first."""
@@ -77,6 +110,9 @@ class Agents:
     def of_link(self, link: str) -> ConnectedAgent | None:
         self._drop_silent(self.clock.time())
         return self._agents.get(link)
+
+    def with_key(self, key: str) -> ConnectedAgent | None:
+        return next((each for each in self.listed() if each.key == key), None)
 
     def named(self, name: str, *, among: Sequence[ConnectedAgent] | None = None) -> ConnectedAgent:
         """By its own name, or by its project's if that has no other. :raises NoSuchAgent:"""
@@ -94,19 +130,29 @@ class Agents:
         raise NoSuchAgent(f"No agent {name!r} is connected. There are: {there}")
 
     def beside(self, pid: int, project: Project) -> ConnectedAgent | None:
-        """The agent of this project that a process belongs to: the one with the nearest common
-        ancestor. If nothing is known of processes, the only one there is. None: nobody can say."""
+        """The agent of this project that a process belongs to: the one whose client is the nearest
+        that has started it. If nothing is known of their processes, the only one there is. None:
+        another one, or nobody can say."""
         here = [each for each in self.listed() if each.project.key == project.key]
         linked = [each for each in here if not each.hooks_only]
+        above, unknown = self.ancestors(pid), list[ConnectedAgent]()
         near: dict[int, list[ConnectedAgent]] = {}
         for each in linked:
-            others = {*self.ancestors(each.pid)} if each.pid else set()
-            for distance, ancestor in enumerate([pid, *self.ancestors(pid)]):
-                if ancestor in others:
-                    near.setdefault(distance, []).append(each)
-                    break
-        fits = near[min(near)] if near else linked
+            client = {*self.clients(each.pid)} if each.pid and above else set()
+            if not client:
+                unknown.append(each)
+            elif places := [place for place, it in enumerate(above) if it in client]:
+                near.setdefault(places[0], []).append(each)
+        fits = near[min(near)] if near else unknown
         return fits[0] if len(fits) == 1 else None
+
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
+        """The agent whose client runs this hook, which is a sign of life. One without a link is
+        known by its hooks alone, under the `link` that they all name."""
+        found = self.beside(pid or 0, project)
+        if found is None:
+            return self.seen(f"{HOOK}{link}", project, agent, hooks_only=True)
+        return self.seen(found.link, found.project, found.agent)
 
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"

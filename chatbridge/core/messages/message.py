@@ -12,6 +12,8 @@ from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Agent, Attachment, CallName, Person, Project
 
 MAX_TEXT = 10_000  # Characters of one message
+GO_ON = "Your owner has given you the next task, so go on."
+"""What an agent is told first that was about to stop: its client shows this as an error."""
 
 
 class MessageState(StrEnum):

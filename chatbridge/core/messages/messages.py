@@ -22,7 +22,7 @@ from chatbridge.core.policy import HOUR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.core.tasks import race
-from chatbridge.core.text import encodable
+from chatbridge.core.text import encodable, size_as_json
 
 log = logging.getLogger(__name__)
 
@@ -50,12 +50,16 @@ class OwnerMessages:
         self._store, self._clock = store, clock
         self._expire_after, self._changed = expire_after, changed
         self._back_by = clock.monotonic() + return_within
+        self._expected: set[str] = set()  # Links of before the start, which may come back
         self._open: dict[str, OwnerMessage] = {}
+        self._counts_until: dict[CallName, float] = {}
+        """Monotonic time after which the response to a call reaches nobody, if that is known."""
         self._news = asyncio.Event()  # Set, and replaced, when something changes
 
     async def load(self) -> None:
         """Read the open messages, once at the start."""
         self._open = {each.id: each for each in await self._store.open_messages()}
+        self._expected = {each.link for each in self._open.values()}
 
     # ── people ────────────────────────────────────────────────────────────────────────────────────
 
@@ -137,36 +141,60 @@ class OwnerMessages:
 
     # ── agents ────────────────────────────────────────────────────────────────────────────────────
 
-    def any_for(self, link: str, project: Project) -> bool:
-        """Whether a message waits for this agent."""
-        return any(self._is_for(each, link, project) for each in self._open.values())
+    def any_for(self, link: str, project: Project, *, to: CallName | None = None) -> bool:
+        """Whether a message waits for this agent, or is in the response `to` this call."""
+        return any(
+            self._is_for(each, link, project) or (to is not None and each.handed_to == to)
+            for each in self._open.values()
+        )
 
-    async def arrived(self, link: str, project: Project) -> None:
-        """Return once a message waits for this agent."""
-        while not self.any_for(link, project):
+    async def arrived(self, link: str, project: Project, *, to: CallName | None = None) -> None:
+        """Return once `any_for` is true."""
+        while not self.any_for(link, project, to=to):
             await self._news.wait()
 
     async def hand_over(
-        self, to: CallName, *, link: str, project: Project, way: Way
+        self,
+        to: CallName,
+        *,
+        link: str,
+        project: Project,
+        way: Way,
+        room: float = math.inf,
+        counts_for: float | None = None,
+        cancelled: Callable[[], bool] = lambda: False,
     ) -> Sequence[OwnerMessage]:
         """Take what waits for an agent into the response `to` this call, also what an earlier run
-        of the same call has taken. Call `delivered` or `cancelled` then."""
-        before = any(each.handed_to == to for each in self._open.values())
-        if not before and not self.any_for(link, project):
+        of the same call has taken. Call `delivered` or `cancelled` then. `room`: bytes for their
+        texts as JSON; the rest waits for the next response. `counts_for`: seconds after which the
+        response reaches nobody. `cancelled`: whether the call has been. What cannot be stored is
+        not taken."""
+        again = [each for each in self.waiting() if each.handed_to == to]
+        if not self.any_for(link, project, to=to):
             return ()
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
-            taken = []
-            for message in await tx.open_messages():
-                if message.handed_to == to:
-                    taken.append(message)
-                elif self._is_for(message, link, project):
-                    over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
+            taken: list[OwnerMessage] = []
+            left = room
+            for message in await tx.open_messages() if not cancelled() else ():
+                if message.handed_to != to and not self._is_for(message, link, project):
+                    continue
+                left -= size_as_json(message.text)
+                if left < 0:
+                    break
+                over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
+                if over != message:
                     await tx.save_message(over)
-                    taken.append(over)
+                taken.append(over)
             return taken
 
-        return await self._store.write(work, then=self._committed)
+        if counts_for is not None:
+            self._counts_until[to] = self._clock.monotonic() + counts_for
+        try:
+            return await self._store.write(work, then=self._committed)
+        except StoreError as error:
+            log.warning("messages wait for another result: %s", error)
+            return again
 
     def _is_for(self, message: OwnerMessage, link: str, project: Project) -> bool:
         """Also what was written to an agent of the same project that has gone since."""
@@ -174,15 +202,19 @@ class OwnerMessages:
             return False
         if message.link == link:
             return True
-        if self._clock.monotonic() < self._back_by:
-            return False  # it may come back
-        return self.agents.of_link(message.link) is None
+        if self.agents.of_link(message.link) is not None:
+            return False
+        return message.link not in self._expected or self._clock.monotonic() >= self._back_by
 
     # ── what becomes of responses ─────────────────────────────────────────────────────────────────
 
     async def delivered(self, name: CallName) -> None:
-        """The response to this call has reached the agent's client."""
+        """The response to this call has reached the agent's client, unless that gave the call up
+        in silence before. Also a message that waits again counts: its link was only cut off."""
         now = self._clock.time()
+        if self._clock.monotonic() > self._counts_until.get(name, math.inf):
+            await self.cancelled(name)
+            return
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
             return [
@@ -191,8 +223,9 @@ class OwnerMessages:
                 if each.handed_to == name
             ]
 
-        if self._open:
+        if any(each.handed_to == name for each in self._open.values()):
             await self._store.write(work, then=self._committed)
+        self._counts_until.pop(name, None)
 
     async def cancelled(self, name: CallName) -> None:
         """The response to this call reaches nobody."""
@@ -203,23 +236,32 @@ class OwnerMessages:
         await self._release(lambda name: name.link == link and name.request not in repeated)
 
     async def link_closed(self, link: str) -> None:
+        """It may come back, and say that its client has the response."""
         self.agents.closed(link)
-        await self._release(lambda name: name.link == link)
+        self._expected.discard(link)
+        await self._release(lambda name: name.link == link, for_good=False)
 
     async def links_absent(self, connected: Collection[str]) -> None:
-        """All links but these will not come back."""
-        await self._release(lambda name: name.link not in connected)
+        """All links but these have not come back in time."""
+        await self._release(lambda name: name.link not in connected, for_good=False)
 
-    async def _release(self, is_lost: Callable[[CallName], bool]) -> None:
+    async def _release(self, is_lost: Callable[[CallName], bool], *, for_good: bool = True) -> None:
+        """Let messages wait again. Unless `for_good`, a late confirmation is accepted."""
+
         async def work(tx: Transaction) -> list[OwnerMessage]:
             back = []
             for message in await tx.open_messages():
                 if message.handed_to is not None and is_lost(message.handed_to):
-                    waits = replace(message, state=MessageState.WAITING, handed_to=None, way=None)
-                    await tx.save_message(waits)
-                    back.append(waits)
+                    waits = replace(message, state=MessageState.WAITING)
+                    if for_good:
+                        waits = replace(waits, handed_to=None, way=None)
+                    if waits != message:
+                        await tx.save_message(waits)
+                        back.append(waits)
             return back
 
+        for name in [*filter(is_lost, self._counts_until)] if for_good else ():
+            del self._counts_until[name]
         while self._open:
             try:
                 await self._store.write(work, then=self._committed)
@@ -234,7 +276,7 @@ class OwnerMessages:
         """Let messages expire, until cancelled. Nothing happens while none waits."""
         while True:
             news = self._news
-            waiting = (each for each in self._open.values() if each.handed_to is None)
+            waiting = (e for e in self._open.values() if e.state is MessageState.WAITING)
             due = min((each.expires_at for each in waiting), default=math.inf)
             left = due - self._clock.time()
             if left <= 0:
@@ -267,6 +309,7 @@ class OwnerMessages:
                 self._open[message.id] = message
             if message.open if known is None else known.revision != message.revision:
                 self._changed(message)
+            self.agents.changed()
         self._news.set()
         self._news = asyncio.Event()
 

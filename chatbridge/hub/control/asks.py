@@ -208,6 +208,8 @@ class TerminalAsks:
     async def _answer(self, request: Request) -> Json:
         """With `words`, as they stand on a command line, or with `answers`, as a script has."""
         ask = await self._settled_here(request)
+        if ask.what_next and ask.open:
+            raise NotHere(ask.id, what_next=True)
         if not ask.open and not takes_late_answer(ask):
             raise await self._ended(ask.id, request.uid)
         words = request.given.get("words")

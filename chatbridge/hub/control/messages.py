@@ -19,8 +19,9 @@ from typing import Any, BinaryIO
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.errors import AttachmentError, MessageRefused
-from chatbridge.core.messages.agents import ConnectedAgent
+from chatbridge.core.messages.agents import HOOK, ConnectedAgent
 from chatbridge.core.messages.message import (
+    GO_ON,
     NewMessage,
     OwnerMessage,
     Way,
@@ -41,8 +42,6 @@ from chatbridge.tools.clients import agent_of
 CHANNEL = "terminal"
 CONFIRM_WITHIN_SECONDS = 10.0
 """How long a hook may take to pass on what it got. Then it counts as gone."""
-HOOK = "hook-"
-"""Before the names of hooks' calls, so that none is a link's."""
 CHUNK_BYTES = 256 * 1024
 LOOKED_AT = 100  # Messages that may have been delivered before they could be taken back
 NOT_A_PERSON = (
@@ -186,12 +185,8 @@ class TerminalMessages:
         link, project = identity(given, request.uid if self.system else None)
         self.processes.note(request.pid)
         messages, client = self.inbox.messages, given.get("client")
-        agent = messages.agents.beside(request.pid, project)
-        if agent is None:
-            named = agent_of(encodable(client) if isinstance(client, str) else None)
-            agent = messages.agents.seen(f"{HOOK}{link}", project, named, hooks_only=True)
-        else:
-            messages.agents.seen(agent.link, agent.project, agent.agent)
+        named = agent_of(encodable(client) if isinstance(client, str) else None)
+        agent = messages.agents.of_hook(request.pid, link, project, named)
         call = CallName(link=f"{HOOK}{link}", request=secrets.token_hex(16))
         way = Way.STOP_HOOK if given.get("stops") is True else Way.TOOL_HOOK
         taken = await messages.hand_over(call, link=agent.link, project=project, way=way)
@@ -199,6 +194,8 @@ class TerminalMessages:
             self.spawn(self._release(call))
         now = self.clock.time()
         texts = [format_for_model(each, now=now) for each in taken]
+        if texts and way is Way.STOP_HOOK:
+            texts[0] = f"{GO_ON} {texts[0]}"
         return {"texts": texts, "call": [call.link, call.request]}
 
     async def _collected(self, request: Request) -> Json:

@@ -24,7 +24,7 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
 from chatbridge.core.tasks import end_tasks
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import encodable, isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
 from chatbridge.hub.links.peers import Peers, identity, identity_problem, owns
@@ -64,6 +64,8 @@ class Links:
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None  # Told of the links' projects
+    returned: Callable[[Session, str], None] = lambda session, client: None
+    """Told of a link whose client has said its name to an earlier hub."""
     _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict)
     _of_user: Counter[int] = field(default_factory=Counter)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict)
@@ -193,6 +195,8 @@ class Links:
         version = _short(preface.get("version"))
         self._connections[writer] = Connection(session, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
+        if isinstance(client := preface.get("client"), str):
+            self.returned(session, encodable(client))
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self.server)

@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import AgentProcesses, ancestors
+from chatbridge.hub.links.processes import AgentProcesses, ancestors, client_processes
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -70,8 +70,8 @@ from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.auq import Limits as AuqLimits
-from chatbridge.tools.call import ToolHandler
-from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.call import Caller, ToolHandler
+from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.messages import CheckMessages, ToolMessages
@@ -79,6 +79,7 @@ from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
@@ -104,6 +105,7 @@ class Hub:
     commands: Commands
     store: Store
     processes: AgentProcesses
+    returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
 
 
 async def run_hub(
@@ -144,6 +146,7 @@ async def run_hub(
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
+            returned=hub.returned,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
@@ -248,7 +251,7 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
-        agents_there = Agents(clock, ancestors)
+        agents_there = Agents(clock, ancestors, client_processes)
         messages = OwnerMessages(
             store,
             clock=clock,
@@ -318,9 +321,19 @@ async def open_hub(
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
-            CheckMessages(messages),
+            CheckMessages(messages, policy.max_block),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        if own:
+            own.append(
+                WhatNext(
+                    waiting,
+                    messages,
+                    notices if NotifyUser.name in settings.tools else None,
+                    asks=settings.claude.when_done == "ask",
+                    wait=settings.claude.wait,
+                )
+            )
         extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
@@ -341,12 +354,13 @@ async def open_hub(
             name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
             for name, own in settings.clients.items()
         }
+        with_results = ToolMessages(messages, tool_files)
         server = build_server(
             extra.tools,
             waiting_calls=broker.waiting_calls,
             clients=Clients(clients),
             clock=clock,
-            messages=ToolMessages(messages, tool_files),
+            messages=with_results,
             after_call=_sweeper(sweep, background, clock),
             spawn=background.spawn,
             missing=extra.missing,
@@ -424,6 +438,7 @@ async def open_hub(
             store=store,
             processes=processes,
             commands=extra,
+            returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {
                     "status": said,

@@ -1,6 +1,7 @@
 // Makes the inbox live: sends taps without a reload, swaps in what changed, counts down, keeps what
 // is typed. Every form also works without it. No polling: one event stream says what changed.
 
+import { forgetMessage, keepMessage, problemOf, restoreMessages, showChosen, swapAgents } from "./agents.js";
 import { announceTimeLeft, countDown, setClock, showLocalTimes } from "./clock.js";
 import { fitsLimit, forgetSent, restoreDrafts, saveDraft } from "./drafts.js";
 import { filterHistory } from "./history.js";
@@ -16,6 +17,7 @@ import { holdsUp, setReply, showUploads } from "./uploads.js";
 const FRAGMENT = { "X-Chatbridge": "fragment" };
 const BANNER_AFTER_MS = 3000;
 const REPLY_WITHIN_MS = 15000;
+const FILES_WITHIN_MS = 600000;
 const LONGEST_PAUSE_S = 30;
 const STALE_AFTER_MS = 60000;
 const SILENT_AFTER_MS = 40000; // the server says something at least every 15 s
@@ -102,6 +104,10 @@ function onSubmit(event) {
     event.preventDefault();
     return dismiss(form);
   }
+  if (form.matches("[data-tells]")) {
+    event.preventDefault();
+    return tell(form, event.submitter);
+  }
   if (!form.matches("[data-post]") || event.submitter?.formMethod === "dialog") return;
   event.preventDefault();
   if (sending || connection === "broken" || connection === "out") return;
@@ -158,6 +164,35 @@ async function send(action, fields) {
   if (waiting === 1) swapCard(html, { own: true });
 }
 
+// A message to an agent, or one that is taken back.
+let telling = false;
+async function tell(form, button) {
+  const problem = problemOf(form);
+  if (problem) return toast(problem);
+  if (telling || connection === "broken" || connection === "out") return;
+  const fields = new FormData(form);
+  const plain = form.enctype !== "multipart/form-data";
+  telling = true;
+  button?.classList.add("sending");
+  try {
+    const signal = AbortSignal.timeout(form.elements.files?.files.length ? FILES_WITHIN_MS : REPLY_WITHIN_MS);
+    const body = plain ? new URLSearchParams(fields) : fields;
+    const response = await fetch(form.action, { method: "POST", body, headers: FRAGMENT, signal });
+    const html = await response.text();
+    const said = response.headers.get("X-Chatbridge-Toast");
+    if (said) toast(decodeURIComponent(said));
+    if (response.status === 401) return loggedOut();
+    if (response.ok) forgetMessage(form);
+    showAgents(html);
+  } catch {
+    toast("Your computer is not responding. What you typed is kept.");
+    disconnected();
+  } finally {
+    telling = false;
+    button?.classList.remove("sending");
+  }
+}
+
 // What the hub says to a file.
 setReply(({ status, html, said }) => {
   if (said) toast(said);
@@ -203,22 +238,36 @@ function showNotices(html) {
   hideBroken(fresh);
   swapNotices(fresh);
 }
+let agentsAsked = 0; // an older reply must not undo a newer one
+const showAgents = (html) => {
+  agentsAsked += 1;
+  swapAgents(html, prepare);
+};
+const refreshAgents = () => {
+  if (!find("#agents")) return;
+  const mine = ++agentsAsked;
+  get("/agents").then((html) => mine === agentsAsked && showAgents(html)).catch(disconnected);
+};
 const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
   .then((html) => waiting || swapCard(html)).catch(disconnected);
 
 function connect() {
   stream?.close();
   stream = new EventSource("/api/events?alive&brief");
-  for (const sign of ["open", "ask", "notice", "alive"]) stream.addEventListener(sign, heard);
+  for (const sign of ["open", "ask", "notice", "agents", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;
     setConnection("live");
     refreshRows();
     refreshNotices();
+    refreshAgents();
     if (card()) refreshCard();
   });
   stream.addEventListener("error", disconnected);
   stream.addEventListener("ask", (event) => changed(JSON.parse(event.data)));
+  stream.addEventListener("agents", refreshSoon);
+  // Says when an agent was last seen.
+  stream.addEventListener("alive", () => document.hidden || refreshAgents());
   for (const change of ["notice", "dismissal"]) stream.addEventListener(change, refreshNotices);
 }
 
@@ -228,9 +277,13 @@ function heard() {
   silenceTimer = setTimeout(disconnected, SILENT_AFTER_MS);
 }
 
-function changed(ask) {
+function refreshSoon() {
   clearTimeout(rowsTimer);
-  rowsTimer = setTimeout(refreshRows, 50);
+  rowsTimer = setTimeout(() => { refreshRows(); refreshAgents(); }, 50);
+}
+
+function changed(ask) {
+  refreshSoon();
   if (ask.id !== card()?.dataset.ask) return;
   newest = Math.max(newest, ask.revision);
   if (!waiting && newest > Number(card().dataset.revision)) refreshCard();
@@ -279,6 +332,7 @@ function setConnection(state) {
   find("#try-now").hidden = state === "out" || Boolean(over);
   showPause();
   if (card()) applyConnection(card());
+  for (const button of all("[data-tells] button")) button.disabled = ["broken", "out"].includes(state);
 }
 
 function showPause() {
@@ -330,11 +384,13 @@ document.addEventListener("submit", onSubmit);
 document.addEventListener("keydown", onKey);
 document.addEventListener("input", ({ target }) => {
   if (target.matches("[data-filters]")) filter(target);
+  if (target.matches(".agent textarea")) keepMessage(target);
   if (!target.matches("[data-draft]")) return;
   saveDraft(target);
   if (target.dataset.limit) fitsLimit(target);
   countChosen(card());
 });
+document.addEventListener("change", ({ target }) => target.closest(".attacher") && showChosen(target.form));
 document.addEventListener("click", (event) => {
   const { target } = event;
   const other = target.closest(".other > summary")?.parentElement;
@@ -372,6 +428,7 @@ knowRows();
 knowNotices();
 showLocalTimes(document);
 if (card()) prepare(card());
+restoreMessages(document);
 // What was typed before the script was there.
 all("[data-filters]").filter((field) => field.value !== field.defaultValue).forEach(filter);
 connect();

@@ -6,6 +6,8 @@ const visible = (element) => element.checkVisibility();
 
 export function onKey(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
+    const form = event.target.closest("form[data-tells]");
+    if (form) return form.requestSubmit(find("button", form));
     return find(find("dialog[open]") ? "dialog[open] [data-primary]" : "#primary")?.click();
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;

@@ -11,6 +11,8 @@ export function swapRows(html, prepare) {
   const count = Number(fresh.dataset.count);
   document.title = count ? `(${count}) chatbridge` : "chatbridge";
   find("#open-count").textContent = count ? ` (${count})` : "";
+  const connected = Number(fresh.dataset.connected);
+  find("#agent-count").textContent = connected ? ` (${connected})` : "";
   announceNew(all("[data-ask]", fresh));
   const old = find("#rows");
   if (!old) return;
