@@ -39,7 +39,7 @@ from chatbridge.tools.call import (
     ToolResult,
     text_result,
 )
-from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.clients import HOOK, Clients, agent_of
 from chatbridge.tools.messages import ToolMessages
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,9 @@ def build_server(
         messages.seen(caller, peer.agent)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = resolve_name(params.name, peer.agent.client)
-        tool = next((each for each in tools() if each.name == name), None)
+        hook = peer.agent.client == HOOK and not isinstance(caller, Remote)
+        known = (each for each in tools() if hook or not each.for_hook)
+        tool = next((each for each in known if each.name == name), None)
         try:
             result = await result_of(tool, params, call)
             return await messages.attach(result, call, tool)
