@@ -116,6 +116,22 @@ def _attachments(part: Json, _: Json) -> Iterator[Row]:
     )
 
 
+def _messages(part: Json, _: Json) -> Iterator[Row]:
+    without = part["without_ms"]
+    yield _row("answer → result, nobody has written, p50 / p99", _both(without))
+    yield _row(
+        "answer → result that takes a message along, p50 / p99",
+        _both(part["along_ms"]),
+        f"{_both(without)}: without one",
+    )
+    yield _row("message written → an agent has it that waits for one, p50 / p99", _both(part["told_ms"]))
+    yield _row(
+        "`chatbridge hook` after a tool, nothing waits, the whole process",
+        ms(part["hook_ms"]),
+        f"{ms(part['python_ms'])}: a Python process that does nothing",
+    )
+
+
 def _http(part: Json, _: Json) -> Iterator[Row]:
     ping = f"{ms(part['ping_ms']['p50'])}: a ping over the same connection"
     yield _row("HTTP agent: ask → on the page, p50 / p99", _both(part["out_ms"]), ping)
@@ -403,6 +419,7 @@ SECTIONS = (
     Section(part="startup", title="Start", rows=_startup),
     Section(part="web", title="Round trips: web inbox", rows=_web),
     Section(part="attachments", title="Pictures and files", rows=_attachments),
+    Section(part="messages", title="Messages to agents", rows=_messages),
     Section(part="http", title="Round trips: agents over HTTP", rows=_http),
     Section(part="terminal", title="Round trips: terminal", rows=_terminal),
     Section(
