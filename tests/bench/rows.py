@@ -117,19 +117,14 @@ def _attachments(part: Json, _: Json) -> Iterator[Row]:
 
 
 def _messages(part: Json, _: Json) -> Iterator[Row]:
-    without = part["without_ms"]
-    yield _row("answer → result, nobody has written, p50 / p99", _both(without))
     yield _row(
-        "answer → result that takes a message along, p50 / p99",
+        "answer → result with a message, p50 / p99",
         _both(part["along_ms"]),
-        f"{_both(without)}: without one",
+        f"{_both(part['without_ms'])}: without",
     )
-    yield _row("message written → an agent has it that waits for one, p50 / p99", _both(part["told_ms"]))
-    yield _row(
-        "`chatbridge hook` after a tool, nothing waits, the whole process",
-        ms(part["hook_ms"]),
-        f"{ms(part['python_ms'])}: a Python process that does nothing",
-    )
+    yield _row("message → a waiting agent has it, p50 / p99", _both(part["told_ms"]))
+    bare = f"{ms(part['python_ms'])}: bare Python"
+    yield _row("hook after a tool, nothing waits", ms(part["hook_ms"]), bare)
 
 
 def _http(part: Json, _: Json) -> Iterator[Row]:
