@@ -166,11 +166,6 @@ def build_server(
                 is_error=True,
             )
 
-    async def initialized(ctx: Context, params: types.NotificationParams) -> None:
-        """A link repeats this to each hub, so that an agent is known before its next call."""
-        caller = _caller(ctx)
-        messages.seen(caller, _peer(ctx, clients, caller).agent)
-
     async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level
         return types.EmptyResult()
@@ -193,9 +188,6 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(changes or InMemorySubscriptionBus()),
-    )
-    server.add_notification_handler(
-        "notifications/initialized", types.NotificationParams, initialized
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     server.add_request_handler("server/discover", types.RequestParams, discover)

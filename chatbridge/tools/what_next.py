@@ -79,22 +79,22 @@ class WhatNext(ToolHandler):
     async def _said(self, words: str, call: ToolCall, rounds: int) -> list[str]:
         """What people say to the agent, if they do."""
         agents, project = self.messages.agents, call.project
-        agent = agents.of_hook(call.pid, call.name.link, project, agent_of("claude-code"))
+        own = agents.of_hook(call.pid, call.name.link, project, agent_of("claude-code"))
         hand_over = partial(
-            self.messages.hand_over, call.name, link=agent.link, project=project, way=Way.STOP_HOOK
+            self.messages.hand_over, call.name, link=own, project=project, way=Way.STOP_HOOK
         )
         broker = self.waiting.broker
         taken, asked = await hand_over(), await broker.waiting_calls.asked_before(call.name)
         if not taken and (asked is not None or (self.asks and rounds < MAX_ROUNDS)):
             wait = await self.waiting.ask(self._request(words, call), call)
-            message = partial(self.messages.arrived, agent.link, project)
+            message = partial(self.messages.arrived, own, project)
             asked = await wait.ended(unless=message) or wait.ask
             taken = await hand_over()
         elif not taken and rounds <= MAX_ROUNDS:
             await self._tell(call)
         if asked is not None and asked.open:
             asked = await self._end(asked.id, message_came=bool(taken), now=call.clock.time())
-        found = [_answer(asked, agent.link)] if asked is not None else []
+        found = [_answer(asked, own)] if asked is not None else []
         now = call.clock.time()
         return [format_for_model(each, now=now) for each in (*found, *taken) if each is not None]
 

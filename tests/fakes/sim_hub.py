@@ -23,7 +23,7 @@ from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
+from chatbridge.tools.clients import Clients, agent_of
 from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
@@ -36,6 +36,7 @@ PATIENCE = 20.0
 HOUR = 3600.0
 TICK = 0.001
 """Wall time is not exact to the last digit."""
+LISTED = -1  # The request with which each client begins
 PROJECT = Project(key="/src/shop", name="shop")
 QUESTION: Json = {
     "questions": [{"id": "c", "question": "Blue?", "type": "select", "options": ["red", "blue"]}],
@@ -292,6 +293,9 @@ class Pipe:
             waiting_calls=waiting_calls,
             confirms=True,
         )
+        if again:  # as its first line says to a hub that comes after another
+            agent = agent_of(str(self._relay.client))
+            here.hub.inbox.messages.agents.seen(self.id, self.project, agent)
         self._relay.hub_found()
         _, _, rest = self._relay.to_hub.partition(b"\n")  # the preface is for the socket's keeper
         self._relay.to_hub[:] = rest
@@ -300,6 +304,9 @@ class Pipe:
         if not again:
             await self.response(0)
             self._say("notifications/initialized", {})
+            self._say("tools/list", {}, number=LISTED)
+            await self.response(LISTED)
+            del self.responses[LISTED]
 
     async def hub_died(self) -> None:
         assert self._session

@@ -38,4 +38,5 @@ def test_an_event_is_known_by_its_client_and_claude_codes_name(
     [{}, {"hook_event_name": ["Stop"]}, {"hook_event_name": None, "client": {"opencode": 1}}],
 )
 def test_what_is_no_event_is_nobodys(event: Json) -> None:
-    assert named(event) == ("claude-code", "", "")
+    found = named(event)
+    assert (found.client, found.name, found.own_name) == ("claude-code", "", "")
