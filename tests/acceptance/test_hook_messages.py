@@ -4,6 +4,7 @@ next when it has finished."""
 from __future__ import annotations
 
 import json
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -207,7 +208,7 @@ def test_a_message_that_waits_is_said_instead_of_asking(
 def test_a_hook_that_is_ended_takes_its_question_back(home: House, page: Page, words: str) -> None:
     with stop(home, words) as hook:
         ask = page.sees(words)
-        hook.process.send_signal(signal.SIGTERM)
+        os.killpg(hook.process.pid, signal.SIGTERM)  # as Claude Code does on Esc
         wait_for(lambda: page.ask(ask["id"])["status"] == "withdrawn")
         assert hook.process.wait(PATIENCE) == 1
 
