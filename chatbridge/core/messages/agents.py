@@ -72,7 +72,12 @@ class Agents:
             pid=pid or (known.pid if known else None),
             hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        if known is None or found != replace(known, seen_at=now):
+        # People are told minutes.
+        if (
+            known is None
+            or found != replace(known, seen_at=now)
+            or now // 60 != known.seen_at // 60
+        ):
             self.changed()
         return found
 
@@ -142,8 +147,8 @@ class Agents:
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
+        """Call `tell` when an agent comes, leaves, gets a name or was seen in another minute, and
+        when something becomes of a message to one."""
         self._watchers.append(tell)
         try:
             yield
