@@ -13,7 +13,7 @@ from chatbridge.channels.chat.callback_data import (
     TellAgent,
     encode,
 )
-from chatbridge.channels.chat.inbound import MESSAGE_GONE, Origin, Spawn
+from chatbridge.channels.chat.inbound import Origin, Spawn
 from chatbridge.channels.chat.incoming import Incoming, Modal
 from chatbridge.channels.chat.message_status import WrittenAt
 from chatbridge.channels.chat.telling import Telling, Told, Written, without_command
@@ -93,7 +93,7 @@ class AgentReceiver:
         """Send what the message replies to. The message asked whom it is for, and goes then."""
         written = message.replied
         if written is None or not (written.text or written.files):
-            return MESSAGE_GONE
+            return agents.MESSAGE_GONE
         text = written.text or ""
         rest = without_command(text)
         told = await self.telling.send(

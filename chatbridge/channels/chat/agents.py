@@ -15,6 +15,7 @@ from chatbridge.core.text import clipped, visible
 
 NOBODY = "No agent is connected."
 GONE = "That agent is no longer connected. Nothing was sent."
+MESSAGE_GONE = "Your message is no longer there. Send it again with the agent's name."
 SENT_ALREADY = "That was sent already."
 AS_RECORDING = "Sent as a recording: what you say to an agent is not turned into text."
 NO_FILES = "Files cannot be sent here. Nothing was sent."

@@ -18,6 +18,7 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+HOOK = "hook-"  # Before the name that the hooks of one session have
 MAX_NAME = 40
 MAX_LEFT = 50
 
@@ -44,23 +45,9 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
-    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
     _left: tuple[str, ...] = ()  # Names of the last that were connected
     _watchers: list[Callable[[], None]] = field(default_factory=list)
-
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
-        self._watchers.append(tell)
-        try:
-            yield
-        finally:
-            self._watchers.remove(tell)
-
-    def changed(self) -> None:
-        for tell in self._watchers:
-            tell()
+    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
 
     def seen(
         self,
@@ -72,11 +59,9 @@ class Agents:
         hooks_only: bool = False,
     ) -> ConnectedAgent:
         """Note a sign of life."""
-        now, known = self.clock.time(), self._agents.get(link)
-        if known is not None and known.agent == agent:
-            self._agents[link] = found = replace(known, seen_at=now)
-            return found
+        now = self.clock.time()
         self._drop_silent(now)
+        known = self._agents.get(link)
         self._agents[link] = found = ConnectedAgent(
             name=known.name if known else self._new_name(project),
             link=link,
@@ -84,10 +69,11 @@ class Agents:
             agent=agent,
             since=known.since if known else now,
             seen_at=now,
-            pid=pid,
-            hooks_only=hooks_only,
+            pid=pid or (known.pid if known else None),
+            hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        self.changed()
+        if known is None or found != replace(known, seen_at=now):
+            self.changed()
         return found
 
     def closed(self, link: str) -> None:
@@ -141,13 +127,32 @@ class Agents:
         fits = near[min(near)] if near else linked
         return fits[0] if len(fits) == 1 else None
 
-    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
-        """The agent whose client runs this hook, which is a sign of life. One without a link is
-        known by its hooks alone, under the `link` that they all name."""
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> str:
+        """The link of the agent whose client runs this hook, which is a sign of life. An agent
+        without one is known by its hooks alone, after the `link` that they all name. Where nobody
+        can say which of several it is, it is none of them."""
         found = self.beside(pid, project) if pid else None
-        if found is None:
-            return self.seen(link, project, agent, hooks_only=True)
-        return self.seen(found.link, found.project, found.agent)
+        if found is not None:
+            return self.seen(found.link, found.project, found.agent).link
+        own = f"{HOOK}{link}"
+        here = (each for each in self.listed() if each.project.key == project.key)
+        if all(each.hooks_only for each in here):
+            self.seen(own, project, agent, hooks_only=True)
+        return own
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
+        message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
@@ -160,7 +165,14 @@ class Agents:
         return name
 
     def _drop_silent(self, now: float) -> None:
-        before = now - HOOK_SECONDS
-        for link, each in list(self._agents.items()):
-            if each.hooks_only and each.seen_at < before:
-                del self._agents[link]
+        """Also those seen in the future, if the clock was set back: nobody knows when that was."""
+        there = self._agents.items()
+        silent = [
+            link
+            for link, each in there
+            if each.hooks_only and abs(now - each.seen_at) > HOOK_SECONDS
+        ]
+        for link in silent:
+            del self._agents[link]
+        if silent:
+            self.changed()

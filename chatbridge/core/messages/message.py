@@ -63,7 +63,7 @@ class OwnerMessage:
     at: float
     expires_at: float
     state: MessageState = MessageState.WAITING
-    handed_to: CallName | None = None  # The call whose response has it
+    handed_to: CallName | None = None  # The call whose response has it, or had it last
     way: Way | None = None
     settled_at: float | None = None  # When it was delivered, expired or was taken back
     revision: int = 1
