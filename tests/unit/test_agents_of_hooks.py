@@ -35,7 +35,9 @@ def connect(agents: Agents, *pids: int | None, project: Project = SHOP) -> None:
 
 
 def hook(agents: Agents, pid: int, project: Project = SHOP) -> ConnectedAgent:
-    return agents.of_hook(pid, "session", project, CLAUDE)
+    found = agents.of_link(agents.of_hook(pid, "session", project, CLAUDE))
+    assert found is not None
+    return found
 
 
 def test_a_hook_belongs_to_the_agent_whose_client_has_started_it(agents: Agents) -> None:
