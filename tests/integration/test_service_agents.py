@@ -23,7 +23,7 @@ from tests.fakes.discord_desk import DiscordDesk, running_discord
 from tests.fakes.inbox import CLAUDE, SHOP, TEXT, Desk
 from tests.fakes.sample_files import png
 from tests.fakes.slack.server import Slack, running_slack
-from tests.fakes.slack_desk import SlackDesk, running_channel
+from tests.fakes.slack_desk import SlackDesk, read, running_channel
 from tests.fakes.telegram.people import file
 from tests.fakes.telegram_desk import Telegram, running_telegram
 
@@ -115,10 +115,20 @@ async def test_slacks_command_leaves_no_message_to_act_on(channel: SlackDesk) ->
     await channel.acknowledged(await slack.command(channel.ada, channel.room, "tell  use tabs"))
     asked = await channel.sees("Which agent is this for?")
     assert not [each for each in asked["blocks"] if each["type"] == "actions"]
+    typed = "use tabs" + " and more" * 50
+    await channel.acknowledged(await slack.command(channel.ada, channel.room, f"tell {typed}"))
+    assert typed in read(await channel.sees("and more"))
     line = "tell web use  tabs\nand more"
     await channel.acknowledged(await slack.command(channel.ada, channel.room, line))
     assert sent(channel.desk) == [("other", "use  tabs\nand more")]
     assert written_at(channel.desk) == WrittenAt(room=channel.room.id)
+
+
+async def test_what_slacks_command_could_not_send_is_given_back(channel: SlackDesk) -> None:
+    slack, typed = channel.slack, "use tabs" + " and more" * 50
+    await channel.acknowledged(await slack.command(channel.ada, channel.room, f"tell {typed}"))
+    said = read(await channel.sees("No agent is connected. Nothing was sent."))
+    assert typed in said
 
 
 # ── Discord ───────────────────────────────────────────────────────────────────────────────────────
@@ -187,7 +197,13 @@ async def telegram(tmp_path: Path) -> AsyncIterator[Telegram]:
 async def test_telegram_takes_the_command_by_the_bots_own_name_only(telegram: Telegram) -> None:
     connect(telegram.desk)
     await telegram.say("/tell@some_other_bot use tabs")
+    ask = await telegram.desk.ask(TEXT)
+    telegram.phone.say("/tell@some_other_bot use tabs", reply_to=await telegram.card(ask))
+    photo = file(PHOTO, kind="image/png", type="photo")
+    telegram.phone.send(photo, caption="/tell@some_other_bot use tabs")
+    await telegram.dealt_with()
     assert sent(telegram.desk) == []
+    assert (await telegram.now(ask)).open
     await telegram.say(f"/tell@{telegram.api.bot.username} use\ntabs")
     assert sent(telegram.desk) == [("link", "use\ntabs")]
 
