@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.core.errors import MessageRefused
+from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.message import MAX_TEXT, MessageState, OwnerMessage, Way
-from chatbridge.core.messages.messages import MAX_WAITING, OwnerMessages
+from chatbridge.core.messages.messages import MAX_WAITING, RETRY_SECONDS, OwnerMessages
 from chatbridge.core.model import CallName, ChannelState, Project
 from chatbridge.store.sqlite import SqliteStore
 from tests.contract.test_store_writes import held_up
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, PATIENCE
+from tests.fakes.disk import failing
 from tests.fakes.inbox import CLAUDE, SHOP
 
 BLOG = Project(key="/src/blog", name="blog")
@@ -216,3 +217,43 @@ async def test_handing_over_is_no_change_that_people_see(world: World) -> None:
     await world.take()
     await world.messages.delivered(CALL)
     assert [each.revision for each in world.changes] == [1, 2]
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+async def test_a_confirmation_that_cannot_be_stored_counts_all_the_same(
+    world: World, tmp_path: Path, cut_off: bool
+) -> None:
+    message = await world.tell()
+    await world.take()
+    if cut_off:
+        await world.messages.link_closed("a")
+    before = await world.state(message)
+    async with failing(tmp_path, "owner_messages"):
+        with pytest.raises(StoreError):
+            await world.messages.delivered(CALL)
+        await asyncio.wait_for(world.clock.until_asleep(RETRY_SECONDS), PATIENCE)
+    await world.messages.link_closed("a")
+    assert await world.state(message) is before
+    assert await world.take(CallName(link="b", request="1")) == []
+    with pytest.raises(MessageRefused, match="on its way"):
+        await world.messages.take_back(message.id)
+    world.clock.advance(RETRY_SECONDS)
+    await until_over(world)
+    assert await world.state(message) is MessageState.DELIVERED
+
+
+async def test_what_a_link_had_that_does_not_come_back_to_the_next_hub_waits_again(
+    world: World,
+) -> None:
+    lost, kept = await world.tell(), await world.tell(link="c", project=BLOG)
+    await world.take()
+    other = CallName(link="c", request="1")
+    await world.take(other, BLOG)
+    after = World(world.store)
+    await after.messages.load()
+    await after.messages.links_absent({"c"})
+    assert await after.state(lost) is MessageState.WAITING
+    assert await after.state(kept) is MessageState.HANDED_OVER
+    await after.messages.delivered(other)
+    assert after.messages.waiting() == await world.store.open_messages()
+    assert await after.take(CallName(link="b", request="1")) == [lost.id]
