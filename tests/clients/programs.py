@@ -184,6 +184,7 @@ PROGRAMS = [
             "GEMINI_CLI_NO_RELAUNCH": "true",  # else a signal ends the launcher alone
         },
         files={".gemini/settings.json": json.dumps(GEMINI, indent=2)},
+        look=("list_directory", {"dir_path": "."}),
     ),
 ]
 
@@ -200,8 +201,14 @@ FRAMEWORKS = {
     "llama-index": "LlamaIndex",
     "autogen": "AutoGen",
 }
-NO_PICTURES = {"google-adk", "llama-index", "autogen"}
-"""They make a text of every result, or leave pictures out."""
+ONLY_PATH = {"picture": "only its path"}
+"""It makes a text of every result, or leaves pictures out."""
+KNOWN = {
+    "google-adk": ONLY_PATH,
+    "llama-index": ONLY_PATH,
+    "autogen": ONLY_PATH,
+    "langchain": {"unknown": "no result 2: it ended with 1"},
+}
 
 PROGRAMS += [
     Program(
@@ -219,7 +226,7 @@ PROGRAMS += [
             "OPENAI_AGENTS_DISABLE_TRACING": "1",
             "AGNO_TELEMETRY": "false",
         },
-        known={"picture": "only its path"} if name in NO_PICTURES else {},
+        known=KNOWN.get(name, {}),
     )
     for name, shown in FRAMEWORKS.items()
 ]

@@ -244,6 +244,16 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "takes some seconds",
         ),
     ),
+    (r"chatbridge agents", run("No agent is connected.", before=("chatbridge inbox",))),
+    (
+        r"chatbridge tell( (shop-api|--take-back) .*)?",
+        elsewhere(
+            "tests/acceptance/test_command_line_tell.py::"
+            "test_a_person_at_a_terminal_writes_and_an_agent_cannot_pass_for_one",
+            "needs an agent in a terminal of its own",
+            fills={"screen.png": "deploy", " < plan.md": ""},
+        ),
+    ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
     (r"chatbridge hook( --limit 28800)?", run(stdin="{}")),
     (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),

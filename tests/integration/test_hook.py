@@ -221,16 +221,26 @@ def test_who_is_about_to_stop_goes_on_with_what_waits(
         assert hook.prints() == {"decision": "block", "reason": "Use tabs"}
 
 
+@pytest.mark.parametrize(
+    ("event", "folder"),
+    [
+        ({}, "shop"),
+        ({"hook_event_name": "AfterTool"}, "shop"),
+        ({"turn_id": "1"}, "other"),
+        ({"client": "opencode"}, "other"),
+    ],
+    ids=["Claude Code", "Gemini CLI", "Codex in Claude Code", "opencode in Claude Code"],
+)
 def test_the_folder_is_the_one_that_the_agent_was_started_in(
-    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path, event: Json, folder: str
 ) -> None:
     started, now = tmp_path / "shop", tmp_path / "other"
     started.mkdir()
     now.mkdir()
     environment["CLAUDE_PROJECT_DIR"] = str(started)
-    with Hook(after_tool(now), environment) as hook:
+    with Hook(after_tool(now, **event), environment) as hook:
         connection, asked = collecting(hub)
-        assert asked["cwd"] == str(started)
+        assert asked["cwd"] == str(tmp_path / folder)
         connection.send({"result": {"texts": []}})
         assert hook.says() is None
 
@@ -455,6 +465,8 @@ OTHER_EVENTS: list[Json] = [
     {**permission("/"), "tool_input": "ls"},
     {**permission("/"), "tool_name": None},
     {**permission("/"), "tool_name": ["mcp__plugin_chatbridge_chatbridge__ask_user"]},
+    {**EVENT, "turn_id": "1", "hook_event_name": "Stop", "stop_hook_active": False},
+    {**EVENT, "hook_event_name": "AfterAgent", "stop_hook_active": False},
     {**EVENT, "hook_event_name": "SubagentStop"},
     {**EVENT, "hook_event_name": "Notification"},
     {**EVENT, "cwd": "/", "hook_event_name": "PostToolUse", "tool_name": "Bash"},
@@ -623,7 +635,7 @@ def test_a_hub_that_dies_is_asked_again_under_the_same_name(
         first.die()
     with scripted_hub(state) as second, hook:
         connection, again = second.accept()
-        assert again == {**preface, "client": "chatbridge-hook"}
+        assert again == {**preface, "client": clients.HOOK}
         connection.respond(connection.receive(), {})
         assert connection.receive()["method"] == "notifications/initialized"
         assert connection.receive() == call

@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import socket
 import sys
 from collections import Counter
@@ -28,7 +27,8 @@ from chatbridge.core.tasks import end_tasks
 from chatbridge.core.text import encodable, isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
-from chatbridge.hub.links.peers import Peers, identity, owns
+from chatbridge.hub.links.peers import Peers, identity, identity_problem, owns
+from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.links.session import Delivered, Session
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.settings import compared_settings
@@ -38,8 +38,6 @@ log = logging.getLogger(__name__)
 PREFACE_WITHIN = 10.0
 LONGEST_PROJECT = 18
 LARGEST_PID = 2**31 - 1
-LINK_ID = re.compile(r"[!-~]{1,64}")
-LONGEST_TEXT = 4096  # Of a folder's path, a label or a project's file
 MOST_OF_ONE_USER = 256
 """Connections, where several users are served: none of them can keep the others out."""
 
@@ -62,6 +60,7 @@ class Links:
     tell: Callable[[str], None] = field(kw_only=True)
     terminals: Terminals = field(default_factory=Terminals)  # Serve what connects as one
     peers: Peers = field(default_factory=Peers)  # Those who may connect
+    processes: AgentProcesses = field(default_factory=AgentProcesses)
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None  # Told of the links' projects
@@ -167,6 +166,7 @@ class Links:
     ) -> None:
         link, project = identity(preface, self.peers.owner(uid))
         self.opened(project)
+        self.processes.note(peer)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():
@@ -233,13 +233,9 @@ def _problem(preface: object) -> str | None:
     """Why this is no link of ours, in words for the person who has to do something."""
     if not isinstance(preface, dict) or preface.get("chatbridge") not in ("link", "terminal"):
         return "this is chatbridge's socket, and the first line was not that of a link"
-    link = preface.get("link")
-    if preface["chatbridge"] == "link" and not (isinstance(link, str) and LINK_ID.fullmatch(link)):
-        return "the link's first line names no link id"
-    for name in ("cwd", "root", "file", "label"):
-        text = preface.get(name)
-        if not isinstance(text, str | None) or not _holds(text or ""):
-            return f"the link's first line has a {name} that is not text, or too long"
+    problem = identity_problem(preface) if preface["chatbridge"] == "link" else None
+    if problem is not None:
+        return f"the link's first line {problem}"
     limit = preface.get("limit")
     if limit is not None and not (type(limit) is int and 0 < limit <= MAX_LIMIT_SECONDS):
         return "the link's first line has a limit that is not a number of seconds, or too long"
@@ -251,14 +247,6 @@ def _problem(preface: object) -> str | None:
             "chatbridge restart, then restart the agent"
         )
     return None
-
-
-def _holds(text: str) -> bool:
-    """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
-    try:
-        return len(os.fsencode(text)) <= LONGEST_TEXT
-    except UnicodeEncodeError:
-        return False
 
 
 def _short(given: object) -> str:

@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import ancestors
+from chatbridge.hub.links.processes import AgentProcesses, ancestors, client_processes
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -105,6 +105,7 @@ class Hub:
     commands: Commands
     store: Store
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
+    processes: AgentProcesses
 
 
 async def run_hub(
@@ -141,6 +142,7 @@ async def run_hub(
             tell=hub.tell,
             terminals=hub.terminals,
             peers=Peers(os.stat(path).st_gid if system else None),
+            processes=hub.processes,
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
@@ -249,7 +251,7 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
-        agents_there = Agents(clock, ancestors)
+        agents_there = Agents(clock, ancestors, client_processes)
         messages = OwnerMessages(
             store,
             clock=clock,
@@ -406,8 +408,15 @@ async def open_hub(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
+        processes = AgentProcesses()
         told = TerminalMessages(
-            intake, clock, background.spawn, writes=settings.messages.terminal, system=not commands
+            intake,
+            clock,
+            background.spawn,
+            processes,
+            tool_files,
+            writes=settings.messages.terminal,
+            system=not commands,
         )
 
         async def login_code(_request: Request) -> Json:
@@ -427,6 +436,7 @@ async def open_hub(
             tell=supervisor.tell,
             modules=tuple(spec.module for spec in specs),
             store=store,
+            processes=processes,
             commands=extra,
             returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
