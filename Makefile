@@ -102,6 +102,11 @@ chaos: $(VENV) ## A night of faults: CHAOS_MINUTES=3 CHAOS_SEED=…
 	@.ci/synapse set-up
 	@.ci/scratch $(BIN)/python -m tests.chaos
 
+.PHONY: clients
+clients: $(VENV) ## Real agents' programs with a pretend model, offline: the table of docs/clients.md
+	@.ci/clients set-up
+	@$(BIN)/python -m tests.clients --write-docs
+
 .PHONY: packages
 packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and uv on each Python
 	@.ci/packages
@@ -121,9 +126,9 @@ lock: ## Compile requirements.txt and the lists in .ci anew, with the newest ver
 	@$(COMPILE) .ci/mcp1.in --output-file .ci/mcp1.txt
 
 .PHONY: clean
-clean: ## Remove .venv, .synapse, .inspector, .mcp1, caches and build products
-	rm -rf .venv .synapse .inspector .mcp1 .hypothesis .import_linter_cache .mypy_cache \
-		.pytest_cache .ruff_cache build dist
+clean: ## Remove .venv, .synapse, .inspector, .mcp1, .clients, caches and build products
+	rm -rf .venv .synapse .inspector .mcp1 .clients .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache build dist
 	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: stale

@@ -202,7 +202,7 @@ class Notifier(ABC):
         page = self._page()
         return Notification(
             id=card.ask_id,
-            title=_line(f"{card.glyph} {card.project}", card.title or card.agent, step),
+            title=_title(card, step),
             text="\n".join(lines),
             page=f"{page}/asks/{card.ask_id}" if page else None,
             keys=keys,
@@ -215,6 +215,12 @@ class Notifier(ABC):
         buttons = Buttons(most_options=self.most_keys, private=WIDTHS, group=WIDTHS)
         rows = keyboard.rows(card, Seen(now=0.0), buttons, listed=listed)
         return tuple(key for row in rows for key in row if _answers(key))
+
+
+def _title(card: Card, step: str | None) -> str:
+    if card.what_next:
+        return _line(f"{card.glyph} {card.title}")
+    return _line(f"{card.glyph} {card.project}", card.title or card.agent, step)
 
 
 def _answers(key: doc.Key) -> bool:

@@ -6,7 +6,7 @@ setup: `chatbridge setup`
 doctor: `chatbridge doctor`
 connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
-agents: `chatbridge hook`, `serve`, `token` and `tools`
+agents: `chatbridge agents`, `tell`, `hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
     `history`, `summary`, `stats` and `quiet`
 hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
@@ -36,6 +36,8 @@ COMMANDS = {
     "notify": "tell yourself something from a script",
     "pending": "the open questions; live with --watch",
     "answer": "answer one here, cancel it, see its files",
+    "agents": "who is connected; write to one; what they may run",
+    "tell": "write to a running agent",
     "show": "the files of a question; opens one",
     "cancel": "cancel an open question",
     "snooze": "put one off, give it more time, hush the chats",
@@ -61,11 +63,12 @@ APART = {
 """The modules of commands that are not in `commands`."""
 
 ROWS = (
-    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "tools"),
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token"),
     (
         "ask, notify",
         "pending, inbox",
         "answer, cancel, show",
+        "agents, tell, tools",
         "snooze, extend, quiet",
         "history, summary, stats",
         "status, stop, restart",

@@ -45,6 +45,18 @@ examples:
   chatbridge show 3f9a2c 2             opens the second
   chatbridge show 3f9a2c --save .      copies them all to this folder
 """
+TELL_USAGE = """\
+chatbridge tell AGENT TEXT ... [--attach FILE] ...
+       chatbridge tell --take-back ID"""
+TELL_EPILOG = """\
+examples:
+  chatbridge tell shop-api Use tabs, not spaces
+  chatbridge tell shop-api "Fix what you see here" --attach screen.png
+  chatbridge tell shop-api - < plan.md
+
+exit codes: 0 it waits for the agent, 1 refused, 2 wrong usage, 4 no hub could be
+reached
+"""
 TOOLS_USAGE = """\
 chatbridge tools check [FILE ...] [--json]
        chatbridge tools list [--json]
@@ -274,6 +286,37 @@ cancel = Command(
     work="chatbridge.cli.questions.answer:cancel",
 )
 
+agents = Command(
+    "agents",
+    "Lists the agents that are connected, and the messages that wait for them.",
+    [
+        flag("--json", help="print them as JSON"),
+        flag("--names", help="print only their names, one per line"),
+    ],
+    epilog="exit codes: 0 listed, 4 no hub could be reached",
+    work="chatbridge.cli.agents.messages:agents",
+)
+
+tell = Command(
+    "tell",
+    "Writes to a running agent, which reads it with its next step. Only a person at\n"
+    "a terminal can, and no program that an agent has started.",
+    argument("agent", metavar="AGENT", nargs="?", help="its name, as chatbridge agents lists it"),
+    argument(
+        "text",
+        metavar="TEXT",
+        nargs="*",
+        default=[],
+        help="what to tell it; - reads it from standard input",
+    ),
+    ATTACH,
+    argument("--take-back", metavar="ID", help="take a message back that still waits"),
+    usage=TELL_USAGE,
+    epilog=TELL_EPILOG,
+    passes_on=True,
+    work="chatbridge.cli.agents.messages:tell",
+)
+
 quiet = Command(
     "quiet",
     "Says whether quiet hours are on, and switches them by hand: on for a while, or\n"
@@ -441,7 +484,8 @@ PARTS = (
         action="append_const",
         const="hooks",
         default=[],
-        help="Claude Code's own questions and permissions stay in its window",
+        help="Claude Code's own questions and permissions stay in its window, and what you write "
+        "to an agent waits for its next call of chatbridge",
     ),
     argument(
         "--no-instructions",

@@ -10,6 +10,7 @@ from typing import cast
 from chatbridge.cli import APART, COMMANDS, commands
 
 OPEN_IDS = "chatbridge pending --ids 2>/dev/null"
+AGENT_NAMES = "chatbridge agents --names 2>/dev/null"
 
 
 def completion(given: argparse.Namespace) -> int:
@@ -35,6 +36,8 @@ def whole_parser() -> argparse.ArgumentParser:
         for action in added._actions:
             if action.dest == "id":
                 action.complete = shtab.cmd(OPEN_IDS)  # type: ignore[attr-defined]
+            elif action.dest == "agent":
+                action.complete = shtab.cmd(AGENT_NAMES)  # type: ignore[attr-defined]
             elif action.dest == "client":
                 action.choices = CLIENTS
             elif action.dest == "attach":

@@ -14,6 +14,7 @@ Modules and sub-packages:
     forms: a person's input to an ask
     cards: what a person sees of an ask
     delivery: posting and editing cards, and sending notices
+    messages: what the owner writes to agents that are connected
     statistics: how asks ended, and how long agents waited
     text: safe display of agents' text
     exact_text: unambiguous display of what an approval is about

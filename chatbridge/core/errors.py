@@ -144,10 +144,18 @@ class CallCancelled(ChatbridgeError):
 
 
 class NotHere(ChatbridgeError):
-    """This approval cannot be given here."""
+    """This cannot be decided here."""
 
-    def __init__(self, ask_id: str, *, channels: tuple[str, ...]) -> None:
+    def __init__(
+        self, ask_id: str, *, channels: tuple[str, ...] = (), what_next: bool = False
+    ) -> None:
         self.ask_id, self.channels = ask_id, channels
+        if what_next:
+            super().__init__(
+                "the next task cannot be given where an agent could do it. Write it in a chat or "
+                "in the web inbox, or at a terminal with: chatbridge tell"
+            )
+            return
         then = f"Where it can be decided: {' or '.join(channels)}"
         if not channels:
             then = "No place is left: approvals.channels has changed since it was asked"

@@ -299,6 +299,10 @@ class Attention:
     touched_at: float | None = None  # When a person last did something with its card
 
 
+WHAT_NEXT = "what_next"
+"""The tool that asks what an agent should do next when it has finished."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Content:
     """What is asked, and by whom."""
@@ -316,6 +320,16 @@ class _Content:
     def approval(self) -> bool:
         """Whether this asks for a permission instead of an answer."""
         return is_approval(self.questions)
+
+    @property
+    def what_next(self) -> bool:
+        return self.tool == WHAT_NEXT
+
+    @property
+    def needs_caller(self) -> bool:
+        """Whether an answer means something only while the call waits that asked: it is taken
+        neither late nor for another call."""
+        return self.approval or self.what_next
 
     @property
     def files(self) -> tuple[Attachment, ...]:

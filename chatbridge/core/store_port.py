@@ -210,6 +210,9 @@ class Store(Protocol):
     async def open_asks_by_link(self) -> Mapping[str, int]:
         """The number of open asks that each link waits for, of the links with one."""
 
+    async def newest_link(self, ask_id: str) -> str | None:
+        """The link of the newest call of this ask, whether it still waits or not."""
+
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         """The surfaces that have shown this notice."""
 

@@ -6,6 +6,7 @@ that somebody mistyped.
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -156,6 +157,11 @@ _long_prose = lru_cache(maxsize=CARD_CACHE_SIZE)(_prose)
 def encodable(text: str) -> str:
     """Replace lone surrogates, which JSON can carry, but neither a store nor a chat."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def size_as_json(text: str) -> int:
+    """Bytes that it takes in a line of JSON."""
+    return len(json.dumps(text, ensure_ascii=False).encode(errors="replace"))
 
 
 def one_line(text: str) -> str:

@@ -19,6 +19,7 @@ Json = dict[str, object]
 
 MAX_CHUNK_BYTES = 4096  # A writable pipe takes at least this much, so that no write blocks
 _SUBSCRIPTION = "subscriptions/listen"
+_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"  # In the era without a handshake
 _MIN_AGE_SECONDS = 1.0  # The next hub is told the age of calls that waited longer
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 _TOO_LONG = (
@@ -104,6 +105,7 @@ class Relay:
         self.generation = 0
         self.requests: dict[str, Request] = {}  # Open requests of the client, in order of arrival
         self._preface = preface
+        self.client: object = None  # The client's name, once it has said it
         self._initialize: Request | None = None
         self._initialized: bytes | None = None
         self._log_level: object = None  # Minimum level of log messages that the client wants
@@ -120,18 +122,12 @@ class Relay:
         need no hub."""
         return any(each.method != _SUBSCRIPTION for each in self.requests.values())
 
-    @property
-    def client(self) -> object:
-        """The client's name from its handshake."""
-        if self._initialize is None:
-            return None
-        return member(self._initialize.message, "params", "clientInfo", "name")
-
     def hub_found(self) -> None:
         """Start a new connection: repeat what the hub has to know."""
         self.generation += 1
         self.connected = True
-        self._send(self._preface)
+        known = {} if self.client is None else {"client": self.client}
+        self._send({**self._preface, **known})
         self._ignored_response = None
         if self._log_level is not None:
             self._send({"chatbridge": "level", "level": self._log_level})
@@ -200,6 +196,11 @@ class Relay:
             self._reject(None, _INVALID_REQUEST, problem)
             return
         self.requests[request.key] = request
+        params = request.message.get("params")
+        if request.method == "initialize":
+            self.client = member(params, "clientInfo", "name")
+        elif self.client is None:
+            self.client = member(params, "_meta", _CLIENT_INFO, "name")
         self._send_line(request.line)
 
     def _notification_from_client(self, message: Json, line: bytes) -> None:

@@ -3,7 +3,7 @@
 Any program that runs as the owner, an agent too, can start a hub with variables of its own. So a
 variable or a credential may narrow or repeat what `config.toml` and the secrets beside it say. If
 it is wider, the file counts, and the owner is told. Variables decide what the file leaves out, as
-in a container, except which programs run. An empty list means nobody.
+in a container, except those in `FILE_ONLY`. An empty list means nobody.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from pydantic.fields import FieldInfo
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.core.errors import SettingsError
-from chatbridge.setting_rules import Fits, is_in_order, is_no_more, is_same, is_same_or, is_within
+from chatbridge.setting_rules import (
+    Fits,
+    is_in_order,
+    is_no_further,
+    is_no_more,
+    is_same,
+    is_same_or,
+    is_within,
+)
 
 Key = tuple[str, ...]
 
@@ -26,10 +34,11 @@ FILE_ONLY = frozenset(
         ("commands", "path"),
         ("commands", "environment"),
         ("voice", "command"),
+        ("messages", "terminal"),
     }
 )
-"""What is allowed without asking, and which programs run. A file that is silent about them says
-that there are none."""
+"""What is allowed without asking, which programs run, and whose words reach agents as the owner's.
+A file that is silent about them says the default: none, and a person's."""
 
 
 def limits() -> dict[Key, Fits]:
@@ -45,6 +54,7 @@ def limits() -> dict[Key, Fits]:
         **_of_channels(chats=False),
         ("voice", "command"): is_same,
         ("voice", "url"): is_same_or(""),
+        ("messages", "terminal"): is_no_further("nobody", "person", "anybody"),
         ("http", "address"): is_same_or(None),
         ("http", "hosts"): is_within,
         ("store",): is_same,

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from chatbridge.core.cards.build import drawn_subject, said_to, state_of, verdict_of
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.grants import allowed_words
+from chatbridge.core.cards.phrases import FINISHED
 from chatbridge.core.cards.row import Row, Summary
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import (
@@ -210,7 +211,8 @@ def summary_of(ask: Ask) -> Summary:
         return Summary(question="", count=0)
     first, draft, state = ask.questions[0], ask.draft, state_of(ask)
     subject, outcome = first.subject, ask.late or ask.outcome
-    question = shortened(headline(prose(first.text[:HEADLINE_SOURCE])), MAX_SUMMARY)
+    question = headline(prose(first.text[:HEADLINE_SOURCE]))
+    question = shortened(f"{FINISHED}{question}" if ask.what_next else question, MAX_SUMMARY)
     return Summary(
         question=question,
         title=_title(ask, question),
@@ -227,6 +229,7 @@ def summary_of(ask: Ask) -> Summary:
         verdict=verdict_of(ask),
         lasting=allowed_words(ask.grant) if ask.grant else None,
         beyond=bool(subject and subject.beyond),
+        what_next=ask.what_next,
         said=_said(ask, state),
         ended_at=outcome.at if outcome else None,
     )

@@ -134,12 +134,17 @@ NOTICE_AT = """
 """
 MESSAGES = "SELECT * FROM owner_messages ORDER BY seq DESC LIMIT ?"
 MESSAGES_BEHIND = """
-    SELECT * FROM owner_messages WHERE surface = ? AND shown < revision ORDER BY seq
+    SELECT * FROM owner_messages WHERE surface = ? AND surface != '' AND shown < revision
+    ORDER BY seq
 """
 MESSAGE_AT = "SELECT * FROM owner_messages WHERE surface = ? AND handle = ?"
 OPEN_ASKS_BY_LINK = """
     SELECT calls.link, count(DISTINCT calls.ask) FROM calls JOIN asks ON asks.seq = calls.ask
     WHERE calls.ended_at IS NULL AND asks.status = 'open' GROUP BY calls.link
+"""
+NEWEST_LINK = """
+    SELECT calls.link FROM calls JOIN asks ON asks.seq = calls.ask
+    WHERE asks.id = ? ORDER BY started_at DESC, calls.rowid DESC LIMIT 1
 """
 STORED_IDS = """
     SELECT id FROM asks WHERE id IN (SELECT value FROM json_each(:ids))
@@ -316,6 +321,9 @@ class SqliteStore:
     async def open_asks_by_link(self) -> Mapping[str, int]:
         rows = await self._reading.rows(OPEN_ASKS_BY_LINK)
         return {str(link): int(count) for link, count in rows}
+
+    async def newest_link(self, ask_id: str) -> str | None:
+        return next(iter(texts(await self._reading.rows(NEWEST_LINK, (ask_id,)))), None)
 
     async def notice_surfaces(self, notice_id: str) -> Sequence[str]:
         return texts(await self._reading.rows(NOTICE_SURFACES, (notice_id,)))

@@ -13,4 +13,6 @@ question_ask: the tools `question_ask` and `question_summary`
 journal: answers of `question_ask`, as files in the project
 approvals: the tool `approve_tool_use`
 notify_user: the tool `notify_user`
+messages: what the owner writes, in the results of tools; the tool `check_messages`
+what_next: the tool that Claude Code's hook calls when it stops
 """

@@ -10,7 +10,7 @@ import asyncio
 import binascii
 import codecs
 import io
-import json
+import math
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +26,7 @@ from chatbridge.core.cards.attached import format_size, shown_name
 from chatbridge.core.errors import AttachmentError, ToolInputError
 from chatbridge.core.model import Ask, AskRequest, Attachment, AttachmentKind, Project
 from chatbridge.core.ports import AttachmentStore
+from chatbridge.core.text import size_as_json
 from chatbridge.tools.call import Peer, ToolCall
 from chatbridge.tools.clients import COMMAND
 from chatbridge.tools.definition import (
@@ -243,18 +244,20 @@ class ToolFiles:
         content = [told, *result.content, *rest]
         return result.model_copy(update={"content": content, "structured_content": structured})
 
-    async def shown(self, sent: Iterable[tuple[Attachment, str]]) -> list[ContentBlock]:
+    async def shown(
+        self, sent: Iterable[tuple[Attachment, str]], *, left: float = math.inf
+    ) -> list[ContentBlock]:
         """What an agent gets of a person's files, each with the words behind its name: a text about
-        them, then texts and pictures."""
+        them, then texts and pictures. `left`: bytes for these in the result."""
         lines: list[str] = []
         texts: list[TextContent] = []
         pictures: list[ImageContent] = []
         room, text_room = MAX_IMAGE_CHARACTERS, MAX_TEXTS_BYTES
         for attachment, where in sent:
             line = f"The user attached {described(attachment)}{where}"
-            picture = await self._picture(attachment, room)
+            picture = await self._picture(attachment, min(room, left))
             if picture is not None:
-                room -= len(picture.data)
+                room, left = room - len(picture.data), left - len(picture.data)
                 pictures.append(picture)
             if self.store.path(attachment) is None:
                 lines.append(f"{line}; it has been removed since.")
@@ -262,15 +265,16 @@ class ToolFiles:
                 lines.append(f"{line}: {attachment.path}")
             elif picture is not None:
                 lines.append(f"{line}; the picture follows.")
-            elif (text := await self._text(attachment, text_room)) is not None:
+            elif (text := await self._text(attachment, min(text_room, left))) is not None:
                 lines.append(f"{line}; its text follows.")
-                text_room -= _size_as_json(text)
+                size = size_as_json(text)
+                text_room, left = text_room - size, left - size
                 texts.append(TextContent(type="text", text=text))
             else:
                 lines.append(f"{line}, which cannot be sent to you. Ask for what you need of it.")
         return [TextContent(type="text", text="\n".join(lines)), *texts, *pictures]
 
-    async def _picture(self, attachment: Attachment, room: int) -> ImageContent | None:
+    async def _picture(self, attachment: Attachment, room: float) -> ImageContent | None:
         preview = await self.store.preview(attachment)
         if preview is None or preview.size * 4 / 3 > room:
             return None
@@ -281,7 +285,7 @@ class ToolFiles:
         encoded = (await asyncio.to_thread(b64encode, data)).decode()
         return ImageContent(type="image", data=encoded, mime_type=preview.type)
 
-    async def _text(self, attachment: Attachment, room: int) -> str | None:
+    async def _text(self, attachment: Attachment, room: float) -> str | None:
         path = self.store.path(attachment)
         if path is None or attachment.kind is not AttachmentKind.TEXT:
             return None
@@ -293,11 +297,7 @@ class ToolFiles:
             return None
         wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         text = data.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-        return text if _size_as_json(text) <= room else None
-
-
-def _size_as_json(text: str) -> int:
-    return len(json.dumps(text, ensure_ascii=False).encode(errors="replace"))
+        return text if size_as_json(text) <= room else None
 
 
 def reads_paths(call: ToolCall) -> bool:

@@ -93,6 +93,8 @@ class ToolCall:
     clock: Clock
     folder: str | None = None
     """Where on this machine its agent was started; None: elsewhere, or not known."""
+    pid: int | None = None
+    """Of the link's process; None: elsewhere, or not known."""
     elicit: Elicit | None = None
     """None if the client cannot, or only by ending the call."""
     replies: Mapping[str, ElicitResult] = field(default_factory=dict)
@@ -105,6 +107,8 @@ class ToolCall:
     """Several agents use its link, and nothing tells them apart."""
     learned: Callable[[], LearnedLimit | None] = lambda: None
     """What earlier calls have shown of its client's limit. The call itself may add to that."""
+    cancelled: Callable[[], bool] = lambda: False
+    """Whether its client has said that it does not wait for the response."""
     began: float = field(init=False)
     """When it came to this hub, or to the first one if its age is known, in monotonic time."""
 
@@ -222,6 +226,8 @@ class ToolHandler:
     read_only = idempotent = False
     destructive = False
     """Only a command of the owner's can be."""
+    for_hook = False
+    """Whether only our own hook can call it."""
     reaches_model = True
     """Whether a model reads its results, and not only its client."""
     open_world = True

@@ -384,7 +384,7 @@ entries:
 
 def _entries(ask: Ask) -> Iterator[Entry]:
     """What a person answered to another tool, one entry for each question."""
-    if ask.tool == QUESTION_ASK or ask.approval or ask.answer is None:
+    if ask.tool == QUESTION_ASK or ask.needs_caller or ask.answer is None:
         return
     for question, answer in zip(ask.questions, ask.answer.answers, strict=True):
         if answer.skipped or answer.ask_back is not None:

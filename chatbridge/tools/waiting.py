@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from mcp_types import CallToolResult
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.reach import UNSURE, Reach, Reached
 from chatbridge.core.errors import StoreError, UnknownAsk
-from chatbridge.core.model import Ask, AskRequest, Call, is_approval
+from chatbridge.core.model import Ask, AskRequest, Call
+from chatbridge.core.tasks import race
 from chatbridge.projects import settings_of
 from chatbridge.tools.attachments import GivenFile, ToolFiles
 from chatbridge.tools.call import ToolCall, ToolHandler
@@ -62,7 +63,7 @@ class Waiting:
             earlier = await self.broker.waiting_calls.asked_before(call.name)
             request = await self.files.attach(request, files, call, earlier)
         request = replace(request, quiet=settings_of(call.project.key).quiet.rule)
-        if not is_approval(request.questions):
+        if not request.needs_caller:
             await self.broker.waiting_calls.wait_for_absent_callers(request, call.name)
         ask, caller = await self.broker.ask(
             request, call.name, counts_for=call.counts_for, shared_link=call.shared_link
@@ -107,10 +108,16 @@ class Wait:
     caller: Call
     call: ToolCall
 
-    async def ended(self, *, limit: float | None = None, endless: bool = False) -> Ask | None:
-        """The ask once it has ended; None if the limit or the client's own comes first. An endless
-        wait has no limit: where the client gives up without a word, its call then counts as gone,
-        so that it can ask again."""
+    async def ended(
+        self,
+        *,
+        limit: float | None = None,
+        endless: bool = False,
+        unless: Callable[[], Awaitable[object]] | None = None,
+    ) -> Ask | None:
+        """The ask once it has ended; None if the limit, the client's own or `unless` comes first.
+        An endless wait has no limit: where the client gives up without a word, its call then counts
+        as gone, so that it can ask again."""
         ended: Ask | None = self.ask
         if self.ask.open:
             call, broker = self.call, self.waiting.broker
@@ -121,7 +128,8 @@ class Wait:
                     await broker.waiting_calls.cancel(call.name)
                     ended = await self._watched(None)
             else:
-                ended = await self._watched(soonest(limit, broker.policy.max_block, call.patience))
+                limit = soonest(limit, broker.policy.max_block, call.patience)
+                ended = await self._watched(limit, unless)
             await self._count_by_its_timer(since)
         if ended is not None:
             log.info("Session completed successfully session=%s call=%s", ended.id, self.call.id)
@@ -163,12 +171,16 @@ class Wait:
         never: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         return await never
 
-    async def _watched(self, limit: float | None) -> Ask | None:
+    async def _watched(
+        self, limit: float | None, unless: Callable[[], Awaitable[object]] | None = None
+    ) -> Ask | None:
         async def doing() -> str:
             places = (await self.waiting.reach(self.ask)).places
             return f"waiting on {places}" if places else "waiting for an answer"
 
-        ending = self.waiting.broker.ended(self.ask.id)
+        ending: Awaitable[Ask | None] = self.waiting.broker.ended(self.ask.id)
+        if unless is not None:
+            ending = race(ending, unless())
         return await self.call.watch(ending, self.caller.started_at, limit=limit, doing=doing)
 
     async def _count_by_its_timer(self, since: float) -> None:

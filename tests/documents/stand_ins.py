@@ -45,6 +45,16 @@ def _claude() -> Grammar:
     return found
 
 
+def _claude_plugin() -> Grammar:
+    found = Grammar("claude plugin")
+    verbs = found.add_subparsers(required=True)
+    add = verbs.add_parser("marketplace").add_subparsers(required=True).add_parser("add")
+    add.add_argument("source")
+    for verb in ("install", "uninstall"):
+        verbs.add_parser(verb).add_argument("plugin")
+    return found
+
+
 def _codex() -> Grammar:
     found = Grammar("codex")
     found.add_subparsers(required=True).add_parser("exec").add_argument("prompt")
@@ -215,6 +225,8 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "timedatectl": _timedatectl,
     "uv": _uv,
 }
+APART: dict[tuple[str, ...], Callable[[], Grammar]] = {("claude", "plugin"): _claude_plugin}
+"""Commands of a program that also takes anything else as its first word."""
 NOT_STOOD_IN = ("git", "python", "pytest", "sqlite3")
 """Others need these to be what they are; their calls are only read."""
 
@@ -225,6 +237,8 @@ def accepts(program: str, arguments: list[str]) -> None:
     grammar = GRAMMARS.get("python" if name == "python3" else name)
     if grammar is None:
         raise Refused(f"{name}: no grammar. Add one to tests/documents/stand_ins.py")
+    if apart := APART.get((name, *arguments[:1])):
+        grammar, arguments = apart, arguments[1:]
     grammar().parse_args(arguments)
 
 

@@ -244,6 +244,16 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "takes some seconds",
         ),
     ),
+    (r"chatbridge agents", run("No agent is connected.", before=("chatbridge inbox",))),
+    (
+        r"chatbridge tell( (shop-api|--take-back) .*)?",
+        elsewhere(
+            "tests/acceptance/test_command_line_tell.py::"
+            "test_a_person_at_a_terminal_writes_and_an_agent_cannot_pass_for_one",
+            "needs an agent in a terminal of its own",
+            fills={"screen.png": "deploy", " < plan.md": ""},
+        ),
+    ),
     # ── chatbridge: agents ────────────────────────────────────────────────────────────────────────
     (r"chatbridge hook( --limit 28800)?", run(stdin="{}")),
     (r"chatbridge mcp( --limit 3600| --label= --limit 60)?", run()),
@@ -313,7 +323,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "is a part of these tests",
         ),
     ),
-    (r"\.venv/bin/python -m tests\.(bench|chaos)( .+)?", parsed("takes minutes")),
+    (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
     (
         r"\.venv/bin/python -m tests\.documents\.help_texts",
         parsed("writes into these pages"),
@@ -336,6 +346,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         parsed("not every machine has the program"),
     ),
     (r"claude -p .*", stand_in("Claude Code needs an account", before=("chatbridge version",))),
+    (r"claude plugin .*", stand_in("not every machine has Claude Code")),
     (r"pip install", parsed(NOT_WHOLE, fills={"install": "install --upgrade ."})),
     (r"pip install .+", stand_in("installs from the network")),
     (r"pipx (install|upgrade|inject|uninstall) .*", stand_in("installs from the network")),

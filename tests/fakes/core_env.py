@@ -14,6 +14,8 @@ from pathlib import Path
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
+from chatbridge.core.messages.agents import Agents
+from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import (
     Agent,
     Answer,
@@ -130,7 +132,10 @@ async def world(
         drained=drain,
     )
     await broker.recall_switch()
-    inbox = AskActions(broker, store=store, clock=clock)
+    messages = OwnerMessages(
+        store, clock=clock, agents=Agents(clock), return_within=broker.policy.return_within
+    )
+    inbox = AskActions(broker, store=store, clock=clock, messages=messages)
     await inbox.messages.load()
     broker.waiting_calls.observer = inbox.messages
     here.append(World(store, broker, inbox, clock, changes))

@@ -56,16 +56,23 @@ class Hook:
         self.process.communicate()
 
     def says(self) -> Json | None:
-        """Its decision; None if it has none. It always succeeds."""
+        """Its decision; None if it has none."""
+        output = self.prints()
+        if output is None:
+            return None
+        assert output.keys() == {"hookSpecificOutput"}
+        found: Json = output["hookSpecificOutput"]
+        return found
+
+    def prints(self) -> Json | None:
+        """All of its output; None if there is none. It always succeeds."""
         said, complaints = self.process.communicate(timeout=PATIENCE)
         assert self.process.returncode == 0, complaints
         assert b"Traceback" not in complaints, complaints.decode()
         if not said:
             return None
         output: Json = json.loads(said)
-        assert output.keys() == {"hookSpecificOutput"}
-        found: Json = output["hookSpecificOutput"]
-        return found
+        return output
 
 
 def hooked(event: Json | bytes, environment: dict[str, str]) -> Json | None:

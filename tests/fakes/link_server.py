@@ -14,7 +14,7 @@ from chatbridge.core.asks.reach import Reach
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
+from chatbridge.tools.clients import Clients, agent_of
 from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import Waiting
@@ -37,12 +37,13 @@ async def door(
 ) -> AsyncIterator[Links]:
     """`told` is what the owner hears."""
     tools = [tool(Waiting(hub.broker, nobody))]
+    messages = ToolMessages(hub.inbox.messages)
     server = build_server(
         lambda: tools,
         waiting_calls=hub.broker.waiting_calls,
         clients=Clients(),
         clock=hub.clock,
-        messages=ToolMessages(hub.inbox.messages),
+        messages=messages,
         after_call=lambda: None,
         spawn=asyncio.ensure_future,
     )
@@ -53,6 +54,7 @@ async def door(
         settings=settings or {},
         tell=heard.append,
         peers=peers or Peers(),
+        returned=lambda caller, client: messages.seen(caller, agent_of(client)),
     )
     await links.listen(_listener(path))
     try:

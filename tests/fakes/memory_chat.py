@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from chatbridge.channels.chat.callback_data import Tap, decode, encode, question_shown
+from chatbridge.channels.chat.callback_data import Button, Tap, decode, encode, question_shown
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Files
 from chatbridge.channels.chat.card_messages import from_text
 from chatbridge.channels.chat.document import Rows, Upload
+from chatbridge.channels.chat.incoming import Incoming, Sender
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
 from chatbridge.channels.chat.surface import ChatSurface
@@ -128,7 +129,7 @@ class MemoryReceiver(EventReceiver[Deed]):
         by = Sender(id=event.by, name=event.by)
         if event.data is None:
             text = event.message.text or ""
-            command = text.removeprefix("/") if text.startswith("/") else None
+            command = text[1:].split()[0] if text.startswith("/") else None
             await self.written(event.message, by, cursor, direct=False, command=command)
         elif origin := self.allowed(by, event.message.room, cursor):
             event.told = await self.tap(decode(event.data), event.message, origin)
@@ -228,6 +229,9 @@ class MemoryDesk:
         )
         self._do(Deed(by=by, message=message))
         return message
+
+    async def tap_data(self, message: Incoming, button: Button) -> str:
+        return await self._tap(message, encode(button))
 
     async def tap(self, ask: Ask, action: Event) -> str:
         tap = Tap(ask_id=ask.id, question=question_shown(ask), action=action)

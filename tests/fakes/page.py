@@ -52,11 +52,15 @@ class Page:
         return found
 
     def taps(self, ask: Json, action: str, **fields: object) -> int:
-        """The status of the reply. Logs in first: a cookie belongs to one hub's address."""
-        if not list(self._cookies):
-            code = json.loads(self._token("/api/login-codes", b""))["code"]
-            self._post("/login", {"code": code})
-        return self._post(f"/asks/{ask['id']}/form", {"do": action, **fields})
+        """The status of the reply."""
+        self._log_in()
+        return self._post(f"/asks/{ask['id']}/form", _form({"do": action, **fields}))
+
+    def attaches(self, ask: Json, content: bytes, name: str) -> int:
+        """A file with the answer to the first question, as the page's script sends it."""
+        self._log_in()
+        headers = {"X-Chatbridge": "fragment", "X-File-Name": urllib.parse.quote(name)}
+        return self._post(f"/asks/{ask['id']}/files?question=0", content, **headers)
 
     def allows(self, ask: Json) -> int:
         return self.taps(ask, "choose", step=0, option=0)
@@ -89,12 +93,16 @@ class Page:
             found: bytes = response.read()
         return found
 
-    def _post(self, path: str, fields: dict[str, object]) -> int:
+    def _log_in(self) -> None:
+        """Once: a cookie belongs to one hub's address."""
+        if not list(self._cookies):
+            code = json.loads(self._token("/api/login-codes", b""))["code"]
+            self._post("/login", _form({"code": code}))
+
+    def _post(self, path: str, body: bytes, **headers: str) -> int:
         address = self._address()
         request = urllib.request.Request(
-            address + path,
-            data=urllib.parse.urlencode(fields).encode(),
-            headers={"Origin": address},
+            address + path, data=body, headers={"Origin": address, **headers}
         )
         try:
             with self._opener.open(request, timeout=PATIENCE) as response:
@@ -111,3 +119,7 @@ class Page:
                 return info.web
             time.sleep(0.02)
         raise AssertionError("no inbox came up")
+
+
+def _form(fields: dict[str, object]) -> bytes:
+    return urllib.parse.urlencode(fields).encode()

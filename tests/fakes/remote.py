@@ -26,7 +26,7 @@ from chatbridge.hub.http.tokens import Tokens
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.clients import Clients
-from chatbridge.tools.messages import ToolMessages
+from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from tests.fakes.clock import StillClock
@@ -111,6 +111,7 @@ class RawAgent:
         self._http = http
         self._era = era
         self.session: str | None = None
+        self.tool = "ask_user"  # That it calls
 
     async def initialize(self) -> httpx2.Response:
         response = await self._http.post("/mcp", json=initialize())
@@ -124,11 +125,12 @@ class RawAgent:
     def headers(self) -> dict[str, str]:
         named = {"mcp-protocol-version": self._era}
         if self._era == ERAS[1]:
-            return {**named, "mcp-method": "tools/call", "mcp-name": "ask_user"}
+            return {**named, "mcp-method": "tools/call", "mcp-name": self.tool}
         return {**named, "mcp-session-id": self.session or "none"}
 
     def call(self, request: int = 1, **arguments: Any) -> Json:
-        params: Json = {"name": "ask_user", "arguments": arguments or COLOUR}
+        default = COLOUR if self.tool == "ask_user" else {}
+        params: Json = {"name": self.tool, "arguments": arguments or default}
         if self._era == ERAS[1]:
             params["_meta"] = {
                 "io.modelcontextprotocol/protocolVersion": self._era,
@@ -189,7 +191,11 @@ async def open_door(
     """Leaving it is an orderly stop of the HTTP side, and kill -9 for the rest."""
     async with world(path, clock, **policy) as hub:  # type: ignore[arg-type]
         waiting = Waiting(hub.broker, nobody)
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
+        tools = (
+            AskUser(waiting),
+            WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}),
+            CheckMessages(hub.inbox.messages),
+        )
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,

@@ -15,17 +15,19 @@ from uuid import uuid4
 from mcp.server.lowlevel import Server
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.model import Answer, Ask, Project
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import Answer, Ask, Notice, Project
 from chatbridge.core.store_port import Transaction
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
-from chatbridge.tools.messages import ToolMessages
+from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, World, world
 
@@ -34,6 +36,7 @@ PATIENCE = 20.0
 HOUR = 3600.0
 TICK = 0.001
 """Wall time is not exact to the last digit."""
+LISTED = -1  # The request with which each client begins
 PROJECT = Project(key="/src/shop", name="shop")
 QUESTION: Json = {
     "questions": [{"id": "c", "question": "Blue?", "type": "select", "options": ["red", "blue"]}],
@@ -102,6 +105,7 @@ class Bridge:
     server: Server[Any]
     clients: Clients
     pipes: list[Pipe] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     async def asks(self) -> list[Ask]:
         """All that were ever made."""
@@ -132,12 +136,26 @@ class Bridge:
         await until(waits)
 
 
+class _Told:
+    """Implements `core.delivery.notices.NoticeDelivery`."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    def announce(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+    async def tried(self, notice_id: str) -> None:
+        pass
+
+
 @asynccontextmanager
 async def bridge(
     path: Path,
     clock: WatchedClock,
     *,
     clients: Clients | None = None,
+    when_done: str = "tell",
 ) -> AsyncIterator[Bridge]:
     beside: set[asyncio.Future[Any]] = set()
 
@@ -145,9 +163,20 @@ async def bridge(
         return Reach(shown=("telegram",))
 
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
-        waiting = Waiting(hub.broker, reached)
+        waiting, told = Waiting(hub.broker, reached), _Told()
         known = clients or Clients()
-        tools = (AskUser(waiting), WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}))
+        tools = (
+            AskUser(waiting),
+            WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}),
+            CheckMessages(hub.inbox.messages),
+            WhatNext(
+                waiting,
+                hub.inbox.messages,
+                Notices(hub.store, told, clock=clock),
+                asks=when_done == "ask",
+                wait=HOUR,
+            ),
+        )
         server = build_server(
             lambda: tools,
             waiting_calls=hub.broker.waiting_calls,
@@ -157,7 +186,7 @@ async def bridge(
             after_call=lambda: None,
             spawn=lambda work: beside.add(asyncio.ensure_future(work)),
         )
-        here = Bridge(hub, server, known)
+        here = Bridge(hub, server, known, notices=told.notices)
         try:
             yield here
         finally:
@@ -169,14 +198,24 @@ async def bridge(
 class Pipe:
     """A link, without its process: the real bookkeeping between a client and one hub at a time."""
 
-    def __init__(self, client: str, clock: StillClock, *, progress: bool) -> None:
+    def __init__(
+        self,
+        client: str,
+        clock: StillClock,
+        *,
+        progress: bool = False,
+        project: Project = PROJECT,
+    ) -> None:
         self.id = uuid4().hex
+        self.project = project
         self.responses: dict[int, Json] = {}
         self.heard_at = clock.monotonic()
         """When the client was last shown that a call is alive."""
         self.beats: list[str] = []
         self.frozen = False
         """Whether the link's process is stopped: what the hub says stays in the socket."""
+        self.unheard = False
+        """Whether the connection is broken: what the link says does not reach the hub."""
         self._socket: list[bytes] = []
         self._clock = clock
         self._progress = progress
@@ -240,18 +279,23 @@ class Pipe:
     async def connect(self, here: Bridge) -> None:
         """To the first hub, or to the next one."""
         again = self._relay.generation > 0
+        self.frozen = self.unheard = False
+        self._socket.clear()
         self._bridge, self._reader = here, asyncio.StreamReader(limit=MAX_LINE)
         here.pipes.append(self)
         waiting_calls = here.hub.broker.waiting_calls
         waiting_calls.link_opened(self.id)
         self._session = Session(
             link=self.id,
-            project=PROJECT,
+            project=self.project,
             reader=self._reader,
             send=self._from_hub,
             waiting_calls=waiting_calls,
             confirms=True,
         )
+        if again:  # as its first line says to a hub that comes after another
+            agent = agent_of(str(self._relay.client))
+            here.hub.inbox.messages.agents.seen(self.id, self.project, agent)
         self._relay.hub_found()
         _, _, rest = self._relay.to_hub.partition(b"\n")  # the preface is for the socket's keeper
         self._relay.to_hub[:] = rest
@@ -260,12 +304,22 @@ class Pipe:
         if not again:
             await self.response(0)
             self._say("notifications/initialized", {})
+            self._say("tools/list", {}, number=LISTED)
+            await self.response(LISTED)
+            del self.responses[LISTED]
 
     async def hub_died(self) -> None:
         assert self._session
         self._session.mute()
         await self._end()
         self._relay.hub_lost()
+
+    async def cut_off(self) -> None:
+        """Its connection breaks; it may connect again, to the same hub."""
+        here = self._bridge
+        assert here
+        await self.hub_died()
+        await here.hub.broker.waiting_calls.link_closed(self.id)
 
     async def die(self) -> None:
         """The link goes with its client, and the hub sees its connection close, if there is one."""
@@ -309,7 +363,8 @@ class Pipe:
             got += chunk
             self._relay.written(len(chunk))
         if self._reader is not None and self._relay.to_hub:
-            self._reader.feed_data(bytes(self._relay.to_hub))
+            if not self.unheard:
+                self._reader.feed_data(bytes(self._relay.to_hub))
             self._relay.to_hub.clear()
         for line in got.splitlines():
             self._hears(json.loads(line))

@@ -15,8 +15,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from chatbridge.channels.chat.document import File, Upload
+from chatbridge.channels.chat.incoming import Incoming
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import Incoming
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.discord.api import Api, Me
 from chatbridge.channels.discord.receiver import CANNOT_READ, Receiver

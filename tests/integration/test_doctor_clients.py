@@ -13,6 +13,7 @@ from chatbridge.cli.connect.plans import plan, write
 from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.run import Check
+from chatbridge.cli.doctor.tonight import agents
 from chatbridge.cli.service import unit_files
 from tests.fakes.doctor import Machine, screen
 
@@ -64,6 +65,34 @@ async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connecte
     write(plan("codex"))
     (found,) = await machine.look(CLIENTS)
     assert (found.mark, found.what) == (Mark.FINE, "connected in ~/.codex/config.toml")
+
+
+async def test_our_plugin_for_claude_code_connects_it_and_both_are_a_remark(
+    machine: Machine,
+) -> None:
+    folder = machine.home / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"enabledPlugins": {"chatbridge@chatbridge": true}}')
+    (found,) = await machine.look(CLIENTS)
+    assert (found.mark, found.what) == (Mark.FINE, "connected by its plug-in")
+    (ready,) = await machine.look(Check("agents", agents))
+    assert (ready.mark, ready.what.partition("; ")[2]) == (Mark.FINE, "permission and hooks set")
+    write(plan("claude-code"))
+    (found,) = await machine.look(CLIENTS)
+    assert found.mark is Mark.REMARK
+    assert found.what.startswith("connected twice, because it has our plug-in, too")
+    assert found.fix == ("claude plugin uninstall chatbridge@chatbridge",)
+
+
+@pytest.mark.parametrize("said", ["false", "[]", '"true"'])
+async def test_a_plugin_that_is_switched_off_does_not_count(machine: Machine, said: str) -> None:
+    folder = machine.home / ".claude"
+    folder.mkdir()
+    (folder / "settings.json").write_text(
+        f'{{"enabledPlugins": {{"chatbridge@chatbridge": {said}}}}}'
+    )
+    (found,) = await machine.look(CLIENTS)
+    assert found.what == "none is set up; found here: Claude Code"
 
 
 async def test_one_that_is_connected_for_this_folder_alone_counts(

@@ -3,25 +3,31 @@ whenever anything is wrong."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chatbridge.cli.agents import hook as hook_call
+from chatbridge.cli.agents.collect import WITHIN_SECONDS
 from chatbridge.cli.agents.hook import OUTCOME, decided, limit_in
+from chatbridge.cli.connect.own_hooks import has_own_hook
+from chatbridge.digests import sha256_hex
 from chatbridge.tools import clients
 from chatbridge.tools.approvals import tool
-from tests.fakes.hooked import EVENT, LIST, Hook, hooked, permission
+from tests.fakes.hooked import EVENT, LIST, PATIENCE, Hook, hooked, permission
 from tests.fakes.program import CHATBRIDGE, bare
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
 
 Json = dict[str, Any]
 ALLOW = '{"behavior": "allow", "updatedInput": {"command": "ls -l"}}'
 DENY = '{"behavior": "deny", "message": "The user denied this: no"}'
+BUSY: Json = {"background_tasks": [{"id": "b1"}]}  # Claude Code goes on by itself later
 
 
 def result(text: str, **more: object) -> Json:
@@ -139,14 +145,6 @@ def test_a_cancelled_question_is_denied_with_its_reason(
             {"hook_event_name": "Notification", "message": "x" * 9_000},
             {"message": "x" * 4_000, "level": "info"},
         ),
-        (
-            {"hook_event_name": "Stop", "stop_hook_active": False},
-            {
-                "message": "Claude Code has finished its turn.",
-                "title": "Finished",
-                "level": "info",
-            },
-        ),
     ],
 )
 def test_a_notice_is_passed_on_and_nothing_is_said(
@@ -159,6 +157,296 @@ def test_a_notice_is_passed_on_and_nothing_is_said(
         assert hook.says() is None
 
 
+# ── what the owner has written ────────────────────────────────────────────────────────────────────
+
+
+def after_tool(cwd: object, **more: object) -> Json:
+    return {**EVENT, "cwd": str(cwd), "hook_event_name": "PostToolUse", "tool_name": "Bash", **more}
+
+
+def collecting(hub: ScriptedHub) -> tuple[Connection, Json]:
+    """The hook's connection, and what it asks for."""
+    connection, preface = hub.accept()
+    assert preface["chatbridge"] == "terminal"
+    return connection, connection.receive()
+
+
+@pytest.mark.parametrize(
+    ("event", "client", "own"),
+    [
+        ({}, "claude-code", "PostToolUse"),
+        ({"turn_id": "1"}, "codex", "PostToolUse"),
+        ({"hook_event_name": "AfterTool"}, "gemini-cli", "AfterTool"),
+    ],
+)
+def test_what_waits_is_said_after_a_tool_and_then_confirmed(
+    hub: ScriptedHub,
+    environment: dict[str, str],
+    tmp_path: Path,
+    event: Json,
+    client: str,
+    own: str,
+) -> None:
+    (tmp_path / ".chatbridge.toml").write_text("")
+    with Hook(after_tool(tmp_path, **event), environment) as hook:
+        connection, asked = collecting(hub)
+        assert asked == {
+            "do": "collect",
+            "link": sha256_hex(b"hook 5f2a")[:32],
+            "cwd": str(tmp_path),
+            "root": str(tmp_path),
+            "file": "",
+            "label": None,
+            "client": client,
+            "stops": False,
+        }
+        connection.send({"result": {"texts": ["Use tabs", "And hurry"], "call": ["l", "r"]}})
+        assert connection.receive() == {"do": "collected", "call": ["l", "r"]}
+        connection.send({"result": {}})
+        text = "Use tabs\n\nAnd hurry"
+        assert hook.says() == {"hookEventName": own, "additionalContext": text}
+
+
+@pytest.mark.parametrize("event", [{"turn_id": "1"}, {"hook_event_name": "AfterAgent"}, BUSY])
+def test_who_is_about_to_stop_goes_on_with_what_waits(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path, event: Json
+) -> None:
+    stop = {**EVENT, "cwd": str(tmp_path), "hook_event_name": "Stop", **event}
+    with Hook(stop, environment) as hook:
+        connection, asked = collecting(hub)
+        assert asked["stops"] is True
+        connection.send({"result": {"texts": ["Use tabs"], "call": ["l", "r"]}})
+        assert connection.receive()["do"] == "collected"
+        connection.send({"result": {}})
+        assert hook.prints() == {"decision": "block", "reason": "Use tabs"}
+
+
+def test_the_folder_is_the_one_that_the_agent_was_started_in(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    started, now = tmp_path / "shop", tmp_path / "other"
+    started.mkdir()
+    now.mkdir()
+    environment["CLAUDE_PROJECT_DIR"] = str(started)
+    with Hook(after_tool(now), environment) as hook:
+        connection, asked = collecting(hub)
+        assert asked["cwd"] == str(started)
+        connection.send({"result": {"texts": []}})
+        assert hook.says() is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"result": {"texts": [], "call": ["l", "r"]}},
+        {"result": {"texts": "Use tabs"}},
+        {"result": {}},
+        {"result": []},
+        {"error": "this hub does not know 'collect'", "kind": "ChatbridgeError"},
+        {"chatbridge": "stopping"},
+        {},
+    ],
+    ids=str,
+)
+def test_nothing_is_said_unless_the_hub_has_something(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path, reply: Json
+) -> None:
+    with Hook(after_tool(tmp_path), environment) as hook:
+        connection, _ = collecting(hub)
+        connection.send(reply)
+        assert hook.prints() is None
+        assert connection.is_closed()
+
+
+def test_a_hub_that_hangs_does_not_hold_the_agent(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    began = time.monotonic()
+    with Hook(after_tool(tmp_path), environment) as hook:
+        connection, _ = hub.accept(greet=False)
+        assert hook.prints() is None
+        assert connection.is_closed()
+    assert time.monotonic() - began < WITHIN_SECONDS + 10
+
+
+def test_what_is_said_stays_said_if_the_hub_goes_before_it_is_confirmed(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Hook(after_tool(tmp_path), environment) as hook:
+        connection, _ = collecting(hub)
+        connection.send({"result": {"texts": ["Use tabs"], "call": ["l", "r"]}})
+        assert connection.receive()["do"] == "collected"
+        connection.close()
+        assert hook.says()
+
+
+def test_what_cannot_be_said_is_not_confirmed(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    with Hook(after_tool(tmp_path), environment) as hook:
+        assert hook.process.stdout is not None
+        hook.process.stdout.close()
+        connection, _ = collecting(hub)
+        connection.send({"result": {"texts": ["Use tabs"], "call": ["l", "r"]}})
+        with pytest.raises((EOFError, ConnectionError)):
+            connection.receive()
+        assert hook.process.wait(PATIENCE) == 0
+
+
+def test_the_agents_own_agents_do_not_take_what_is_meant_for_it(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert hooked(after_tool(tmp_path, agent_id="a1"), environment) is None
+    with Hook(after_tool(tmp_path), environment) as hook:
+        connection, asked = collecting(hub)  # the first to come
+        assert asked["do"] == "collect"
+        connection.close()
+        assert hook.says() is None
+
+
+# ── what next ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def stop(cwd: object, **more: object) -> Json:
+    return {**EVENT, "cwd": str(cwd), "hook_event_name": "Stop", **more}
+
+
+@pytest.mark.parametrize(
+    ("event", "words", "again"),
+    [
+        ({}, "", False),
+        ({"last_assistant_message": "All done.", "stop_hook_active": False}, "All done.", False),
+        ({"last_assistant_message": "x" * 9_000, "stop_hook_active": True}, "x" * 4_000, True),
+        ({"last_assistant_message": ["no"], "stop_hook_active": "yes"}, "", False),
+    ],
+)
+def test_the_hub_is_told_the_last_words_and_says_what_is_next(
+    hub: ScriptedHub,
+    environment: dict[str, str],
+    tmp_path: Path,
+    event: Json,
+    words: str,
+    again: bool,
+) -> None:
+    with Hook(stop(tmp_path, **event), environment, "--limit", "3600") as hook:
+        connection, preface, call = called(hub)
+        assert (preface["cwd"], preface["limit"]) == (str(tmp_path), 3600)
+        arguments = {"lastWords": words, "again": again}
+        assert call["params"] == {"name": "what_next", "arguments": arguments}
+        connection.respond(call, result('{"next": "Go on. Fix the tests"}'))
+        assert hook.prints() == {"decision": "block", "reason": "Go on. Fix the tests"}
+        assert connection.receive() == {"chatbridge": "delivered", "request": call["id"]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        result('{"next": null}'),
+        result('{"next": "Fix it"}', isError=True),
+        result("no JSON"),
+        result("[]"),
+        {"content": []},
+        {},
+    ],
+    ids=str,
+)
+def test_the_agent_stops_unless_there_is_a_next_task(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path, answer: Json
+) -> None:
+    with Hook(stop(tmp_path), environment) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, answer)
+        assert hook.prints() is None
+
+
+def test_what_is_typed_in_the_window_ends_the_wait(
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+) -> None:
+    record = tmp_path / "session.jsonl"
+    record.write_text("")
+    with Hook(stop(tmp_path, transcript_path=str(record)), environment) as hook:
+        connection, _, call = called(hub)
+        at = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime(time.time() + 1))
+        typed = {"type": "queue-operation", "operation": "enqueue", "timestamp": at}
+        record.write_text(json.dumps({**typed, "content": "go on"}) + "\n")
+        cancelled = connection.receive()
+        assert cancelled["method"] == "notifications/cancelled"
+        assert cancelled["params"]["requestId"] == call["id"]
+        assert hook.prints() is None
+
+
+# ── the plug-in ───────────────────────────────────────────────────────────────────────────────────
+
+OURS = "mcp__plugin_chatbridge_chatbridge__"
+
+
+def test_our_own_tools_in_the_plugin_need_no_permission(tmp_path: Path) -> None:
+    """Nor a hub: they are the asking."""
+    environment = {"CHATBRIDGE_STATE_DIR": str(tmp_path / "state")}
+    event = {**permission("/"), "tool_name": f"{OURS}ask_user"}
+    with Hook(event, environment, "--plugin", "--limit", "600") as hook:
+        decision = {"behavior": "allow"}
+        assert hook.says() == {"hookEventName": "PermissionRequest", "decision": decision}
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("name", ["approve_tool_use", "git", "ask_user_"])
+def test_other_tools_of_the_plugin_are_asked_for(
+    hub: ScriptedHub, environment: dict[str, str], name: str
+) -> None:
+    with Hook({**permission("/"), "tool_name": f"{OURS}{name}"}, environment, "--plugin") as hook:
+        connection, _, call = called(hub)
+        assert call["params"]["name"] == "approve_tool_use"
+        connection.respond(call, denied("denied"))
+        assert hook.says()
+
+
+def settings_with(event: str, command: str, folder: Path) -> None:
+    group = {"hooks": [{"type": "command", "command": command}]}
+    (folder / "settings.json").write_text(json.dumps({"hooks": {event: [group]}}))
+
+
+def test_a_hook_of_the_plugin_does_nothing_where_the_settings_have_it(tmp_path: Path) -> None:
+    settings_with("PermissionRequest", "/opt/chatbridge hook --limit 600", tmp_path)
+    state = tmp_path / "state"
+    environment = {"CHATBRIDGE_STATE_DIR": str(state), "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    with Hook(permission("/"), environment, "--plugin") as hook:
+        assert hook.says() is None
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(
+    ("event", "command", "words"),
+    [
+        ("PermissionRequest", "chatbridge hook", []),
+        ("Stop", "chatbridge hook", ["--plugin"]),
+        ("PermissionRequest", "say done", ["--plugin"]),
+    ],
+    ids=["not the plug-in's", "another event", "another's hook"],
+)
+def test_any_other_asks(
+    hub: ScriptedHub,
+    environment: dict[str, str],
+    tmp_path: Path,
+    event: str,
+    command: str,
+    words: list[str],
+) -> None:
+    settings_with(event, command, tmp_path)
+    there = {**environment, "CLAUDE_CONFIG_DIR": str(tmp_path)}
+    with Hook(permission("/"), there, *words) as hook:
+        connection, _, call = called(hub)
+        connection.respond(call, result(ALLOW))
+        assert hook.says()
+
+
+@pytest.mark.parametrize("settings", ["", "{", "[]", '{"hooks": []}', "[" * 100_000])
+def test_settings_that_cannot_be_read_have_no_hook(settings: str, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(settings)
+    assert not has_own_hook("Stop", {"CLAUDE_CONFIG_DIR": str(tmp_path)})
+    assert not has_own_hook(["Stop"], {"CLAUDE_CONFIG_DIR": str(tmp_path / "gone")})
+
+
 # ── no decision ───────────────────────────────────────────────────────────────────────────────────
 
 OTHER_EVENTS: list[Json] = [
@@ -166,10 +454,16 @@ OTHER_EVENTS: list[Json] = [
     {**question(), "hook_event_name": "PermissionRequest"},
     {**permission("/"), "tool_input": "ls"},
     {**permission("/"), "tool_name": None},
-    {**EVENT, "hook_event_name": "Stop", "stop_hook_active": True},
+    {**permission("/"), "tool_name": ["mcp__plugin_chatbridge_chatbridge__ask_user"]},
+    {**EVENT, "turn_id": "1", "hook_event_name": "Stop", "stop_hook_active": False},
+    {**EVENT, "hook_event_name": "AfterAgent", "stop_hook_active": False},
     {**EVENT, "hook_event_name": "SubagentStop"},
     {**EVENT, "hook_event_name": "Notification"},
-    {**EVENT, "hook_event_name": "PostToolUse", "tool_name": "Bash"},
+    {**EVENT, "cwd": "/", "hook_event_name": "PostToolUse", "tool_name": "Bash"},
+    {**EVENT, "cwd": "/", "hook_event_name": "AfterTool"},
+    {**EVENT, "cwd": "/", "hook_event_name": "Stop", "turn_id": "1"},
+    {**EVENT, "cwd": "/", "hook_event_name": "AfterAgent"},
+    {**permission("/"), "turn_id": "1"},
     {**EVENT, "hook_event_name": ["Stop"]},
     {},
 ]
@@ -331,7 +625,7 @@ def test_a_hub_that_dies_is_asked_again_under_the_same_name(
         first.die()
     with scripted_hub(state) as second, hook:
         connection, again = second.accept()
-        assert again == preface
+        assert again == {**preface, "client": clients.HOOK}
         connection.respond(connection.receive(), {})
         assert connection.receive()["method"] == "notifications/initialized"
         assert connection.receive() == call

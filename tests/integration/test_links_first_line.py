@@ -46,7 +46,8 @@ HOSTILE = [0, -1, True, 1.5, 10**400, -(10**400), float("nan"), "\udc80", "\0", 
 
 @pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value)[:12])
 @pytest.mark.parametrize(
-    "name", ["limit", "pid", "parent", "label", "cwd", "root", "file", "version", "settings"]
+    "name",
+    ["limit", "pid", "parent", "label", "cwd", "root", "file", "version", "settings", "client"],
 )
 async def test_a_link_that_is_let_in_can_ask(tmp_path: Path, name: str, value: object) -> None:
     """Whatever its first line says: it is refused before anything happens, or its calls work."""
@@ -103,3 +104,13 @@ async def test_who_does_not_end_the_first_line_makes_room(
         assert await asyncio.wait_for(reader.read(), PATIENCE) == b""
         writer.close()
         assert here.connected() == []
+
+
+async def test_an_agent_that_comes_back_is_listed_before_it_calls(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub, door(hub, tmp_path / "s"):
+        agents, came = hub.inbox.messages.agents, asyncio.Event()
+        with agents.watched(came.set):
+            link = await Link.connect(tmp_path / "s", client="codex")
+            await asyncio.wait_for(came.wait(), PATIENCE)
+        assert [each.agent.name for each in agents.listed()] == ["Codex"]
+        link.close()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.chat.document import File, Upload
+from chatbridge.channels.chat.incoming import Incoming
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import Incoming
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing, Sent
 from chatbridge.channels.slack.api import MAY_NOT_READ
 from chatbridge.channels.slack.chat import SHOWN_WITHIN

@@ -19,6 +19,7 @@ from tests.fakes.core_env import PATIENCE, world
 from tests.fakes.fault_watch import FEW, unshaken
 from tests.fakes.inbox import MULTI, SELECT, TEXT
 from tests.fakes.link_server import door
+from tests.fakes.message_desk import message_desk
 from tests.fakes.terminal_desk import ME, Desk, desk
 
 Json = dict[str, Any]
@@ -51,10 +52,21 @@ answers = st.lists(
     ),
     max_size=3,
 )
+files = st.fixed_dictionaries(
+    {},
+    optional={
+        "path": st.sampled_from(["/", "/dev/null", "/etc/hostname", "a\0b", "/\udcff"]) | anything,
+        "data": st.sampled_from(["b2sK", "b2sK\n", "%"]) | anything,
+        "name": st.sampled_from(["a.txt", "../../a", "\ud800", ""]) | anything,
+    },
+)
 requests = st.fixed_dictionaries(
     {
         "do": st.sampled_from(
-            ["pending", "ask", "answer", "cancel", "history", "quiet", "stats", "limits", "fly"]
+            [
+                *("pending", "ask", "answer", "cancel", "history", "quiet", "stats", "limits"),
+                *("agents", "tell", "take-back", "collect", "collected", "fly"),
+            ]
         )
     },
     optional={
@@ -64,6 +76,14 @@ requests = st.fixed_dictionaries(
         "words": st.lists(scalars, max_size=3) | anything,
         "answers": answers | anything,
         "reason": anything,
+        "agent": st.just("shop") | anything,
+        "text": st.just("Use tabs") | anything,
+        "attachments": st.lists(files | anything, max_size=3) | anything,
+        "link": st.just("a" * 32) | anything,
+        "cwd": st.sampled_from(["/", "/a\0b", "/\udcff", "../..", "~"]) | anything,
+        "client": st.just("claude-code") | anything,
+        "stops": anything,
+        "call": st.tuples(st.just("hook-a") | scalars, scalars) | anything,
     },
 )
 
@@ -92,18 +112,25 @@ async def asked(here: Desk, question: Question, number: int) -> Ask:
 @given(st.lists(requests, min_size=1, max_size=25))
 def test_every_request_has_a_reply_and_a_refused_one_changes_nothing(given: list[Json]) -> None:
     async def scenario(folder: Path) -> None:
-        async with desk(folder, max_open_asks=1000) as here:
-            terminals = Terminals(here._asks.answers, here._asks.streams)
+        async with (
+            desk(folder, max_open_asks=1000) as here,
+            message_desk(here.world, folder) as telling,
+        ):
+            telling.connect()
+            answers = here._asks.answers | telling.messages.answers
+            terminals = Terminals(answers, here._asks.streams)
             for number, request in enumerate(given):
                 ask = await asked(here, (SELECT, TEXT, MULTI)[number % 3], number)
                 if request.get("id") == "ID":
                     request["id"] = ask.id
-                before = await here.world.store.open_asks()
+                before, sent = await here.world.store.open_asks(), await telling.stored()
                 reply = await reply_to(terminals, json.dumps(request).encode())
                 assert reply.keys() in ({"result"}, {"error", "kind"})
                 assert reply.get("kind") != "failure", request
                 if "error" in reply or request["do"] not in ("answer", "cancel"):
                     assert await here.world.store.open_asks() == before
+                if "error" in reply or request["do"] not in ("tell", "take-back", "collect"):
+                    assert await telling.stored() == sent
 
     unshaken(scenario)
 

@@ -143,12 +143,12 @@ def test_who_writes_after_the_end_is_told_how_it_ended() -> None:
 # ── about the chat ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_help_has_seven_lines_and_names_what_there_is() -> None:
+def test_help_has_eight_lines_and_names_what_there_is() -> None:
     for there in (True, False):
         lines = read(help_text("/", private=there, files=there)).text
         help_ = said(matrix.help_text(reactions=there, files=there))
         assert ("a photo" in lines, "a photo" in help_) == (there, there)
-        assert lines.count("\n") == help_.count("\n") == 6
+        assert lines.count("\n") == help_.count("\n") == 7
         assert ("React" in help_) is there
     commands = [name for name, _ in COMMANDS if name != "help"]
     assert all(f"/{name}" in help_text("/", private=True, files=True) for name in commands)

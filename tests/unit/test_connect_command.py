@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli import commands
-from chatbridge.cli.connect.catalogue import CLIENTS, program
+from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, program
+from chatbridge.cli.connect.hooks import Hooks
+from chatbridge.cli.connect.jsonc import Jsonc
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare
 
@@ -301,12 +304,57 @@ def test_nobody_who_reads_is_no_reason_to_complain(home: Home, words: str, code:
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
+@pytest.mark.parametrize("client", ["codex", "gemini"])
+def test_a_clients_page_shows_the_hooks_that_are_written(client: str) -> None:
+    page = (ROOT / "docs" / "clients" / f"{client}.md").read_text(encoding="utf-8")
+    blocks = [json.loads(it) for it in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    (shown,) = [it for it in blocks if "hooks" in it]
+    known = CATALOGUE[client]
+    hooks = Hooks(
+        hooks=known.hooks,
+        command=["/home/you/.local/bin/chatbridge", "hook"],
+        wait=3600.0,
+        unit=known.hook_unit,
+    )
+    assert shown == json.loads(hooks.add(Jsonc(), "{}"))
+
+
+def test_whoever_has_the_plugin_is_told_before_both_are_there(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = home.path / ".claude/settings.json"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"enabledPlugins": {"chatbridge@chatbridge": true}}\n')
+    assert commands.connect(["claude-code", "--yes"]) == 0
+    said = capsys.readouterr().out
+    assert "To keep only what follows: claude plugin uninstall chatbridge@chatbridge\n" in said
+    assert commands.connect(["codex", "--yes"]) == 0
+    assert "plug-in" not in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("client", sorted(set(CLIENTS) - {"claude-code"}))
 def test_a_clients_page_shows_the_entry_that_is_written(
     client: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert commands.connect([client, "--print", "--no-instructions"]) == 0
+    assert commands.connect([client, "--print", "--no-hooks", "--no-instructions"]) == 0
     entry = capsys.readouterr().out.replace(program().command, "/home/you/.local/bin/chatbridge")
     page = ROOT / "docs" / "clients" / f"{client}.md"
     assert entry.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("", 3600), ('when_done = "tell"', 3600), ('when_done = "ask"', 28800)]
+)
+def test_the_hook_at_the_end_may_wait_as_long_as_you_may_be_asked_what_is_next(
+    home: Home, monkeypatch: pytest.MonkeyPatch, said: str, seconds: int
+) -> None:
+    config = home.path / "config.toml"
+    config.write_text(f'[claude]\nwait = "8h"\n{said}\n')
+    config.chmod(0o600)
+    monkeypatch.setenv("CHATBRIDGE_CONFIG", str(config))
+    assert commands.connect(["claude-code", "--yes"]) == 0
+    hooks = json.loads((home.path / ".claude/settings.json").read_text())["hooks"]
+    (hook,) = hooks["Stop"][0]["hooks"]
+    assert hook["timeout"] == seconds
+    assert hook["command"].endswith(f"chatbridge hook --limit {seconds}")

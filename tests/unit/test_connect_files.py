@@ -39,7 +39,7 @@ def test_the_copy_beside_it_has_the_old_bytes_and_the_old_mode(home: Home) -> No
     copy = file.with_name("config.toml.bak")
     assert copy.read_bytes() == before("codex")
     assert file.stat().st_mode & 0o777 == copy.stat().st_mode & 0o777 == 0o640
-    assert names(file.parent) == ["AGENTS.md", "config.toml", "config.toml.bak"]
+    assert names(file.parent) == ["AGENTS.md", "config.toml", "config.toml.bak", "hooks.json"]
 
 
 def test_an_older_copy_that_differs_is_kept_and_one_that_does_not_is_used_again(home: Home) -> None:

@@ -24,7 +24,7 @@ from tests.fakes.client_home import START, WAIT, Home
 from tests.unit.test_connect_jsonc import BLANKS, NAMES, VALUES, written
 
 CLAUDE = CATALOGUE["claude-code"]
-ASKS = ("PreToolUse", "PermissionRequest")
+WAITS = ("PreToolUse", "PermissionRequest", "Stop")
 READY = Readiness(permission=True, hooks=True, hook_timeout=WAIT)
 SETTINGS = """\
 {
@@ -84,11 +84,61 @@ def test_claude_code_gets_the_permission_and_the_hooks_of_the_page(home: Home) -
     for event, (group,) in expected["hooks"].items():
         (hook,) = group["hooks"]
         hook["command"] = f"{START.command} hook"
-        if event in ASKS:
+        if event in WAITS:
             hook["command"] += f" --limit {WAIT:.0f}"
             hook["timeout"] = WAIT
     assert told(home) == {"permissions": {"allow": ["mcp__chatbridge"]}, **expected}
     assert settings_file(home).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("client", "file", "events", "timeout"),
+    [
+        ("codex", ".codex/hooks.json", ["PostToolUse", "Stop"], 60),
+        ("gemini", ".gemini/settings.json", ["AfterTool", "AfterAgent"], 60_000),
+    ],
+)
+def test_others_with_hooks_get_those_for_messages_and_lose_them_again(
+    home: Home, client: str, file: str, events: list[str], timeout: int
+) -> None:
+    theirs = '{"hooks": {"' + events[0] + '": [{"hooks": [{"command": "log-it"}]}]}}\n'
+    has(home.path / file, theirs)
+    home.connect(client)
+    hooks = json.loads((home.path / file).read_text())["hooks"]
+    assert list(hooks) == events
+    assert hooks[events[0]][0] == {"hooks": [{"command": "log-it"}]}
+    for event in events:
+        (hook,) = hooks[event][-1]["hooks"]
+        assert (hook["command"], hook["timeout"]) == (f"{START.command} hook", timeout)
+    assert home.connect(client).changes == ()
+    home.disconnect(client)
+    assert contents(home) == {file: theirs.encode()}
+    home.connect(client, leave_out=["hooks"])
+    assert "chatbridge hook" not in (home.path / file).read_text()
+
+
+@pytest.mark.parametrize("command", ["/opt/chatbridge", "/it's “mine”\\/chatbridge", "/${x}`/c"])
+def test_opencode_gets_a_script_of_ours_and_loses_it_again(home: Home, command: str) -> None:
+    home.connect("opencode", start=Program(command, ("mcp",)))
+    script = home.path / ".config/opencode/plugin/chatbridge.js"
+    lines = script.read_text().splitlines()
+    assert (lines[0], lines[-1]) == ("// chatbridge:begin", "// chatbridge:end")
+    (said,) = [line for line in lines if line.startswith("const COMMAND = ")]
+    assert json.loads(said.removeprefix("const COMMAND = ")) == [command, "hook"]
+    assert home.connect("opencode", start=Program(command, ("mcp",))).changes == ()
+    home.disconnect("opencode")
+    assert not script.parent.exists()
+    home.connect("opencode", leave_out=["hooks"])
+    assert not script.exists()
+
+
+def test_a_script_of_that_name_keeps_what_is_its_owners(home: Home) -> None:
+    script = home.path / ".config/opencode/plugin/chatbridge.js"
+    has(script, "export const Mine = async () => ({})\n")
+    home.connect("opencode")
+    assert script.read_text().startswith("export const Mine = async () => ({})\n\n// chatbridge:")
+    home.disconnect("opencode")
+    assert script.read_text() == "export const Mine = async () => ({})\n"
 
 
 def test_agents_are_told_when_to_ask_and_what_no_answer_means(home: Home) -> None:
@@ -152,7 +202,7 @@ def test_the_command_is_quoted_for_the_shell_and_known_again(
     home: Home, start: Program, words: list[str]
 ) -> None:
     home.connect("claude-code", start=start)
-    command = told(home)["hooks"]["Stop"][0]["hooks"][0]["command"]
+    command = told(home)["hooks"]["Notification"][0]["hooks"][0]["command"]
     assert shlex.split(command) == words
     assert home.connect("claude-code", start=start).changes == ()
     home.disconnect("claude-code")
@@ -205,7 +255,7 @@ def test_hooks_that_were_put_in_by_hand_are_brought_up_to_date_where_they_are(ho
     has(settings_file(home), json.dumps(old, indent=2))
     home.connect("claude-code")
     hooks = told(home)["hooks"]
-    assert [len(hooks[event]) for event in hooks] == [1, 1, 1, 1]
+    assert [len(hooks[event]) for event in hooks] == [1, 1, 1, 1, 1]
     assert hooks["PermissionRequest"][0] == {
         "matcher": "Bash",
         "hooks": [

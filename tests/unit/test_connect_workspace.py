@@ -20,6 +20,7 @@ TOOLS = [
     "mcp__chatbridge__question_ask",
     "mcp__chatbridge__question_summary",
     "mcp__chatbridge__notify_user",
+    "mcp__chatbridge__check_messages",
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from chatbridge.cli.agents.hook import HELP
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "claude-code.md"
-EVENTS = ["PreToolUse", "PermissionRequest", "Notification", "Stop"]
+EVENTS = ["PreToolUse", "PermissionRequest", "Notification", "PostToolUse", "Stop"]
 
 
 def test_the_help_and_the_page_have_the_same_settings() -> None:
@@ -22,10 +22,11 @@ def test_the_help_and_the_page_have_the_same_settings() -> None:
 
 def test_every_hook_calls_the_command_with_a_time_out() -> None:
     hooks = json.loads(HELP[HELP.index("  {\n") :])["hooks"]
-    for (entry,) in hooks.values():
+    for event, (entry,) in hooks.items():
         (hook,) = entry["hooks"]
-        assert (hook["type"], hook["command"]) == ("command", "chatbridge hook")
-        assert hook["timeout"] in (60, 600)
+        limit = " --limit 3600" if event == "Stop" else ""
+        assert (hook["type"], hook["command"]) == ("command", f"chatbridge hook{limit}")
+        assert hook["timeout"] in ([3600] if limit else [60, 600])
 
 
 def test_the_flag_is_the_pages_first_example() -> None:

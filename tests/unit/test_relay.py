@@ -100,6 +100,21 @@ def test_the_next_hub_hears_the_handshake_and_the_open_requests_in_order(bench: 
     assert again[3:] == [request(1), request(3), {"chatbridge": "resumed", "pending": [2]}]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        request(1, "initialize", clientInfo={"name": "codex"}),
+        request(1, "tools/list", _meta={"io.modelcontextprotocol/clientInfo": {"name": "codex"}}),
+    ],
+)
+def test_the_next_hub_hears_the_clients_name(bench: Bench, said: Message) -> None:
+    (preface, *_) = bench.connect()
+    assert "client" not in preface
+    bench.client(said)
+    bench.relay.hub_lost()
+    assert bench.connect()[0]["client"] == "codex"
+
+
 def test_the_second_answer_to_initialize_does_not_reach_the_client(bench: Bench) -> None:
     bench.connect()
     bench.client(request(0, "initialize"))

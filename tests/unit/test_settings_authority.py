@@ -198,6 +198,36 @@ def test_only_the_file_says_which_programs_run(
     )
 
 
+@pytest.mark.parametrize("as_credential", [False, True])
+@pytest.mark.parametrize(
+    ("text", "variable", "held"),
+    [
+        ("", "anybody", "person"),
+        ('terminal = "person"', "anybody", "person"),
+        ('terminal = "nobody"', "person", "nobody"),
+        ('terminal = "nobody"', "anybody", "nobody"),
+    ],
+)
+def test_only_the_file_lets_more_than_a_person_write_to_agents(
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    variable: str,
+    held: str,
+    as_credential: bool,
+) -> None:
+    file.write_text(f"[messages]\n{text}")
+    name = "CHATBRIDGE_MESSAGES__TERMINAL"
+    if as_credential:
+        (tmp_path / name.lower()).write_text(variable)
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    else:
+        monkeypatch.setenv(name, variable)
+    found = load(file)
+    assert (found.messages.terminal, found.ignored) == (held, (name,))
+
+
 RULE = {"tool": "Bash", "command": "npm test", "project": "/src/shop"}
 OTHER_RULE = {"tool": "Write", "path": "**", "project": "/src/shop"}
 
@@ -249,6 +279,10 @@ def _toml(table: dict[str, str]) -> str:
         ('[http]\naddress = "127.0.0.1:8788"', "http.address", "", None),
         ('on_timeout = "declared"', "on_timeout", "never", "never"),
         ('elicit = "both"', "elicit", "chats", "chats"),
+        ("", "messages.terminal", "nobody", "nobody"),
+        ('[messages]\nterminal = "anybody"', "messages.terminal", "anybody", "anybody"),
+        ('[messages]\nterminal = "anybody"', "messages.terminal", "person", "person"),
+        ('[messages]\nterminal = "anybody"', "messages.terminal", "nobody", "nobody"),
     ],
 )
 def test_a_variable_may_narrow_it_or_say_the_same(

@@ -10,10 +10,15 @@ from chatbridge.channels.chat.callback_data import (
     MAX_BYTES,
     NEITHER,
     Action,
+    Button,
+    MeantFor,
+    NeverMind,
     Output,
     QuickAnswer,
     Show,
+    TakeBack,
     Tap,
+    TellAgent,
     Use,
     Write,
     decode,
@@ -24,8 +29,16 @@ from chatbridge.channels.chat.callback_data import (
 from chatbridge.core.cards.card import AskAction
 from chatbridge.core.forms import form
 from chatbridge.core.forms.form import AskMore, ShowAll
+from chatbridge.core.messages.agents import ConnectedAgent
+from chatbridge.core.model import Agent, Project
 from tests.telegram_asks import ID, ask, confirm, text
 from tests.telegram_strategies import ids
+
+
+def key_of(link: str) -> str:
+    project, agent = Project(key="/p", name="p"), Agent(client="codex", name="Codex")
+    return ConnectedAgent(name="p", link=link, project=project, agent=agent, since=0, seen_at=0).key
+
 
 steps = st.integers(0, 10**9)
 numbers = st.integers(0, 999)
@@ -63,15 +76,20 @@ action: st.SearchStrategy[Action] = st.one_of(
     st.builds(Use, step=steps, option=numbers),
     *(st.builds(kind, step=steps) for kind in stepped),
 )
-taps = (
+keys = st.text(min_size=1).map(key_of)
+taps: st.SearchStrategy[Button] = (
     st.just(NEITHER)
     | st.builds(Tap, ask_id=ids, question=st.integers(0, 99), action=action)
     | st.builds(Output, operation_id=ids)
+    | st.builds(TakeBack, message_id=ids)
+    | st.builds(TellAgent, agent=keys)
+    | st.builds(MeantFor, agent=keys)
+    | st.builds(NeverMind, agent=keys)
 )
 
 
 @given(taps)
-def test_a_button_gives_back_the_tap_it_was_made_for(tap: Tap | Output) -> None:
+def test_a_button_gives_back_the_tap_it_was_made_for(tap: Button) -> None:
     data = encode(tap)
     assert decode(data) == tap
     assert data.isascii()
@@ -90,7 +108,7 @@ def test_an_operations_button_is_no_asks_though_their_ids_were_the_same(
 
 
 @given(taps, taps)
-def test_two_taps_never_share_their_data(one: Tap | Output, other: Tap | Output) -> None:
+def test_two_taps_never_share_their_data(one: Button, other: Button) -> None:
     assert (encode(one) == encode(other)) == (one == other)
 
 
@@ -98,7 +116,7 @@ _alike = st.builds(
     lambda data, at, char: data[:at] + char + data[at + 1 :],
     taps.map(encode),
     st.integers(0, 45),
-    st.sampled_from("0123456789.:octeN=-_ \n٣"),
+    st.sampled_from("0123456789.:octebmnN=-_ \n٣"),
 )
 
 
@@ -116,6 +134,13 @@ def test_what_no_button_of_ours_holds_is_no_tap(data: str) -> None:
         "o:",
         "o:AAAAAAAAAAAAAAAAAAAAAB",
         "o:AAAAAAAAAAAAAAAAAAAAAA\n",
+        "b:AAAAAAAAAAAAAAAAAAAAAB",
+        "b:shop-api",
+        "t:AAAAAAAAAAAAAAAAAAAAAB",
+        "t:AAAAAAAAAAAAAAAAAAAAA",
+        "m:AAAAAAAAAAAAAAAAAAAAAAA",
+        "n:AAAAAAAAAAAAAAAAAAAAA\n",
+        "x:AAAAAAAAAAAAAAAAAAAAAA",
         "AAAAAAAAAAAAAAAAAAAAAAc0.1",
         "AAAAAAAAAAAAAAAAAAAAAAd0.01",
         "AAAAAAAAAAAAAAAAAAAAABd0.1",

@@ -1,6 +1,9 @@
 """The chat kit: what all chat channels do alike. A channel adds a writer and its `Capabilities`.
 
+agent_receiver: messages to agents in a chat with buttons and replies
+agents: what is said about connected agents, and to a message for one of them
 announcer: notices, and lists of many
+answering: what a bot says to what somebody did
 approvals: what an approval is about, and all of what a card cannot hold
 attachments: the files of an ask or a notice: in which messages they come, sent in time
 before_card: what comes before a new card
@@ -17,9 +20,11 @@ commands: lists, cancelling, quiet hours and help
 document: what a message says, before a channel writes it in its own markup
 hints: what can be done with a card, and until when
 inbound: what a tap, a text, files or a reaction mean for an ask
+incoming: what arrives in a chat, as a channel hands it over
 keyboard: a card's buttons
 long_questions: what of a question stands in its card, and where the rest is
 markdown_writer: a document as markdown in which nothing of others is marked up
+message_status: what becomes of a message to an agent, said where it was written
 notices: what a bot says outside of cards
 outcome: how an ended ask reads
 outputs: what is sent as a file when somebody asks: outputs of operations, original pictures
@@ -34,5 +39,6 @@ sent_before: what was sent before, at a service that would take it twice
 simple: a whole channel but its service, its chats and what an event means
 summary: the morning summary, and which ask each of its numbers stands for
 surface: one chat as a surface
+telling: which agent a person's message is for, and its files
 writer: writing into one chat, and what is wrong with it
 """

@@ -2,7 +2,8 @@
 
 Every tap on an ask's button names the ask, the question the card showed, and what it does; taps of
 the form carry the step they were drawn for, and a toggle the state it sets. The one button of an
-operation names the operation, and those of quiet hours the words that they stand for.
+operation names the operation, those of quiet hours the words that they stand for, and those of a
+message to an agent the message or the agent.
 """
 
 from __future__ import annotations
@@ -95,6 +96,37 @@ class Quiet:
     words: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakeBack:
+    """Take back a message to an agent."""
+
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellAgent:
+    """Ask what this agent is to be told. `agent` is the key of a `ConnectedAgent`, here and
+    below."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeantFor:
+    """Tell this agent the message that this one replies to."""
+
+    agent: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NeverMind:
+    """Close the message that asked what this agent is to be told. A reply to it is what."""
+
+    agent: str
+
+
+Button = Tap | Output | Quiet | TakeBack | TellAgent | MeantFor | NeverMind
+
 NEITHER = Tap(ask_id="", question=0, action=Neither())
 
 
@@ -148,21 +180,29 @@ _ACTIONS: dict[str, tuple[Callable[..., Action], tuple[str, ...]]] = {
     "F": (Originals, ()),
 }
 _NEITHER = "n"
-_OUTPUT = "o:"
-"""No ask's button has a colon."""
 _ID = r"([A-Za-z0-9_-]{22})"
 _TAP_FORM = re.compile(rf"{_ID}([A-Za-z])([0-9]+)((?:\.[0-9]+)*)", re.ASCII)
-_OUTPUT_FORM = re.compile(_OUTPUT + _ID, re.ASCII)
-_QUIET = "q:"
-_QUIET_FORM = re.compile(_QUIET + r"([0-9]{1,2}h|until [0-9]{2}:[0-9]{2}|off)", re.ASCII)
+_QUIET_WORDS = re.compile(r"[0-9]{1,2}h|until [0-9]{2}:[0-9]{2}|off", re.ASCII)
+_SHORT_ID = re.compile(_ID, re.ASCII)
+_KEY = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]", re.ASCII)
+"""16 bytes, without spare bits at the end."""
 
 
-def encode(tap: Tap | Output | Quiet) -> str:
+def encode(tap: Button) -> str:
     """:raises ValueError: no button can carry this: an id in it is no UUID, or it has words."""
-    if isinstance(tap, Output):
-        return _OUTPUT + _short(tap.operation_id)
-    if isinstance(tap, Quiet):
-        return _QUIET + tap.words
+    match tap:
+        case Output(operation_id=id):
+            return f"o:{_short(id)}"
+        case TakeBack(message_id=id):
+            return f"b:{_short(id)}"
+        case Quiet(words=words):
+            return f"q:{words}"
+        case TellAgent(agent=agent):
+            return f"t:{agent}"
+        case MeantFor(agent=agent):
+            return f"m:{agent}"
+        case NeverMind(agent=agent):
+            return f"n:{agent}"
     if tap == NEITHER:
         return _NEITHER
     for code in _CODES.get(type(tap.action), ()):
@@ -172,27 +212,47 @@ def encode(tap: Tap | Output | Quiet) -> str:
     raise ValueError(f"no button can carry {tap.action!r}")
 
 
-def decode(data: str) -> Tap | Output | Quiet | None:
+def decode(data: str) -> Button | None:
     """The tap, or None for anything that `encode` cannot have made. Never raises."""
     if data == _NEITHER:
         return NEITHER
-    tap: Tap | Output | Quiet | None = None
     if len(data) > MAX_BYTES:
         return None
-    if found := _OUTPUT_FORM.fullmatch(data):
-        tap = Output(operation_id=_long(found[1]))
-    elif found := _QUIET_FORM.fullmatch(data):
-        tap = Quiet(words=found[1])
-    elif found := _TAP_FORM.fullmatch(data):
-        ask, code, question, rest = found.groups()
-        action = _action(code, [int(number) for number in rest.split(".")[1:]])
-        if action is not None:
-            tap = Tap(ask_id=_long(ask), question=int(question), action=action)
+    tap = _decode_beside(data[:2], data[2:]) if data[1:2] == ":" else _decode_tap(data)
     # Leading zeros, or spare bits at an id's end: a button of ours has neither.
     return tap if tap is not None and encode(tap) == data else None
 
 
-def selected(name: str, values: Iterable[str]) -> Tap | Output | Quiet | None:
+def _decode_tap(data: str) -> Tap | None:
+    found = _TAP_FORM.fullmatch(data)
+    if found is None:
+        return None
+    ask, code, question, rest = found.groups()
+    action = _action(code, [int(number) for number in rest.split(".")[1:]])
+    if action is None:
+        return None
+    return Tap(ask_id=_long(ask), question=int(question), action=action)
+
+
+def _decode_beside(kind: str, rest: str) -> Button | None:
+    """A button that is no ask's: only these have a colon."""
+    match kind:
+        case "o:" if _SHORT_ID.fullmatch(rest):
+            return Output(operation_id=_long(rest))
+        case "b:" if _SHORT_ID.fullmatch(rest):
+            return TakeBack(message_id=_long(rest))
+        case "q:" if _QUIET_WORDS.fullmatch(rest):
+            return Quiet(words=rest)
+        case "t:" if _KEY.fullmatch(rest):
+            return TellAgent(agent=rest)
+        case "m:" if _KEY.fullmatch(rest):
+            return MeantFor(agent=rest)
+        case "n:" if _KEY.fullmatch(rest):
+            return NeverMind(agent=rest)
+    return None
+
+
+def selected(name: str, values: Iterable[str]) -> Button | None:
     """What a list of options means that has the name of its first button's data, when the values
     are the data of the buttons that are picked in it. None for anything that cannot be."""
     first, picked = decode(name), [decode(value) for value in values]

@@ -29,7 +29,15 @@ from chatbridge.channels.chat.outcome import (
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, SNOOZED_GLYPH, Card, Role, State
+from chatbridge.core.cards.card import (
+    APPROVAL_GLYPH,
+    FINISHED_GLYPH,
+    GLYPHS,
+    SNOOZED_GLYPH,
+    Card,
+    Role,
+    State,
+)
 from chatbridge.core.cards.card import Line as Answered
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Outcome, Status, View
@@ -143,11 +151,14 @@ def heading(card: Card) -> doc.Lines:
     if card.state is State.LATE:
         names = ["Late answer", names[0]]
     first: doc.Line = (f"{card.glyph} ", doc.strong(names[0]), " · ", names[1])
-    if card.reminds:
+    if card.what_next:
+        first = (*first[:2], " has finished")
+    elif card.reminds:
         first = (*first[:3], "still open since ", doc.Time(card.created_at))
     label = shortened(card.label or "", LABEL_LENGTH)
     # Together they leave room for the question on a lock screen.
-    title = shortened(card.title or "", TITLE_LENGTH - len(label))
+    title = "" if card.what_next else card.title or ""
+    title = shortened(title, TITLE_LENGTH - len(label))
     parts: list[doc.Inline] = [doc.Name(words) for words in (label, title) if words]
     if card.urgency:
         parts.insert(0, card.urgency)
@@ -164,8 +175,8 @@ def heading(card: Card) -> doc.Lines:
 
 def continued(card: Card) -> doc.Document:
     """What is left of a card that was posted again further down, or its next step."""
-    open_approval = card.approval and card.state is State.OPEN
-    glyph = APPROVAL_GLYPH if open_approval else GLYPHS[card.state]
+    own = APPROVAL_GLYPH if card.approval else FINISHED_GLYPH if card.what_next else None
+    glyph = own if own and card.state is State.OPEN else GLYPHS[card.state]
     return doc.paragraph(f"{glyph} ", doc.strong(project(card.project)), " · continued below")
 
 
@@ -199,6 +210,8 @@ def prompt_subject(card: Card) -> str:
     """What a message asks for that is there to be replied to."""
     if card.view is View.EXPLAIN:
         return "what to explain,"
+    if card.what_next:
+        return "the next task"
     return "your reason" if card.approval else "your answer"
 
 
@@ -229,6 +242,8 @@ def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: b
             done = "Kept" if kept else "Sent"
             if len(answers) > 1:
                 return f"{done}: {len(answers)} answers"
+            if after.done_for_now:
+                return f"{outcome_text.DONE}."
             said = shortened(one_line(after.lines[0].answer or ""), TOAST_LABEL_LENGTH)
             return f"{done}: {keyboard.beside_ours(said)}" if said else f"{done}."
 

@@ -1,4 +1,5 @@
-"""What a person commands in a chat: lists, cancelling, quiet hours and help."""
+"""What a person commands in a chat: lists, cancelling, quiet hours and help. Messages to agents are
+`telling`'s."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ COMMANDS = (
     ("pending", "Open questions"),
     ("history", "The last ten that have ended"),
     ("cancel", "Cancel an open question"),
+    ("agents", "Which agents are connected"),
+    ("tell", "Tell an agent something"),
     ("quiet", "Quiet hours, on or off"),
     ("help", "What can be done here"),
 )
@@ -87,6 +90,8 @@ def help_text(prefix: str, *, private: bool, files: bool) -> str:
             "With several questions open, reply to the one you mean.",
             f"{prefix}pending shows what is open, {prefix}history what has ended.",
             f"{prefix}cancel tells an agent that you will not answer.",
+            f"{prefix}tell passes your words to a running agent, as a reply to its notice does; "
+            f"{prefix}agents shows who is there.",
             f"{prefix}quiet 2h keeps your chats quiet for a while; {prefix}quiet says how it is.",
             "What you answer after the time is up is kept for the agent's next call.",
         )

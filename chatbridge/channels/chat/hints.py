@@ -27,6 +27,7 @@ LATE = "The agent has moved on. Your answer is kept for it."
 NO_LIMIT = "No time limit"
 ORPHANED = Faint(("The agent is not waiting now. An answer is kept for its next call.",))
 DENYING = "deny, or “deny:” and why."
+NEXT_TASK = "Reply with the next task"
 HOW_MUCH_LATER = "How much more time?"
 FOR_MORE = " Reply more to allow more than this."
 MARKED = "It is marked as destructive."
@@ -152,6 +153,8 @@ def _question_hints(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
     yield _attached(card)
     if card.view is View.OTHER:
         yield ("Write your own answer." if seen.private else "Reply with your own answer.",)
+    elif card.what_next:
+        yield (f"{NEXT_TASK}, or:",)
     elif card.type is QuestionType.TEXT:
         alone, group = "Type your answer and send it.", "Reply to this message with your answer."
         yield (alone if seen.private else group,)
@@ -306,6 +309,8 @@ def _how(card: Card, seen: Seen) -> str:
         if seen.reactions:
             return "✅ sends. To change one, reply with its number."
         return "Reply send to send, or with a number to change one."
+    if card.what_next:
+        return f"{NEXT_TASK}." + (" ✅ means done." if seen.reactions else "")
     example = {1: "1", 2: "1,2"}.get(len(card.choices), "1,3")
     match card.type:
         case QuestionType.SELECT if seen.reactions:
@@ -325,6 +330,7 @@ def _how(card: Card, seen: Seen) -> str:
 def _words(card: Card, seen: Seen) -> str:
     """The words that stand for buttons where there are no reactions."""
     chosen = any(choice.picked for choice in card.choices) or card.entered is not None
+    chosen |= card.what_next
     words = [
         _word(card, role)
         for role in (Role.DONE, Role.SKIP, Role.BACK, Role.EXPLAIN, Role.CANCEL)

@@ -168,7 +168,8 @@ def rows(card: Card, seen: Seen, buttons: Buttons, *, listed: bool) -> Rows:
         quick = QuickAnswer(step=card.step, check=crc(reply.text))
         found.append((_key(card, beside_ours(fitted(reply.text, alone)), quick),))
     if takes_typing(card) and not seen.prompted and not card.only_on:
-        answer = card.view is not View.EXPLAIN and not card.approval
+        other = card.approval or card.what_next
+        answer = card.view is not View.EXPLAIN and not other
         label = WRITE_LABEL if answer else WRITE_IT_LABEL
         found.append((_key(card, label, Write(step=card.step)),))
     found.extend(_own_rows(card, now=seen.now, without=ALLOWING if seen.unsent else ()))

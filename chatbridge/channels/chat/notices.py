@@ -24,7 +24,7 @@ from chatbridge.channels.chat.keyboard import distinct, in_rows
 from chatbridge.channels.chat.outcome import agent, project
 from chatbridge.core.cards.card import State
 from chatbridge.core.cards.operation_summary import output_name, summarize_operation
-from chatbridge.core.cards.phrases import REMARK_GLYPH, REMARK_HEADING
+from chatbridge.core.cards.phrases import FINISHED, REMARK_GLYPH, REMARK_HEADING
 from chatbridge.core.cards.row import Row, Rows
 from chatbridge.core.exact_text import exact_line
 from chatbridge.core.forms.typed_input import asks_yes_or_no
@@ -227,7 +227,7 @@ def ask_entry(ask: Ask) -> doc.Line:
     """Project and question. Several questions go by their title, if they have one."""
     title = one_line(ask.title or "") if len(ask.questions) > 1 else ""
     only = current_question(ask) if ask.approval else _headline(ask.questions[0])
-    return _entry(ask.project.name, title or only)
+    return _entry(ask.project.name, title or (f"{FINISHED}{only}" if ask.what_next else only))
 
 
 def row_entry(row: Row) -> doc.Line:

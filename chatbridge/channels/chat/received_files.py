@@ -1,7 +1,7 @@
 """Files that a person sends in a chat: what they are to an ask, held to the limits before anything
 is fetched, then fetched within a minute and stored.
 
-Who has sent them, and for which ask, is known before: a stranger's file is never fetched.
+Who has sent them, and for what, is known before: a stranger's file is never fetched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chatbridge.core.errors import AttachmentError, ChatbridgeError, StoreError,
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import YES_OR_NO, Action, Unclear
 from chatbridge.core.model import Ask, Attachment
-from chatbridge.core.ports import AttachmentStore, Clock
+from chatbridge.core.ports import AttachmentStore, Clock, Recipient
 from chatbridge.core.tasks import race
 
 log = logging.getLogger(__name__)
@@ -126,11 +126,11 @@ class FileIntake:
             raise AttachmentError(self._too_much)
 
     async def fetch(
-        self, files: Sequence[IncomingFile], ask: Ask, before: Sequence[Attachment] = ()
+        self, files: Sequence[IncomingFile], to: Recipient, before: Sequence[Attachment] = ()
     ) -> tuple[Attachment, ...]:
         """All of them, or none. :raises AttachmentError: as a sentence for the person."""
         try:
-            fetched = await race(self._fetch(files, ask, before), self.clock.sleep(FETCH_SECONDS))
+            fetched = await race(self._fetch(files, to, before), self.clock.sleep(FETCH_SECONDS))
         except (AttachmentError, StoreError, TokenRejected):
             raise
         except (ChatbridgeError, OSError, ValueError) as error:
@@ -141,13 +141,13 @@ class FileIntake:
         return fetched
 
     async def _fetch(
-        self, files: Sequence[IncomingFile], ask: Ask, before: Sequence[Attachment]
+        self, files: Sequence[IncomingFile], to: Recipient, before: Sequence[Attachment]
     ) -> tuple[Attachment, ...]:
         fetched: list[Attachment] = []
         for file in files:
             bounded = self._bounded(file, self._room((*before, *fetched)))
             async with aclosing(bounded) as content:
-                fetched.append(await self.store.receive(content, name=file.name, to=ask))
+                fetched.append(await self.store.receive(content, name=file.name, to=to))
         return tuple(fetched)
 
     async def _bounded(self, file: IncomingFile, room: int) -> AsyncGenerator[bytes, None]:

@@ -8,18 +8,21 @@ waits for.
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
+from chatbridge.channels.chat.agent_receiver import TELL, AgentReceiver
+from chatbridge.channels.chat.answering import Answering
 from chatbridge.channels.chat.callback_data import (
+    Button,
     Neither,
     Originals,
     Output,
     Quiet,
     Tap,
+    TellAgent,
     Use,
     Write,
     decode,
@@ -28,18 +31,18 @@ from chatbridge.channels.chat.callback_data import (
 from chatbridge.channels.chat.card import placeholder, prompt_subject
 from chatbridge.channels.chat.card_lookup import CardLookup, is_current
 from chatbridge.channels.chat.commands import COMMANDS, Commands, help_text
-from chatbridge.channels.chat.document import File, Message, Upload, paragraph
+from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.inbound import (
     UNKNOWN,
     ChatInput,
     NeedsYesOrNo,
     Origin,
-    Said,
     SentAsRecording,
     Spawn,
     is_over,
     reply_to,
 )
+from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
 from chatbridge.channels.chat.keyboard import takes_typing
 from chatbridge.channels.chat.notices import (
     ONLY_TEXT,
@@ -49,13 +52,11 @@ from chatbridge.channels.chat.notices import (
 )
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist
-from chatbridge.channels.chat.received_files import IncomingFile
 from chatbridge.channels.chat.surface import ChatSurface
-from chatbridge.channels.chat.writer import Drawing, Outgoing, patiently
+from chatbridge.channels.chat.telling import Telling, without_command
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.bounds import off_loop, weight_of
 from chatbridge.core.cards.build import build_card
-from chatbridge.core.errors import RetryLater
 from chatbridge.core.forms.form import STALE, AskExplain, Other, Refused
 from chatbridge.core.forms.typed_input import YES_OR_NO
 from chatbridge.core.model import Ask, ChannelState, Person
@@ -68,52 +69,6 @@ START = "/start"
 NOT_FOR_YOU = "You are not among those who may answer here."
 ANSWER_WITHIN = 2.0
 """For so many seconds a service may show that a tap is on its way, whatever the disk does."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
-    """A message of a chat: one that somebody wrote, or whose button they tapped."""
-
-    room: str
-    id: str
-    text: str | None = None
-    """None: there is none. Of a message with files, the caption."""
-    files: tuple[IncomingFile, ...] = ()
-    at: float = 0.0
-    """When it was written, by the service's clock."""
-    topic: str | None = None
-    ours: bool = False
-    """The bot has sent it."""
-    buttons: tuple[str, ...] = ()
-    """What they carry."""
-    replied: Incoming | None = None
-    """The message that its writer chose to reply to."""
-    quoted: bool = False
-    """It may be somebody else's words."""
-    source: Mapping[str, Any] = field(default_factory=dict)
-    """As the service has it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sender:
-    """Who did something, as the service knows them."""
-
-    id: int | str
-    name: str
-    username: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Modal:
-    """A form with one field, which a service opens over the chat."""
-
-    data: str
-    """What it has to bring back."""
-    project: str
-    question: str
-    """As one line."""
-    label: str
-    placeholder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,59 +87,36 @@ class Reception:
     """Lists the chats."""
 
 
-class ButtonReceiver(ABC):
+class ButtonReceiver(Answering):
     prefix = "/"
     """How a command begins."""
     lists_people = False
     """A person's own chat can stand in the list of chats."""
-    threaded = False
-    """A reply is in the thread below what it replies to."""
 
     def __init__(self, reception: Reception) -> None:
         inbox, channel, clock = reception.inbox, reception.channel, reception.clock
-        self._chats = reception.chats
+        super().__init__(reception.chats, clock, reception.spawn)
         self._people = reception.people
         self._pairing = reception.pairing
         self._setting = reception.setting
         self._input = ChatInput(inbox, channel=channel, clock=clock, typed=False)
         self._commands = Commands(self._input)
+        self._agents = AgentReceiver(Telling(self._input, self.prefix), self, reception.spawn)
         self._outputs = Outputs(inbox, reception.spawn)
         self._cards = CardLookup(inbox)
-        self._clock = clock
-        self._spawn = reception.spawn
         self._began = clock.time()
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
 
-    @abstractmethod
-    async def take_buttons(self, message: Incoming) -> None: ...
-
-    async def mark_taken(self, message: Incoming) -> None:  # noqa: B027 - not every service can
-        """Show the person that their message has arrived."""
-
     async def name_of(self, by: Sender) -> str:
         """What somebody is called whom nobody has seen before."""
         return by.name
-
-    def root_of(self, message: Incoming) -> str | None:
-        """What an answer to it belongs to: it replies to that, or is in its thread. In a chat of
-        two, what begins no thread is answered right below."""
-        if not self.threaded:
-            return message.id
-        if message.replied is not None:
-            return message.replied.id
-        chat = self.chat_at(message.room)
-        return None if chat is None or chat.private else message.id or None
 
     def origin(self, by: Sender, chat: ChatSurface[Any], cursor: ChannelState | None) -> Origin:
         person = Person(name=by.name, channel=self._input.channel, place=chat.current_room())
         return Origin(chat=chat, person=person, cursor=cursor)
 
     # ── who it is ─────────────────────────────────────────────────────────────────────────────────
-
-    def chat_at(self, room: str) -> ChatSurface[Any] | None:
-        there = (chat for chat in self._chats if chat.is_there)
-        return next((chat for chat in there if chat.current_room() == room), None)
 
     def allowed(self, by: Sender, room: str, cursor: ChannelState | None) -> Origin | None:
         """None: a stranger, or another chat."""
@@ -216,7 +148,7 @@ class ButtonReceiver(ABC):
 
     async def tap(
         self,
-        tap: Tap | Output | Quiet | None,
+        tap: Button | None,
         message: Incoming,
         by: Origin,
         *,
@@ -240,6 +172,8 @@ class ButtonReceiver(ABC):
             if isinstance(said, Message):
                 self._spawn(self.rewrite(message, said))
             return told
+        if not isinstance(tap, Tap):
+            return await self._agents.tap(tap, message, by)
         if tap.is_on_card:
             chat.memory.touched(tap.ask_id, message.id)
         if isinstance(tap.action, Neither):
@@ -278,7 +212,7 @@ class ButtonReceiver(ABC):
 
     async def tap_quietly(
         self,
-        tap: Tap | Output | Quiet | None,
+        tap: Button | None,
         message: Incoming,
         by: Origin,
         *,
@@ -290,13 +224,15 @@ class ButtonReceiver(ABC):
         return "" if before is not None and await self._revision(tap) != before else told
 
     async def tap_or_form(
-        self, tap: Tap | Output | Quiet | None, message: Incoming, by: Origin, *, before_start: bool
+        self, tap: Button | None, message: Incoming, by: Origin, *, before_start: bool
     ) -> str | Modal | None:
         """As `tap_quietly`. If nothing is said, return the form to open for who wants to type."""
+        if isinstance(tap, TellAgent):
+            return self._agents.modal(tap)
         told = await self.tap_quietly(tap, message, by, before_start=before_start)
         return told or await self.modal_after(tap)
 
-    async def _revision(self, tap: Tap | Output | Quiet | None) -> int | None:
+    async def _revision(self, tap: Button | None) -> int | None:
         ask = await self._input.find(tap.ask_id) if isinstance(tap, Tap) else None
         return ask.revision if ask is not None else None
 
@@ -320,7 +256,7 @@ class ButtonReceiver(ABC):
 
     # ── forms of the service's own, for typing ────────────────────────────────────────────────────
 
-    async def modal_after(self, tap: Tap | Output | Quiet | None) -> Modal | None:
+    async def modal_after(self, tap: Button | None) -> Modal | None:
         """What to open for who has tapped this, if they want to type."""
         if not isinstance(tap, Tap) or not isinstance(tap.action, Write | Other | AskExplain):
             return None
@@ -342,6 +278,8 @@ class ButtonReceiver(ABC):
     async def submitted(self, data: str, text: str, by: Origin) -> str | None:
         """Take what somebody has typed into a modal. Return why it does not count, if so."""
         tap = decode(data)
+        if isinstance(tap, TellAgent):
+            return await self._agents.submitted(tap, text, by)
         if not isinstance(tap, Tap) or not isinstance(tap.action, Write):
             return UNKNOWN
         ask = await self._input.find(tap.ask_id)
@@ -377,11 +315,14 @@ class ButtonReceiver(ABC):
             return
         origin = self.allowed(by, message.room, cursor)
         assert origin is not None
+        text = message.text or ""
+        if command is None and without_command(text) is not None:
+            command = TELL  # a service may know no commands with files, or in a reply
         if command is None:
             await self.text(message, origin)
         else:
-            words = " ".join((message.text or "").split()[1:])
-            await self.command(command, words, message, origin)
+            words = text.split(maxsplit=1)[1:]
+            await self.command(command, words[0] if words else "", message, origin)
 
     async def command(self, name: str, words: str, message: Incoming, by: Origin) -> None:
         if name in ("help", "start"):
@@ -392,12 +333,19 @@ class ButtonReceiver(ABC):
         # Dates are whole seconds. What was meant while no hub was there is over: "until 08:00"
         # would be another morning.
         old = message.at + 1 <= self._began
+        if name == TELL:
+            ask = await self._ask_replied_to(message, by.chat)
+            await self._agents.command(words, message, by, ask=ask, old=old)
+            return
+        if name == "agents":
+            await self.answer(await self._agents.telling.connected(), to=message, reply=False)
+            return
         if said := await self._commands.run(name, by, words="" if old else words):
             await self.answer(said, to=message, reply=False)
 
     async def command_line(self, line: str, message: Incoming, by: Origin) -> None:
         """The words behind the bot's only command: ours first, with its own words behind it."""
-        name, _, words = line.strip().partition(" ")
+        name, words = [*line.split(maxsplit=1), "", ""][:2]
         await self.command(name if name in dict(COMMANDS) else "help", words, message, by)
 
     async def text(self, message: Incoming, by: Origin) -> None:
@@ -407,20 +355,15 @@ class ButtonReceiver(ABC):
         :raises StoreError: nothing was put in. :raises RetryLater: nothing was said.
         """
         chat, replied, cards = by.chat, message.replied, self._cards
-        ours, ask = replied is not None and replied.ours, None
-        if replied is not None:
-            buttons = _taps(replied.buttons)
-            # A prompt, for instance, whose number was never noted because a connection was cut.
-            ask_id = await cards.ask_at(replied.id, chat, buttons=buttons if ours else ())
-            ask = await self._input.find(ask_id) if ask_id else None
-            if ask is not None:
-                at = message.at
-                stale = await cards.is_stale(
-                    ask, chat, message=replied.id, buttons=buttons, written=at
-                )
-                await self._put(message, ask, by, stale=stale)
-                await cards.found(ask.id, replied.id, chat)
-                return
+        ours = replied is not None and replied.ours
+        if replied is not None and (ask := await self._ask_replied_to(message, chat)):
+            buttons, at = _taps(replied.buttons), message.at
+            stale = await cards.is_stale(ask, chat, message=replied.id, buttons=buttons, written=at)
+            await self._put(message, ask, by, stale=stale)
+            await cards.found(ask.id, replied.id, chat)
+            return
+        if replied is not None and ours and await self._agents.replied(message, replied, by):
+            return
         if not chat.private and not ours:
             return  # people talk to each other
         takes_files = self._input.inbox.attachments is not None
@@ -431,6 +374,15 @@ class ButtonReceiver(ABC):
         else:
             said = await self._input.ask_back(message.text or "", chat.name, files=message.files)
             await self.answer(said, to=message)
+
+    async def _ask_replied_to(self, message: Incoming, chat: ChatSurface[Any]) -> Ask | None:
+        replied = message.replied
+        if replied is None:
+            return None
+        # A prompt, for instance, whose number was never noted because a connection was cut.
+        buttons = _taps(replied.buttons) if replied.ours else ()
+        ask_id = await self._cards.ask_at(replied.id, chat, buttons=buttons)
+        return await self._input.find(ask_id) if ask_id else None
 
     async def returned(self, message: Incoming, chat: ChatSurface[Any]) -> None:
         """A message of the bot's own has come back. A card is noted by whoever sent it; it is noted
@@ -469,46 +421,6 @@ class ButtonReceiver(ABC):
             self._spawn(self.answer(told or "", to=message))
         elif told is not None:
             await self.answer(told, to=message)
-
-    # ── answers ───────────────────────────────────────────────────────────────────────────────────
-
-    async def answer(self, said: Said, *, to: Incoming, reply: bool = True) -> None:
-        """:raises RetryLater: the service cannot be reached."""
-        if isinstance(said, str):
-            said = paragraph(said)
-        if isinstance(said, tuple):
-            said = Message(document=said)
-        await self.say(said, to=to, reply=reply)
-
-    async def say(self, said: Message, *, to: Incoming, reply: bool = True) -> None:
-        """Send it without a sound; after the pause that the service asks for, if it does: nobody's
-        tap has to wait for it. :raises RetryLater: the service cannot be reached."""
-        chat = self._writer(to)
-        send = partial(chat.send, self._outgoing(chat.drawn(said), to, reply=reply))
-        try:
-            await send()
-        except RetryLater as error:
-            if error.after is None:
-                raise
-            self._spawn(patiently(send, self._clock, pause=error.after))
-
-    async def send_file(self, file: File, *, to: Incoming) -> None:
-        await patiently(
-            partial(self._writer(to).send, self._outgoing(Upload.of(file), to)), self._clock
-        )
-
-    async def rewrite(self, message: Incoming, said: Message) -> None:
-        chat = self._writer(message)
-        await chat.edit(message.room, message.id, chat.drawn(said), key=(), silent=True)
-
-    def _writer(self, to: Incoming) -> ChatSurface[Any]:
-        return self.chat_at(to.room) or self._chats[0]  # which can write elsewhere, too
-
-    def _outgoing(
-        self, what: Drawing[Any] | Upload, to: Incoming, *, reply: bool = True
-    ) -> Outgoing[Any]:
-        root, answers = (self.root_of(to), to.id) if reply else (None, "")
-        return Outgoing(room=to.room, what=what, key=(), topic=to.topic, root=root, answers=answers)
 
 
 def _taps(buttons: Sequence[str]) -> list[Tap]:

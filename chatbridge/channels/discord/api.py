@@ -40,6 +40,18 @@ FILE_HOSTS = ("https://cdn.discordapp.com", "https://media.discordapp.net")
 EPOCH = 1_420_070_400.0
 """Ids count milliseconds since then."""
 AGENT = f"DiscordBot (https://pypi.org/project/chatbridge, {__version__})"
+OPTIONS: dict[str, list[Body]] = {
+    "quiet": [{"type": 3, "name": "time", "description": "2h, until 08:00 or off"}],
+    "tell": [
+        {
+            "type": 3,
+            "name": "text",
+            "description": "What to tell it; of several agents, name the one first",
+            "required": True,
+        }
+    ],
+}
+"""What is typed behind a command."""
 TOO_LARGE = 413
 GONE = (10008, 50005)
 """There is no such message, or it is another's."""
@@ -117,9 +129,8 @@ class Api(RestClient, FileClient):
         return self.checked(await self.call("GET", "/gateway/bot"), dict)
 
     async def set_commands(self, application: str, commands: Sequence[tuple[str, str]]) -> None:
-        time = {"type": 3, "name": "time", "description": "2h, until 08:00 or off"}
         known = [
-            {"name": name, "description": text, "options": [time] if name == "quiet" else []}
+            {"name": name, "description": text, "options": OPTIONS.get(name, [])}
             for name, text in commands
         ]
         await self.call("PUT", f"/applications/{application}/commands", known)

@@ -10,19 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from chatbridge.channels.chat.callback_data import Tap, Use, decode, selected
+from chatbridge.channels.chat.callback_data import MeantFor, Tap, Use, decode, selected
 from chatbridge.channels.chat.document import Message
 from chatbridge.channels.chat.inbound import Origin
+from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
 from chatbridge.channels.chat.markdown_writer import escape
+from chatbridge.channels.chat.message_status import WrittenAt
 from chatbridge.channels.chat.people import display_name
-from chatbridge.channels.chat.receiver import (
-    NOT_FOR_YOU,
-    ButtonReceiver,
-    Incoming,
-    Modal,
-    Reception,
-    Sender,
-)
+from chatbridge.channels.chat.receiver import NOT_FOR_YOU, ButtonReceiver, Reception
 from chatbridge.channels.discord.api import Api, Body, Me, Rejected, written_at
 from chatbridge.channels.discord.chat import Chat
 from chatbridge.channels.discord.gateway import WRITTEN
@@ -50,7 +45,7 @@ FORWARD = 1
 TAKEN = "%F0%9F%91%8D"
 NOTHING: Body = {"type": DEFERRED}
 NOT_HERE = "Questions do not arrive here. To get them here, add {} to discord.channel_id."
-SEE_BELOW = "Look at the card below."
+SEE_BELOW = "See below."
 CANNOT_READ = (
     "I cannot read a reply that does not mention me. Turn the @ in your reply on, or tap a button."
 )
@@ -100,7 +95,7 @@ class Receiver(ButtonReceiver):
         if value_at(data, "data", "component_type") == SELECT:
             tap = selected(name, map(str, value_at(data, "data", "values") or ()))
         message = data.get("message") or {}
-        if isinstance(tap, Tap) and isinstance(tap.action, Use):
+        if isinstance(tap, MeantFor) or (isinstance(tap, Tap) and isinstance(tap.action, Use)):
             message = await self._with_replied(message)
         old = written_at(str(data.get("id"))) < self._began
         then = await self.tap_or_form(tap, self._incoming(message), by, before_start=old)
@@ -194,6 +189,11 @@ class Receiver(ButtonReceiver):
             quoted=reference.get("type") == FORWARD,
             source=message,
         )
+
+    def written_at(self, message: Incoming) -> WrittenAt:
+        if isinstance(message, Asked):  # which is no message that could be replied to
+            return WrittenAt(room=message.room)
+        return super().written_at(message)
 
     async def take_buttons(self, message: Incoming) -> None:
         shown = message.source

@@ -18,6 +18,7 @@ from chatbridge.channels.chat.capabilities import (
     Files,
 )
 from chatbridge.channels.chat.document import File, Key, Rows
+from chatbridge.channels.chat.incoming import Modal
 from chatbridge.channels.chat.keyboard import (
     DANGER,
     PRIMARY,
@@ -27,7 +28,6 @@ from chatbridge.channels.chat.keyboard import (
     takes_several,
 )
 from chatbridge.channels.chat.markdown_writer import MarkdownWriter, escape, write
-from chatbridge.channels.chat.receiver import Modal
 from chatbridge.channels.chat.runs import Text, units
 from chatbridge.channels.sockets.files import captions
 from chatbridge.core.text import clipped, one_line

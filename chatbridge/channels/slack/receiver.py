@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from chatbridge.channels.chat.callback_data import Output, Quiet, Tap, decode, selected
+from chatbridge.channels.chat.callback_data import Button, decode, selected
+from chatbridge.channels.chat.incoming import Incoming, Modal, Sender
 from chatbridge.channels.chat.people import Names
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Modal, Reception, Sender
+from chatbridge.channels.chat.receiver import ButtonReceiver, Reception
 from chatbridge.channels.chat.runs import Run
 from chatbridge.channels.chat.writer import Drawing, MessageRejected
 from chatbridge.channels.slack import render
@@ -137,7 +138,7 @@ class Receiver(ButtonReceiver):
         await self._api.react(message.room, message.id, "+1")
 
 
-def _meaning(action: object) -> Tap | Output | Quiet | None:
+def _meaning(action: object) -> Button | None:
     """What a button or a list means."""
     several, one = value_at(action, "selected_options"), value_at(action, "selected_option")
     if isinstance(several, list) or one is not None:

@@ -21,7 +21,7 @@ from chatbridge.channels.chat.capabilities import (
     Files,
 )
 from chatbridge.channels.chat.document import File, Key, Rows
-from chatbridge.channels.chat.receiver import Modal
+from chatbridge.channels.chat.incoming import Modal
 from chatbridge.channels.chat.runs import PRE, QUOTE, Run, Text, characters
 from chatbridge.channels.chat.writer import Drawing
 from chatbridge.channels.sockets.files import captions

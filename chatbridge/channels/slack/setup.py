@@ -21,8 +21,8 @@ MANIFEST = {
         "slash_commands": [
             {
                 "command": "/chatbridge",
-                "description": "Open questions, and quiet hours",
-                "usage_hint": "pending | history | cancel | quiet | help",
+                "description": "Open questions, agents and quiet hours",
+                "usage_hint": "pending | history | cancel | agents | tell | quiet | help",
             }
         ],
     },

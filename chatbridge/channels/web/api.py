@@ -64,6 +64,8 @@ class Api:
     async def _answer(self, request: Request) -> Response:
         body = await read_json(request, seconds=self.site.body_seconds)
         ask = await self._settled_here(request.path_params["ask_id"])
+        if ask.what_next and ask.open:
+            raise NotHere(ask.id, what_next=True)
         check_keys(body, "", ("answers",))
         answers = parse_answers(ask.questions, body.get("answers"))
         try:

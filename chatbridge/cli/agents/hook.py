@@ -1,39 +1,42 @@
-"""`chatbridge hook`, which Claude Code's hooks call: reads an event from standard input, and writes
-the decision of a person to standard output.
+"""`chatbridge hook`, which the hooks of Claude Code and other clients call: reads an event from
+standard input, and writes what a person has decided, or written to the agent, to standard output.
 
-Without a decision it prints nothing and succeeds, whatever went wrong: the client continues as if
-there were no hook. It never exits with 2, which would block the agent.
+Without that it prints nothing and succeeds, whatever went wrong: the client continues as if there
+were no hook. It never exits with 2, which would block the agent. It runs after every tool of an
+agent, so that nothing is imported before it is needed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-from chatbridge.cli.agents.transcript import Transcript
-from chatbridge.cli.hub.tool_client import NoAnswer, own_link
-from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
-from chatbridge.digests import sha256_hex
-from chatbridge.link.preface import parse_limit
-from chatbridge.link.relay import Relay
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
+from chatbridge.tool_names import TOOLS
 
-Json = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Json = dict[str, Any]
 
 HELP = """\
-usage: chatbridge hook [--limit SECONDS]
+usage: chatbridge hook [--limit SECONDS] [--plugin]
 
-Called by Claude Code's hooks: reads the event from standard input and writes
-the decision to standard output. Its questions and permissions go to your phone,
-and what you decide there counts. If nobody decides, or chatbridge cannot be
-reached, Claude Code asks in its own window.
+Called by the hooks of Claude Code: reads the event from standard input and
+writes the decision to standard output. Its questions and permissions go to your
+phone, and what you decide there counts. If nobody decides, or chatbridge cannot
+be reached, Claude Code asks in its own window. What you write to the agent
+reaches it after its next tool, or when it stops; with when_done = "ask" under
+[claude] in config.toml you are asked then what is next. Codex and Gemini CLI
+have such hooks, too: what you write reaches them in the same way.
 
   --limit SECONDS  the hook's time-out, 600 unless it is said. A little before
                    it nobody is asked any more.
+  --plugin         called by our plug-in for Claude Code: does nothing where the
+                   settings have the same hook, so that nothing is asked twice.
 
 "chatbridge connect claude-code" sets it up. By hand, put this into
 ~/.claude/settings.json (the time-outs are seconds):
@@ -55,15 +58,25 @@ reached, Claude Code asks in its own window.
          "hooks": [
            {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
       ],
+      "PostToolUse": [
+        {"matcher": "*",
+         "hooks": [
+           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+      ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 60}]}
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ]
     }
   }
 """
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
+PLUGIN = "--plugin"
+OWN_TOOLS = [
+    f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
+]
+"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -76,7 +89,6 @@ TITLES = {
     "elicitation_dialog": "Waiting for an answer",
     "auth_success": "Logged in",
 }
-FINISHED: Json = {"title": "Finished", "message": "Claude Code has finished its turn."}
 
 
 def main(argv: list[str]) -> int:
@@ -84,25 +96,33 @@ def main(argv: list[str]) -> int:
         pass  # closed by whoever started us: none of our pipes shall be taken for it
     os.close(spare)
     if "-h" in argv or "--help" in argv:
+        from chatbridge.cli.ui.running import HELP_WIDTH, columns, filled
+
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
+    in_plugin = PLUGIN in argv
     try:
-        limit = limit_in(argv)
+        limit = limit_in([word for word in argv if word != PLUGIN])
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
         _complain(f"{error}.\n\n{HELP}")
         return 1
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        if (said := _said(event, limit)) is not None:
-            os.write(1, f"{json.dumps({'hookSpecificOutput': said})}\n".encode())
-    except (NoAnswer, OSError, ValueError, RecursionError) as error:
+        if not in_plugin or not _is_in_settings(event):
+            _take(event, named(event), limit)
+    except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
+
+
+def _is_in_settings(event: Json) -> bool:
+    from chatbridge.cli.connect.own_hooks import has_own_hook
+
+    return has_own_hook(event.get("hook_event_name"))
 
 
 def limit_in(argv: list[str]) -> int | None:
@@ -111,34 +131,83 @@ def limit_in(argv: list[str]) -> int | None:
         case []:
             return None
         case ["--limit", seconds]:
+            from chatbridge.link.preface import parse_limit
+
             return parse_limit(seconds)
     raise ValueError(f"chatbridge hook does not know {argv[0]!r}")
 
 
 def _complain(text: str) -> None:
     """Where somebody can read it; where nobody can, that is no reason to fail."""
-    with suppress(OSError):
+    try:
         os.write(2, text.encode(errors="replace"))
+    except OSError:
+        pass
 
 
-def _said(event: Json, limit: int | None) -> Json | None:
-    """What the client is to be told; None: nothing."""
-    asks, name, notice = event.get("tool_name") == QUESTIONS, event.get("hook_event_name"), None
-    match name:
-        case "PreToolUse" if asks:
+def _say(output: Json) -> None:
+    left = memoryview(f"{json.dumps(output)}\n".encode())
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def _take(event: Json, about: HookEvent, limit: int | None) -> None:
+    """Do what this event is for, and tell the client what it has to know."""
+    asks, own = event.get("tool_name") == QUESTIONS, about.client == CLAUDE_CODE
+    match about.name:
+        case "PostToolUse" if "agent_id" not in event:  # or a part of the agent alone would read it
+            _pass_on(event, about, stops=False)
+        case "Stop" if own and not event.get("background_tasks"):
+            _what_next(event, limit)
+        case "Stop":  # or it goes on by itself, once they have ended
+            _pass_on(event, about, stops=True)
+        case "PreToolUse" if own and asks:
             if decision := _decision(event, limit):
-                return _before_use(decision)
-        case "PermissionRequest" if not asks:  # its questions come before, as above
+                _say({"hookSpecificOutput": _before_use(decision)})
+        case "PermissionRequest" if own and event.get("tool_name") in OWN_TOOLS:
+            allow = {"hookEventName": about.name, "decision": {"behavior": "allow"}}
+            _say({"hookSpecificOutput": allow})
+        case "PermissionRequest" if own and not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.
-                return {"hookEventName": name, "decision": decision}
-        case "Notification":
-            notice = _notification(event)
-        case "Stop" if not event.get("stop_hook_active"):
-            notice = FINISHED
-    if notice is not None:
-        _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
-    return None
+                output = {"hookEventName": about.name, "decision": decision}
+                _say({"hookSpecificOutput": output})
+        case "Notification" if own and (notice := _notification(event)):
+            _called("notify_user", {**notice, "level": "info"}, event, within=NOTICE_WITHIN)
+
+
+def _pass_on(event: Json, about: HookEvent, *, stops: bool) -> None:
+    """Tell the agent what its owner has written to it."""
+    from chatbridge.cli.agents.collect import collect
+
+    def say(text: str) -> None:
+        if stops:
+            _say({"decision": "block", "reason": text})
+        else:
+            output = {"hookEventName": about.own_name, "additionalContext": text}
+            _say({"hookSpecificOutput": output})
+
+    collect(event, about.client, stops=stops, say=say)
+
+
+def _what_next(event: Json, limit: int | None) -> None:
+    """Tell the owner that the agent has finished, or ask them what is next."""
+    from chatbridge.cli.agents.collect import enter_folder
+    from chatbridge.cli.agents.transcript import Prompts, last_words
+
+    if enter_folder(event, CLAUDE_CODE):
+        event = {**event, "cwd": "."}
+    words = event.get("last_assistant_message")
+    if not isinstance(words, str) or not words.strip():
+        words = last_words(event)
+    arguments = {
+        "lastWords": words[:LONGEST_MESSAGE],
+        "again": event.get("stop_hook_active") is True,
+    }
+    went_on = Prompts(event).any_new
+    result = _called("what_next", arguments, event, limit=limit, unless=went_on)
+    if not result.get("isError") and (task := json.loads(_text(result)).get("next")):
+        _say({"decision": "block", "reason": str(task)})
 
 
 def _decision(event: Json, limit: int | None) -> Json | None:
@@ -152,17 +221,18 @@ def _decision(event: Json, limit: int | None) -> Json | None:
     if isinstance(folder := event.get("cwd"), str):
         os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
         event = {**event, "cwd": "."}
+    from chatbridge.cli.agents.transcript import Transcript
+
     elsewhere = Transcript(event).settled
     return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
 
 
 def decided(result: Json) -> Json | None:
     """The decision in a result of `approve_tool_use`, if it is a person's."""
-    content, meta = result.get("content"), result.get("_meta")
-    if result.get("isError") or not isinstance(content, list) or len(content) != 1:
+    meta = result.get("_meta")
+    if result.get("isError"):
         return None
-    text = content[0].get("text") if isinstance(content[0], dict) else None
-    decision = json.loads(text) if isinstance(text, str) else None
+    decision = json.loads(_text(result))
     peoples = isinstance(meta, dict) and meta.get(OUTCOME) in PEOPLES
     match decision:
         case {"behavior": "allow", "updatedInput": dict(given)}:
@@ -170,6 +240,14 @@ def decided(result: Json) -> Json | None:
         case {"behavior": "deny", "message": str(message)} if peoples:
             return {"behavior": "deny", "message": message}
     return None
+
+
+def _text(result: Json) -> str:
+    """The text that a result consists of; JSON for nothing, if it is more or less than that."""
+    match result.get("content"):
+        case [{"text": str(text)}]:
+            return text
+    return "{}"
 
 
 def _before_use(decision: Json) -> Json:
@@ -203,15 +281,23 @@ def _called(
 ) -> Json:
     """The result of the call, which the hub may take `within` seconds for. `limit`: when we shall
     be ended. `unless`: whether somebody has decided elsewhere. :raises NoAnswer:"""
-    folder, session = event.get("cwd"), event.get("session_id")
-    name = None
-    if isinstance(session, str) and session:
-        # The session's and not this process': what was allowed for the session is found again.
-        name = sha256_hex(f"hook {session}".encode())[:32]
-    where = folder if isinstance(folder, str) else "."
+    import signal
+
+    from chatbridge.cli.agents.collect import link_name
+    from chatbridge.cli.hub.tool_client import own_link
+    from chatbridge.link.relay import Relay
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder = event.get("cwd")
 
     def one_of_many(preface: dict[str, object]) -> Relay:
         return Relay(preface, shared=True)
 
-    with own_link(CLIENT, folder=where, name=name, relay=one_of_many, limit=limit) as calls:
+    with own_link(
+        CLIENT,
+        folder=folder if isinstance(folder, str) else ".",
+        name=link_name(event),
+        relay=one_of_many,
+        limit=limit,
+    ) as calls:
         return calls.call(tool, arguments, within=within, unless=unless)

@@ -1,7 +1,7 @@
-"""Whether a use of a tool was settled in Claude Code's own window, as its record of the session
-shows.
+"""What Claude Code's record of a session shows: whether a use of a tool was settled in its own
+window, whether somebody has gone on there, and what the agent said last.
 
-Claude Code asks in its window while the hook waits, and does not end the hook when somebody answers
+Claude Code asks in its window while a hook waits, and does not end the hook when somebody answers
 there. The form of the record is not documented: what cannot be read settles nothing, and the hook
 goes on waiting.
 """
@@ -19,31 +19,29 @@ from typing import Any
 Json = dict[str, Any]
 TAIL = 4 * 1024 * 1024
 """Bytes that are read at once, and before the hook began."""
+TASK = "<task-notification>"
+"""How a prompt begins that no person has typed: something in the background has ended."""
 
 
-class Transcript:
-    def __init__(self, event: Json) -> None:
-        self._path, self._tool, self._given = (
-            event.get(it) for it in ("transcript_path", "tool_name", "tool_input")
-        )
-        self._since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+class _Record:
+    """The entries of a record from its last part on, each once. `needles`: only lines with one of
+    these are looked at."""
+
+    def __init__(self, event: Json, *needles: bytes) -> None:
+        self._path = event.get("transcript_path")
+        self._needles = needles
         self._read_to: int | None = None
-        self._uses: set[str] = set()
-        self._before: set[str] = set()
-        self._after: set[str] = set()
 
-    def settled(self) -> bool:
-        """Whether each use of this tool with this input that had no result when we began has one
-        now."""
+    def entries(self) -> Iterator[Json]:
+        """The whole new ones."""
         with suppress(OSError, ValueError):
             for line in self._lines():
-                with suppress(ValueError, TypeError, AttributeError, RecursionError):
-                    self._take(json.loads(line))
-        open_then = self._uses - self._before
-        return bool(open_then) and open_then <= self._after
+                with suppress(ValueError, RecursionError):
+                    entry = json.loads(line)
+                    if isinstance(entry, dict):
+                        yield entry
 
     def _lines(self) -> Iterator[bytes]:
-        """Whole new lines that are about tools."""
         if not isinstance(self._path, str):
             return
         # Without O_NONBLOCK a named pipe would never open.
@@ -59,13 +57,32 @@ class Transcript:
             end = data.rfind(b"\n") + 1
             whole = data[: end or len(data) // TAIL * TAIL]  # a longer line is passed over
             self._read_to = file.tell() - len(data) + len(whole)
-        yield from (line for line in whole.split(b"\n") if b'"tool_' in line and line[:1] == b"{")
+        for line in whole.split(b"\n"):
+            if line[:1] == b"{" and any(needle in line for needle in self._needles):
+                yield line
+
+
+class Transcript:
+    def __init__(self, event: Json) -> None:
+        self._tool, self._given = (event.get(it) for it in ("tool_name", "tool_input"))
+        self._record = _Record(event, b'"tool_')
+        self._since = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+        self._uses: set[str] = set()
+        self._before: set[str] = set()
+        self._after: set[str] = set()
+
+    def settled(self) -> bool:
+        """Whether each use of this tool with this input that had no result when we began has one
+        now."""
+        for entry in self._record.entries():
+            # Others are, for example, what was sent to the model, with all that was said before.
+            if entry.get("type") in ("assistant", "user"):
+                self._take(entry)
+        open_then = self._uses - self._before
+        return bool(open_then) and open_then <= self._after
 
     def _take(self, entry: Json) -> None:
-        if entry.get("type") not in ("assistant", "user"):
-            return  # such as what was sent to the model, with all that was said before
-        content = entry["message"]["content"]
-        for block in content if isinstance(content, list) else []:
+        for block in _blocks(entry):
             match block:
                 case {"type": "tool_use", "id": str(use), "name": self._tool, "input": given}:
                     if given == self._given:
@@ -73,3 +90,46 @@ class Transcript:
                 case {"type": "tool_result", "tool_use_id": str(use)}:
                     newer = str(entry.get("timestamp", "")) >= self._since
                     (self._after if newer else self._before).add(use)
+
+
+class Prompts:
+    """What somebody types in the window from now on. Claude Code queues it until the hook ends."""
+
+    def __init__(self, event: Json) -> None:
+        self._record = _Record(event, b'"queue-operation"', b'"user"')
+        now = time.time()
+        whole = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now))
+        self._since = f"{whole}.{int(now % 1 * 1000):03}Z"
+
+    def any_new(self) -> bool:
+        return any(map(self._is_new, self._record.entries()))
+
+    def _is_new(self, entry: Json) -> bool:
+        if str(entry.get("timestamp", "")) < self._since:
+            return False
+        match entry:
+            case {"type": "queue-operation", "operation": "enqueue"}:
+                return not str(entry.get("content", "")).startswith(TASK)
+            case {"type": "user", "isMeta": True} | {"type": "user", "isSidechain": True}:
+                return False
+            case {"type": "user", "message": {"content": str(text)}}:
+                return not text.startswith(TASK)
+        return False
+
+
+def last_words(event: Json) -> str:
+    """The agent's last text; empty: none is found."""
+    for entry in reversed([*_Record(event, b'"assistant"').entries()]):
+        if entry.get("type") == "assistant" and entry.get("isSidechain") is not True:
+            blocks = _blocks(entry)
+            texts = [it["text"] for it in blocks if isinstance(it.get("text"), str)]
+            if text := "\n\n".join(texts).strip():
+                return text
+    return ""
+
+
+def _blocks(entry: Json) -> list[Json]:
+    match entry:
+        case {"message": {"content": list(content)}}:
+            return [block for block in content if isinstance(block, dict)]
+    return []

@@ -10,7 +10,9 @@ jsonc: the editor of JSON with comments
 toml_text: the editor of TOML
 yaml_text: the editor of YAML
 marked_text: the editor of text that is anybody's, with a paragraph of ours
-hooks: our hooks among those of others
+hooks: our hooks among those of others, written and taken out
+own_hooks: which hooks are ours
 instructions: what agents are told in the owner's name
+opencode_plugin: the plug-in that does for opencode what hooks do elsewhere
 files: reads, replaces and backs up files
 """

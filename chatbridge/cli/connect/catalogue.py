@@ -24,6 +24,10 @@ from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
 NAME = "chatbridge"
+PLUGIN = "chatbridge@chatbridge"
+"""Our plug-in for Claude Code, `.claude-plugin/` in our repository, as its users name it."""
+PLUGIN_SECONDS = 12 * 3600.0
+"""How long its hooks may wait: a night. What is asked has a time-out of its own."""
 DAY_AND_MORE = 100_000.0
 """Claude Code's own limit, about 28 hours: an entry must not shorten it."""
 TIMER = 2_147_483.0
@@ -128,10 +132,16 @@ class Client:
     permission: str | None = None
     """The key of `first` that lets agents use our tools without being asked."""
     settings: str | None = None
-    """The file below the folder, in JSON, that has the next two."""
+    """The file below the folder, in JSON, that has the next three."""
     allow: Words | None = None
     """Lets agents use our tools without being asked."""
     hooks: tuple[Hook, ...] = ()
+    hook_unit: int = 1
+    """How many units of a hook's time-out are a second."""
+    hook_script: str | None = None
+    """A file below the folder, in JavaScript, that calls our hook where the client has none."""
+    plugin: Keys | None = None
+    """Where its settings say that our plug-in is switched on, which brings all of this."""
     instructions: str | Callable[[Places], Path] | None = None
     """The file with the owner's words to every agent: its name below the folder, or where it is."""
     instructions_else: str | None = None
@@ -271,8 +281,10 @@ _ALL = (
             Hook("PreToolUse", "AskUserQuestion", asks=True),
             Hook("PermissionRequest", "*", asks=True),
             Hook("Notification", "idle_prompt"),
-            Hook("Stop"),
+            Hook("PostToolUse", "*"),
+            Hook("Stop", waits=True),
         ),
+        plugin=("enabledPlugins", PLUGIN),
         instructions="CLAUDE.md",
         restart="Restart Claude Code; /mcp then shows chatbridge.",
     ),
@@ -287,12 +299,14 @@ _ALL = (
         shape=_plain,
         first={"default_tools_approval_mode": "approve"},
         permission="default_tools_approval_mode",
+        settings="hooks.json",
+        hooks=(Hook("PostToolUse", "*"), Hook("Stop")),
         instructions="AGENTS.md",
         on=("enabled", True),
         timeout="tool_timeout_sec",
         tells_limit=True,
         at_least={"startup_timeout_sec": 30},
-        restart="Restart Codex; /mcp then shows chatbridge.",
+        restart="Restart Codex; it asks whether to trust new hooks, and /mcp shows chatbridge.",
     ),
     Client(
         name="cursor",
@@ -324,6 +338,9 @@ _ALL = (
         shape=_plain,
         first={"trust": True},
         permission="trust",
+        settings="settings.json",
+        hooks=(Hook("AfterTool", "*"), Hook("AfterAgent")),
+        hook_unit=1000,
         instructions="GEMINI.md",
         ask_tool="ask_human",
         timeout="timeout",
@@ -340,6 +357,7 @@ _ALL = (
         project=("opencode.json", "opencode.jsonc"),
         servers="mcp",
         shape=_opencode,
+        hook_script="plugin/chatbridge.js",
         instructions=lambda at: at.config / "opencode/AGENTS.md",
         instructions_else=".claude/CLAUDE.md",
         on=("enabled", True),

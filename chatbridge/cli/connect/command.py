@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from chatbridge.cli.connect.catalogue import CLIENTS, UnknownClient, client_of, places
+from chatbridge.cli.connect.catalogue import CLIENTS, PLUGIN, UnknownClient, client_of, places
 from chatbridge.cli.connect.document import Document, Entry
 from chatbridge.cli.connect.plans import (
     Change,
@@ -19,6 +19,7 @@ from chatbridge.cli.connect.plans import (
     entry_of,
     folder_of,
     found_clients,
+    has_plugin,
     is_off,
     plan,
     plan_folder,
@@ -33,6 +34,9 @@ from chatbridge.core.text import visible
 
 ANY = "cursor"
 """Most other clients take an entry like this one's."""
+BOTH = f"""\
+Claude Code has the chatbridge plug-in, which brings the same. With both, nothing is asked twice,
+but agents see every tool twice. To keep only what follows: claude plugin uninstall {PLUGIN}"""
 PARAGRAPH = "Without a paragraph for agents: --no-instructions"
 PARTS = "Without hooks, or without a paragraph for agents: --no-hooks, --no-instructions"
 
@@ -80,10 +84,13 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     here = [it.client.name for it in found_clients()]
     if not removal and project is None and given.client not in here:
         print(f"{planned.shown} was not found on this computer. Its file would be a new one.\n")
+    if not removal and project is None and has_plugin(client_of(given.client), places()):
+        print(f"{BOTH}\n")
     show_diffs(planned.changes)
     show_summaries(planned.changes)
     if not removal and len(planned.changes) > 1:
-        print(f"\n{PARTS if client_of(given.client).hooks else PARAGRAPH}\n")
+        known = client_of(given.client)
+        print(f"\n{PARTS if known.hooks or known.hook_script else PARAGRAPH}\n")
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)

@@ -37,6 +37,8 @@ def editor_of(format_name: str) -> Editor:
         return Yaml()
     if format_name == "text":
         return Marked()
+    if format_name == "javascript":
+        return Marked("// chatbridge:begin", "// chatbridge:end")
     return Jsonc()
 
 

@@ -1,19 +1,18 @@
-"""Hooks in a client's settings, in Claude Code's form: ours among those of others.
-
-A hook of ours is known by its command, wherever its owner has put it.
+"""Hooks in a client's settings, in Claude Code's form, which Codex and Gemini CLI have, too: ours
+among those of others.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.cli.connect.document import Kept, beside, without_empty
-from chatbridge.cli.connect.editing import CannotEdit, Editor, at, is_number
+from chatbridge.cli.connect.editing import CannotEdit, Editor, is_number
 from chatbridge.cli.connect.jsonc import Jsonc, Steps
+from chatbridge.cli.connect.own_hooks import handlers, is_own, own_hooks
 from chatbridge.link.preface import MAX_LIMIT_SECONDS
 
 Json = dict[str, Any]
@@ -21,7 +20,6 @@ NOTICE_SECONDS = 60
 DEFAULT_SECONDS = 600.0
 """How long a hook may take that has no time-out."""
 OFF = "disableAllHooks"
-_OURS = re.compile(r"""(?:^|[\s/])chatbridge['"]?\s+hook(?:\s+--limit[ =]\d+)?\s*$""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,9 @@ class Hook:
     event: str
     matcher: str | None = None
     asks: bool = False
-    """Whether it waits for a person; otherwise it only tells something."""
+    """Whether it asks a person what the client would ask in its own window."""
+    waits: bool = False
+    """Whether it may wait for a person without that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,9 @@ class Hooks:
     hooks: Sequence[Hook]
     command: Sequence[str]
     wait: float
-    """How many seconds those that ask may take at least."""
+    """How many seconds those that wait for a person may take at least."""
+    unit: int = 1
+    """How many of a time-out's units are a second."""
 
     def add(self, editor: Editor, text: str) -> str:
         """:raises CannotEdit:"""
@@ -59,11 +61,12 @@ class Hooks:
 
     def _handler(self, hook: Hook, there: Json) -> Json:
         """A longer time-out is the owner's. The hub is told of it, to stop asking before."""
-        least = int(self.wait) if hook.asks else NOTICE_SECONDS
+        waits = hook.asks or hook.waits
+        least = int(self.wait if waits else NOTICE_SECONDS) * self.unit
         said: Any = there.get("timeout")
         timeout = said if is_number(said) and said >= least else least
-        limit = ["--limit", str(int(min(timeout, MAX_LIMIT_SECONDS)))]
-        command = shlex.join([*self.command, *(limit if hook.asks else [])])
+        limit = ["--limit", str(int(min(timeout / self.unit, MAX_LIMIT_SECONDS)))]
+        command = shlex.join([*self.command, *(limit if waits else [])])
         return {"type": "command", "command": command, "timeout": timeout}
 
     def there(self, tree: Json) -> bool:
@@ -88,7 +91,7 @@ class Hooks:
             event = ("hooks", hook.event)
             while found := next(_ours(editor.load(text), hook.event), None):
                 steps, group, handler = found
-                if all(map(_is_ours, group["hooks"])):
+                if all(map(is_own, group["hooks"])):
                     text = editor.discard(text, event, group)
                 else:
                     text = editor.discard(text, steps[:-1], handler)
@@ -97,9 +100,9 @@ class Hooks:
 
 
 def waiting(hooks: Sequence[Hook], tree: Json) -> float | None:
-    """How many seconds all that ask wait for a person at least; None: one of them is missing, or
+    """How many seconds each of these waits for a person at least; None: one of them is missing, or
     hooks are switched off."""
-    found = [[it for *_, it in _ours(tree, hook.event)] for hook in hooks if hook.asks]
+    found = [[it for *_, it in _ours(tree, hook.event)] for hook in hooks]
     if tree.get(OFF) is True or not all(found):
         return None
     said = [handler.get("timeout") for each in found for handler in each]
@@ -108,27 +111,14 @@ def waiting(hooks: Sequence[Hook], tree: Json) -> float | None:
 
 def _ours(tree: Json, event: str) -> Iterator[tuple[Steps, Json, Json]]:
     """Our hooks for this event: the way to each, its group, and itself."""
-    groups = at(tree, ("hooks", event))
-    for index, group in enumerate(groups if isinstance(groups, list) else []):
-        for place, handler in enumerate(_handlers(group)):
-            if _is_ours(handler):
-                yield ("hooks", event, index, "hooks", place), group, handler
+    for index, place, group, handler in own_hooks(tree, event):
+        yield ("hooks", event, index, "hooks", place), group, handler
 
 
 def _others(groups: Any) -> Any:
     """Everything but our hooks, and the groups that hold nothing else."""
     if not isinstance(groups, list):
         return groups
-    pairs = [(it, [one for one in _handlers(it) if not _is_ours(one)]) for it in groups]
-    changed = [it if left == _handlers(it) else left and it | {"hooks": left} for it, left in pairs]
+    pairs = [(it, [one for one in handlers(it) if not is_own(one)]) for it in groups]
+    changed = [it if left == handlers(it) else left and it | {"hooks": left} for it, left in pairs]
     return [it for it in changed if it != []]
-
-
-def _handlers(group: Any) -> list[Any]:
-    found = group.get("hooks") if isinstance(group, dict) else None
-    return found if isinstance(found, list) else []
-
-
-def _is_ours(handler: Any) -> bool:
-    command = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(command, str) and _OURS.search(command) is not None

@@ -30,6 +30,7 @@ from chatbridge.cli.connect.document import Document, Entry, Paragraph, Part, Wo
 from chatbridge.cli.connect.editing import Unparsable, at, is_number
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.instructions import instructions
+from chatbridge.cli.connect.opencode_plugin import opencode_plugin
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import visible
 from chatbridge.link.root import find_root
@@ -50,6 +51,10 @@ class Found:
     """Why the file cannot be read, a sentence."""
     project: bool = False
     """Whether the file is that of one project."""
+    plugin: bool = False
+    """Whether the client has our plug-in, and is connected by it."""
+    twice: bool = False
+    """Whether the file has an entry beside that plug-in."""
 
     @property
     def gives_up(self) -> float | None:
@@ -102,14 +107,27 @@ def _found(client: Client, here: Places, path: Path, *, project: bool = False) -
     there = isinstance(entry, dict)
     if there and client.on is not None:
         there = entry.get(client.on[0], client.on[1]) is client.on[1]
+    plugin = not project and has_plugin(client, here)
     return Found(
         client=client,
         file=path,
-        connected=there,
+        connected=there or plugin,
+        plugin=plugin,
+        twice=there and plugin,
         timeout=_timeout(client, tree, entry) if there else None,
         problem=problem,
         project=project,
     )
+
+
+def has_plugin(client: Client, here: Places) -> bool:
+    if client.plugin is None or client.settings is None:
+        return False
+    try:
+        settings = loaded("json", files.read(client.folder(here) / client.settings))
+    except (ChatbridgeError, Unparsable, RecursionError):
+        return False
+    return at(settings, client.plugin) is True
 
 
 def _timeout(client: Client, tree: dict[str, Any], entry: dict[str, Any]) -> float | None:
@@ -181,16 +199,23 @@ def wanted_in(
     """What connecting a client wants in which files. A project's files are not the owner's alone,
     so they get the entry and nothing else. :raises ChatbridgeError:"""
     start = start or program()
-    entry = entry_of(client, wait, start)
-    wanted = [Wanted(file_of(client, here, project), client.format, [entry])]
+    entries: list[Part] = [entry_of(client, wait, start)]
+    wanted = [Wanted(file_of(client, here, project), client.format, entries)]
     if project is not None:
         return wanted
     parts: list[Part] = [] if client.allow is None else [client.allow]
+    command = start.instead("hook")
     if client.hooks and "hooks" not in leave_out:
-        command, longest = start.instead("hook"), min(wait, TIMER)
-        parts.append(Hooks(hooks=client.hooks, command=command, wait=longest))
-    if client.settings is not None:
+        parts.append(
+            Hooks(hooks=client.hooks, command=command, wait=min(wait, TIMER), unit=client.hook_unit)
+        )
+    if client.settings is not None and client.folder(here) / client.settings == wanted[0].path:
+        entries += parts
+    elif client.settings is not None and parts:
         wanted.append(Wanted(client.folder(here) / client.settings, "json", parts))
+    if client.hook_script is not None and "hooks" not in leave_out:
+        text = Paragraph(text=opencode_plugin(command))
+        wanted.append(Wanted(client.folder(here) / client.hook_script, "javascript", [text]))
     told = client.instructions_file(here) if "instructions" not in leave_out else None
     if told and (removal or not client.reads_other_instructions(here)):
         wanted.append(Wanted(told, "text", [Paragraph(text=instructions(client.ask_tool))]))
@@ -217,11 +242,13 @@ def write(planned: Plan) -> None:
 
 
 def wanted_wait() -> float:
-    """How long a client should let a call wait: as long as a question may, at least an hour.
-    :raises ChatbridgeError: the settings cannot be used."""
+    """How long a client should let a call wait: as long as a question may, also the one what is
+    next, and at least an hour. :raises ChatbridgeError: the settings cannot be used."""
     from chatbridge import settings
 
-    return max(settings.load().max_timeout, LEAST)
+    found = settings.load()
+    next_task = found.claude.wait if found.claude.when_done == "ask" else 0.0
+    return max(found.max_timeout, next_task, LEAST)
 
 
 def file_of(client: Client, at: Places, project: Path | None) -> Path:

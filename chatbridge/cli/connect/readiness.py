@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge.cli.connect import files
-from chatbridge.cli.connect.catalogue import Client, places
+from chatbridge.cli.connect.catalogue import PLUGIN_SECONDS, Client, places
 from chatbridge.cli.connect.document import loaded
 from chatbridge.cli.connect.editing import Unparsable, at
-from chatbridge.cli.connect.hooks import waiting
+from chatbridge.cli.connect.hooks import OFF, waiting
 from chatbridge.cli.connect.plans import LOCAL, PERMISSIONS, Found
 from chatbridge.core.errors import ChatbridgeError
 
@@ -35,10 +35,15 @@ def readiness(found: Found, environ: Mapping[str, str] | None = None) -> Readine
     settings = {}
     if client.settings is not None:
         settings = _tree("json", client.folder(here) / client.settings)
-    waits = waiting(client.hooks, settings) if client.hooks else None
+    if found.plugin and not found.twice:
+        runs = settings.get(OFF) is not True
+        seconds = PLUGIN_SECONDS if runs else None
+        return Readiness(permission=runs, hooks=runs, hook_timeout=seconds)
+    asking = [hook for hook in client.hooks if hook.asks]
+    waits = waiting(asking, settings) if asking else None
     return Readiness(
         permission=_permission(found, client, settings),
-        hooks=None if not client.hooks else waits is not None,
+        hooks=None if not asking else waits is not None,
         hook_timeout=waits,
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
+from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
@@ -45,11 +46,15 @@ def limit_of(found: Found, longest: float) -> Finding:
     details = {"file": str(found.file), "givesUpAfter": limit, "questionsMayWait": longest}
     if found.problem is not None:
         return remark(name, found.problem, **details)
+    if found.twice:
+        what = "connected twice, because it has our plug-in, too: its agents see every tool twice"
+        return remark(name, what, f"claude plugin uninstall {PLUGIN}", **details)
     possible = None  # what connecting would set, in seconds
     if client.timeout is not None:
         possible = client.numbers(max(longest, HOUR))[client.timeout] / client.unit
     if limit is None or limit >= min(longest, possible or limit) or name in WAIT_WITH_PROGRESS:
-        return fine(name, f"connected in {shown(found.file)}", **details)
+        how = "by its plug-in" if found.plugin else f"in {shown(found.file)}"
+        return fine(name, f"connected {how}", **details)
     what = f"gives up after {limit:.0f} s; your questions may wait {duration(longest)}"
     again = f"chatbridge connect {name}{' --project' if found.project else ''}"
     return remark(name, what, f"{again}    (sets it to {possible:.0f})", **details)

@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from chatbridge import __version__, runtime_paths
 from chatbridge.core.errors import HubRefused, HubUnreachable
@@ -21,7 +20,11 @@ from chatbridge.framing import MAX_LINE
 from chatbridge.link.preface import PROTOCOL
 from chatbridge.link.search import FIRST_LIMIT, NoHub, Search
 
-Json = dict[str, Any]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
 
 REPLY_WITHIN = 15.0
 NEXT_AFTER = 0.1
@@ -36,8 +39,8 @@ class HubGone(HubUnreachable):
 class NotRunning(HubUnreachable):
     """There is none."""
 
-    def __init__(self) -> None:
-        super().__init__(why_not_running())
+    def __str__(self) -> str:
+        return why_not_running()
 
 
 def why_not_running() -> str:
@@ -64,14 +67,14 @@ def ask_hub(do: str, *, start: bool = False, **given: Any) -> Json:
 
 
 @contextmanager
-def connected(*, start: bool = False) -> Iterator[HubClient]:
-    """:raises HubUnreachable:"""
+def connected(*, start: bool = False, within: float = REPLY_WITHIN) -> Iterator[HubClient]:
+    """`within`: how many seconds the hub may take for its greeting. :raises HubUnreachable:"""
     until = time.monotonic() + FIRST_LIMIT
     while True:
         with connection(start=start) as sock:
             line = HubClient(sock)
             try:
-                line.greet()
+                line.greet(within=within)
             except HubGone:  # it was asked for nothing yet: the next one will do
                 if not start or time.monotonic() > until:
                     raise
@@ -109,10 +112,10 @@ class HubClient:
         self._sock = sock
         self._rest = b""
 
-    def greet(self) -> None:
+    def greet(self, *, within: float = REPLY_WITHIN) -> None:
         preface = {"chatbridge": "terminal", "protocol": PROTOCOL, "version": __version__}
         self._say({**preface, "pid": os.getpid()})
-        greeting = self._hear(within=REPLY_WITHIN)
+        greeting = self._hear(within=within)
         if greeting.get("chatbridge") != "hub":
             raise HubUnreachable(str(greeting.get("message") or "the hub does not answer"))
 

@@ -78,6 +78,7 @@ class AskActions:
         """Whether voice messages are turned into text."""
         self.messages = messages or OwnerMessages(store, clock=clock, agents=Agents(clock))
         self.sent_messages, self.message_at = store.messages, store.message_at
+        self.sent_message, self.newest_link = store.message, store.newest_link
         self.notice_at, self.open_asks_by_link = store.notice_at, store.open_asks_by_link
         self.open_asks, self.history, self.notices = store.open_asks, store.history, store.notices
         self.open_rows, self.past_rows = store.open_rows, store.past_rows

@@ -79,7 +79,7 @@ class Broker:
 
         A repeated call gets its ask of before. Otherwise the call gets a kept answer, or an open
         ask with the same content that its link waits for or that has no caller, or a new ask. An
-        approval is always new: nobody allows more than they saw.
+        ask that needs its caller is always new: nobody allows more than they saw.
 
         A response that is written more than `counts_for` seconds from now reaches nobody.
         `shared_link`: several agents use the link.
@@ -132,8 +132,8 @@ class Broker:
         known = await self.waiting_calls.resume(tx, call.name, fresh.fingerprint)
         if known is not None:
             return (*known, None)
-        if fresh.approval:
-            return None  # no call continues another's approval
+        if fresh.needs_caller:
+            return None  # no call continues what another one has asked
         mine = await self.waiting_calls.take_over(
             tx, call.name, fresh.fingerprint, shared=shared_link
         )
@@ -174,12 +174,12 @@ class Broker:
         tools: Collection[str] | None = None,
         counts_for: float | None = None,
     ) -> tuple[Ask, Call]:
-        """Add a caller to an ask, by its id. An approval takes no further callers.
+        """Add a caller to an ask, by its id. One that needs its caller takes no further ones.
         :raises UnknownAsk: no ask of this project and these tools has this id."""
         now = self._clock.time()
 
         def fits(ask: Ask) -> bool:
-            mine = ask.project.key == project and not ask.approval
+            mine = ask.project.key == project and not ask.needs_caller
             return mine and (tools is None or ask.tool in tools)
 
         async def work(tx: Transaction) -> _Found:

@@ -62,7 +62,7 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
     if due is Due.ORPHANED and ask.open and ask.orphaned_since and not ask.orphaned:
         if ask.orphaned_since + policy.orphaned_after > now:
             return ask
-        if ask.approval:
+        if ask.needs_caller:
             return transitions.withdraw(ask, now=now)
         return transitions.mark_orphaned(ask)
     if due is Due.HANDOVER and transitions.is_undelivered(ask):

@@ -110,11 +110,11 @@ def is_sending(ask: Ask) -> bool:
 
 
 def send(ask: Ask, *, now: float, policy: Policy) -> Ask:
-    """Send the answer that waits, as of when it was due. An approval that no hub could send for
-    long is asked for again: what it was meant for may be over."""
+    """Send the answer that waits, as of when it was due. One that needs its caller and that no
+    hub could send for long is asked for again: what it was meant for may be over."""
     assert ask.draft.by is not None
     due = min(now, ask.draft.send_at or now)
-    if ask.approval and now - due > APPROVAL_FETCH_SECONDS:
+    if ask.needs_caller and now - due > APPROVAL_FETCH_SECONDS:
         undone = form.advance_sending(ask.draft, form.Undo(step=ask.draft.step))
         assert isinstance(undone, form.Moved)
         return _revised(ask, draft=undone.draft)
@@ -123,16 +123,16 @@ def send(ask: Ask, *, now: float, policy: Policy) -> Ask:
 
 
 def takes_late_answer(ask: Ask) -> bool:
-    """Whether this is a timed-out ask without a late answer and without a declared default. A late
-    approval would have no effect."""
-    decided = ask.approval or bool(ask.outcome and ask.outcome.answers)
+    """Whether this is a timed-out ask without a late answer and without a declared default. Where
+    its caller is needed, a late one would have no effect."""
+    decided = ask.needs_caller or bool(ask.outcome and ask.outcome.answers)
     return ask.status is Status.TIMED_OUT and ask.late is None and not decided
 
 
 def answer(ask: Ask, answers: tuple[Answer, ...], *, by: Person, now: float, policy: Policy) -> Ask:
     """Answer the ask, in time or after its time-out. :raises AskEnded:"""
     outcome = Outcome(at=now, answers=answers, by=by, grant=grant_of(ask, answers))
-    kept_until = None if ask.approval else now + policy.late_answer_ttl
+    kept_until = None if ask.needs_caller else now + policy.late_answer_ttl
     after = _revised(ask, kept_until=kept_until, delivered_at=None)
     if ask.open:
         return replace(after, status=Status.ANSWERED, settled_at=now, outcome=outcome)
@@ -227,9 +227,10 @@ def bump_revision(ask: Ask) -> Ask:
 
 
 def is_undelivered(ask: Ask) -> bool:
-    """Whether an answer is neither delivered, kept nor discarded. Approvals are never kept."""
+    """Whether an answer is neither delivered, kept nor discarded. What needs its caller is
+    never kept."""
     waits = ask.answer is not None and ask.delivered_at is None
-    return waits and not ask.approval and not ask.kept and not ask.discarded
+    return waits and not ask.needs_caller and not ask.kept and not ask.discarded
 
 
 def keep(ask: Ask) -> Ask:
@@ -247,6 +248,12 @@ def mark_delivered(ask: Ask, *, now: float) -> Ask:
 def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
     """Record when the last caller left. The card does not say so yet."""
     return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
+
+
+def mark_lost(ask: Ask, *, now: float) -> Ask:
+    """Record that the last caller left before it got the next task, which nobody else gets."""
+    waits = ask.what_next and ask.answer is not None and ask.delivered_at is None
+    return _revised(ask, orphaned_since=now) if waits and ask.orphaned_since is None else ask
 
 
 def mark_orphaned(ask: Ask) -> Ask:

@@ -241,13 +241,15 @@ class WaitingCalls:
         return changed
 
     def _without_callers(self, ask: Ask, now: float, *, for_good: bool) -> Ask:
-        """Return the ask as it is after its last caller has left. An approval that nobody can fetch
-        is withdrawn: whoever allowed it would think that it ran."""
-        if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.approval)):
+        """Return the ask as it is after its last caller has left. One that needs its caller is
+        withdrawn: whoever allowed something would think that it ran."""
+        if ask.open and (self._policy.withdraw_on_cancel or (for_good and ask.needs_caller)):
             return transitions.withdraw(ask, now=now)
         if ask.open:
             return transitions.mark_caller_gone(ask, now=now)
-        return transitions.keep(ask) if transitions.is_undelivered(ask) else ask
+        if transitions.is_undelivered(ask):
+            return transitions.keep(ask)
+        return transitions.mark_lost(ask, now=now)
 
     def _notify(self, changed: list[Ask]) -> None:
         for ask in changed:
@@ -255,8 +257,12 @@ class WaitingCalls:
 
     def check_not_cancelled(self, name: CallName) -> None:
         """:raises CallCancelled: the client has cancelled this call before it was processed."""
-        if name.request in self._link(name.link).cancelled:
+        if self.is_cancelled(name):
             raise CallCancelled
+
+    def is_cancelled(self, name: CallName) -> bool:
+        """Whether its client has said that it does not wait for the response."""
+        return name.request in self._link(name.link).cancelled
 
     async def resume(
         self, tx: Transaction, name: CallName, fingerprint: str
@@ -269,7 +275,7 @@ class WaitingCalls:
         if call is None or call.delivered_at is not None:
             return None
         ask = await tx.ask(call.ask_id)
-        if ask is None or ask.fingerprint != fingerprint or self._is_expired_approval(ask, call):
+        if ask is None or ask.fingerprint != fingerprint or self._is_expired(ask, call):
             return None
         if self._is_given_up(call):  # while no hub was running
             changed = await self._end_calls(tx, [call])
@@ -288,10 +294,10 @@ class WaitingCalls:
 
         return await self._store.write(work)
 
-    def _is_expired_approval(self, ask: Ask, call: Call) -> bool:
-        """Whether an approval was given while this call had ended, or too long ago. Approvals are
-        not kept, so a call of the same name asks again."""
-        if not ask.approval or ask.status is not Status.ANSWERED or ask.settled_at is None:
+    def _is_expired(self, ask: Ask, call: Call) -> bool:
+        """Whether it was answered while this call had ended, or too long ago, and needs its caller.
+        Such answers are not kept, so a call of the same name asks again."""
+        if not ask.needs_caller or ask.status is not Status.ANSWERED or ask.settled_at is None:
             return False
         gone = call.ended_at is not None and call.ended_at <= ask.settled_at
         return gone or self._clock.time() - ask.settled_at > transitions.APPROVAL_FETCH_SECONDS

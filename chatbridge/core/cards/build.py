@@ -11,6 +11,7 @@ from chatbridge.core.asks.transitions import grant_of, is_sending, takes_late_an
 from chatbridge.core.cards.attached import CLIP, file_label
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
+    FINISHED_GLYPH,
     GLYPHS,
     REMINDER_GLYPH,
     AskAction,
@@ -22,7 +23,7 @@ from chatbridge.core.cards.card import (
     State,
 )
 from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sentence
-from chatbridge.core.cards.phrases import format_urgency
+from chatbridge.core.cards.phrases import format_finished, format_urgency
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import (
@@ -65,7 +66,7 @@ def build_card(
     on_question = view is not None and ask.draft.at < len(ask.questions)
     question = ask.questions[ask.draft.at] if on_question else None
     outcome = ask.late or ask.outcome
-    postponing = () if only_on else _later(ask, later)
+    postponing = () if only_on or ask.what_next else _later(ask, later)
     choices = _choices(ask, question, view) if question and not only_on else ()
     return Card(
         ask_id=ask.id,
@@ -114,6 +115,7 @@ def build_card(
         handed_over_late=ask.late is not None and ask.delivered_at is not None,
         unheard=ask.orphaned_since is not None and ask.delivered_at is None,
         approval=ask.approval,
+        what_next=ask.what_next,
         subject=drawn_subject(ask),
         verdict=verdict_of(ask),
         send_at=ask.draft.send_at if view is View.SENDING else None,
@@ -127,6 +129,8 @@ def build_card(
 def _glyph(ask: Ask, state: State) -> str:
     if ask.approval and ask.open:
         return APPROVAL_GLYPH
+    if ask.what_next and ask.open:
+        return FINISHED_GLYPH
     return REMINDER_GLYPH if _reminds(ask) else GLYPHS[state]
 
 
@@ -173,6 +177,8 @@ def state_of(ask: Ask) -> State:
 
 def _title(ask: Ask) -> str | None:
     """The title of the ask or of the current question, unless the question repeats it."""
+    if ask.what_next:
+        return format_finished(one_line(ask.project.name))
     own = ask.questions[ask.draft.at].title if ask.draft.at < len(ask.questions) else None
     title = one_line(ask.title or own or "")
     only = one_line(ask.questions[0].text) if len(ask.questions) == 1 else ""
@@ -325,7 +331,7 @@ def _buttons(ask: Ask, state: State, *, can_wait: bool) -> tuple[Button, ...]:
         return tuple(buttons)
     if can_wait:
         buttons.append(_tap(ask, Role.LATER))
-    if not ask.approval:
+    if not ask.needs_caller:
         if form.can_ask_back(ask.questions, ask.draft):
             buttons.append(_tap(ask, Role.EXPLAIN))
         buttons.append(_tap(ask, Role.CANCEL))
@@ -359,7 +365,11 @@ def _form_buttons(ask: Ask) -> list[Button]:
         buttons.append(_tap(ask, Role.OTHER))
     if draft.at or draft.editing:
         buttons.append(_tap(ask, Role.BACK))
-    if not question.required:
+    if ask.what_next:
+        if not attached:
+            done = form.Skip(step=draft.step)
+            buttons.append(Button(role=Role.DONE, label="Done", action=done))
+    elif not question.required:
         buttons.append(_tap(ask, Role.SKIP))
     if question.type is QuestionType.MULTI_SELECT:
         other = _entered(ask)

@@ -41,7 +41,7 @@ class State(StrEnum):
     DENIED = "denied"
 
 
-APPROVAL_GLYPH, REMINDER_GLYPH, SNOOZED_GLYPH = "🔐", "⏳", "💤"
+APPROVAL_GLYPH, REMINDER_GLYPH, SNOOZED_GLYPH, FINISHED_GLYPH = "🔐", "⏳", "💤", "🏁"
 GLYPHS = {
     **dict.fromkeys(State, "🚫"),
     **dict.fromkeys((State.HANDING_OVER, State.ANSWERED, State.KEPT, State.ALLOWED), "✅"),
@@ -163,6 +163,7 @@ class Card:
     handed_over_late: bool = False
     unheard: bool = False  # No caller was waiting when it ended
     approval: bool = False
+    what_next: bool = False  # The agent has finished, and this asks for its next task
     subject: Subject | None = None  # Cut in the middle until the person asks for all of it
     verdict: str | None = None  # The verdict label of an approval
     send_at: float | None = None  # When the answer goes out that can still be undone
@@ -173,6 +174,12 @@ class Card:
 
     def button(self, role: Role) -> Button | None:
         return next((b for b in self.buttons if b.role is role), None)
+
+    @property
+    def done_for_now(self) -> bool:
+        """Whether a person has said that there is no next task."""
+        given = self.outcome.answers if self.outcome else ()
+        return self.what_next and bool(given) and given[0].skipped
 
     @property
     def by(self) -> Person | None:

@@ -30,6 +30,7 @@ MAX_REASON_CHARACTERS = 1_000
 RUNS_IT = "chatbridge runs it"
 NOT_NEEDED = "The agent no longer needs an answer."
 GONE = "The agent had stopped waiting."
+DONE = "Done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,21 @@ def heading(card: Card) -> str:
         verdict=card.verdict,
         beyond=bool(card.subject and card.subject.beyond),
         lasting=allowed_words(card.grant) if card.grant else None,
+        done=card.done_for_now,
     )
 
 
 def how_it_ended(
-    state: State, *, approval: bool, verdict: str | None, beyond: bool, lasting: str | None = None
+    state: State,
+    *,
+    approval: bool,
+    verdict: str | None,
+    beyond: bool,
+    lasting: str | None = None,
+    done: bool = False,
 ) -> str:
+    if done:
+        return DONE
     match state:
         case State.ALLOWED if verdict == SESSION:
             return f"Allowed {lasting or 'for this session'}"
@@ -74,6 +84,7 @@ def shows_answers(card: Card) -> bool:
     """Whether answers stand below their questions. A single declared one stands in the sentence
     that says why it was used."""
     given = bool(card.outcome and card.outcome.answers) or card.send_at is not None
+    given = given and not card.done_for_now
     return given and not card.approval and not (_by_default(card) and card.count == 1)
 
 
@@ -101,7 +112,7 @@ def remarks(card: Card, *, viewer: str | None, now: float) -> Iterator[Sentence]
         case State.TIMED_OUT:
             yield _nobody(card, names_answer=card.count == 1)
         case State.WITHDRAWN:
-            yield (NOT_NEEDED,)
+            yield _not_needed(card)
         case State.KEPT:
             if not (here := _here(card, viewer)):
                 yield _told(card, (), viewer)
@@ -123,7 +134,7 @@ def sending(card: Card) -> str:
 
 def page_heading(card: Card, *, now: float) -> Sentence:
     """`heading` in the words of the web inbox, which has room for a sentence."""
-    if card.approval:
+    if card.approval or card.done_for_now:
         return (heading(card),)
     answers = card.outcome.answers if card.outcome else ()
     match card.state:
@@ -150,15 +161,17 @@ def page_remark(card: Card, *, now: float) -> Sentence:
         case State.TIMED_OUT:
             return _nobody(card, names_answer=False)
         case State.WITHDRAWN:
-            then: Sentence = (NOT_NEEDED,)
+            then: Sentence = _not_needed(card)
         case State.KEPT:
             then = _kept(card, now, whose="The")
         case State.HANDING_OVER if card.by_you:
             then = ()
         case _:
             then = _agent_knows(card)
-            if then and isinstance(then[0], str):
-                then = (_capitalised(then[0]), *then[1:], ".")
+            if then:
+                first = then[0]
+                first = _capitalised(first) if isinstance(first, str) else first
+                then = (first, *then[1:], ".")
     if not card.outcome:
         return then
     ended = (*_told(card, (), None), ".")
@@ -176,6 +189,10 @@ def _capitalised(text: str) -> str:
 
 def _agent_knows(card: Card) -> Sentence:
     """What has reached the agent, as part of a sentence."""
+    if card.done_for_now:
+        return _stopped(card)
+    if card.what_next and card.unheard and card.state is State.HANDING_OVER:
+        return (Name(card.project, MAX_NAME_CHARACTERS), " had stopped, and does not get it")
     match card.state:
         case State.ANSWERED if card.handed_over_late and card.delivered_at is not None:
             return ("delivered ", Time(card.delivered_at))
@@ -208,11 +225,23 @@ def _nobody(card: Card, *, names_answer: bool) -> Sentence:
     if _by_default(card):
         used: Sentence = (": ", AnswerLine(card.lines[0])) if names_answer else (".",)
         return (*nobody, " Used, as agreed beforehand", *used)
+    if card.what_next:
+        return ("Nobody answered. ", *_stopped(card), ".")
     if card.approval:
         return nobody
     ended: Sentence = ("Ended ", Time(at), ". ") if at is not None else ()
     told = "No agent was waiting." if card.unheard else "The agent was told that nobody answered."
     return (*ended, told)
+
+
+def _not_needed(card: Card) -> Sentence:
+    if card.what_next:
+        return (Name(card.project, MAX_NAME_CHARACTERS), " no longer waits for a task.")
+    return (NOT_NEEDED,)
+
+
+def _stopped(card: Card) -> Sentence:
+    return (Name(card.project, MAX_NAME_CHARACTERS), " has stopped")
 
 
 def _kept(card: Card, now: float, *, whose: str) -> Sentence:

@@ -72,6 +72,14 @@ def format_change(code: str) -> str:
     return ", ".join(f"{n} {noun}{word}" for (n, word), noun in zip(counts, nouns, strict=False))
 
 
+FINISHED = "Finished: "
+"""Before an agent's last words in a list of questions."""
+
+
+def format_finished(project: str) -> str:
+    return f"{project} has finished"
+
+
 def format_urgency(attention: Attention) -> str | None:
     """What a card says of an urgent question."""
     if (rang := attention.over_budget) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chatbridge.core.asks.deadlines import soon_at
-from chatbridge.core.cards.card import APPROVAL_GLYPH, GLYPHS, State
+from chatbridge.core.cards.card import APPROVAL_GLYPH, FINISHED_GLYPH, GLYPHS, State
 from chatbridge.core.cards.outcome_text import how_it_ended
 from chatbridge.core.model import Agent, Attention, Project, Status
 
@@ -29,6 +29,7 @@ class Summary:
     verdict: str | None = None
     lasting: str | None = None  # Of an approval: for how long it was allowed, beyond one use
     beyond: bool = False  # Of an approval: it covers more than its subject
+    what_next: bool = False  # The agent has finished, and this asks for its next task
     said: str | None = None  # The answers, or the reason why there are none, as one line
     ended_at: float | None = None
 
@@ -59,8 +60,9 @@ class Row:
 
     @property
     def glyph(self) -> str:
-        open_approval = self.approval and self.status is Status.OPEN
-        return APPROVAL_GLYPH if open_approval else GLYPHS[self.summary.state]
+        if self.status is Status.OPEN and (self.approval or self.summary.what_next):
+            return APPROVAL_GLYPH if self.approval else FINISHED_GLYPH
+        return GLYPHS[self.summary.state]
 
     @property
     def soon_at(self) -> float | None:
@@ -79,6 +81,7 @@ class Row:
             verdict=about.verdict,
             beyond=about.beyond,
             lasting=about.lasting,
+            done=about.what_next and self.status is Status.ANSWERED and about.said is None,
         )
 
 

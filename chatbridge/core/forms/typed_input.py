@@ -262,7 +262,7 @@ def _find_word_action(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | U
 
 def _ask_back_events(ask: Ask, card: Card, word: str) -> tuple[Action, ...] | None:
     """Return the events that ask back, by way of its screen."""
-    if not ask.open or not form.can_ask_back(ask.questions, ask.draft):
+    if not ask.open or ask.what_next or not form.can_ask_back(ask.questions, ask.draft):
         return None
     there = card.view is View.EXPLAIN
     way = () if there else (form.AskExplain(step=card.step),)

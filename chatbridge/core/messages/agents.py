@@ -18,7 +18,9 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+HOOK = "hook-"  # Before the name that the hooks of one session have
 MAX_NAME = 40
+MAX_LEFT = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
+    _left: tuple[str, ...] = ()  # Names of the last that were connected
     _watchers: list[Callable[[], None]] = field(default_factory=list)
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
 
@@ -56,13 +59,9 @@ class Agents:
         hooks_only: bool = False,
     ) -> ConnectedAgent:
         """Note a sign of life."""
-        now, known = self.clock.time(), self._agents.get(link)
-        if known is not None and known.agent == agent:
-            self._agents[link] = found = replace(known, seen_at=now)
-            if now // 60 != known.seen_at // 60:  # people are told minutes
-                self.changed()
-            return found
+        now = self.clock.time()
         self._drop_silent(now)
+        known = self._agents.get(link)
         self._agents[link] = found = ConnectedAgent(
             name=known.name if known else self._new_name(project),
             link=link,
@@ -70,15 +69,22 @@ class Agents:
             agent=agent,
             since=known.since if known else now,
             seen_at=now,
-            pid=pid,
-            hooks_only=hooks_only,
+            pid=pid or (known.pid if known else None),
+            hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        self.changed()
+        same_minute = known is not None and now // 60 == known.seen_at // 60  # people see minutes
+        if known is None or not same_minute or found != replace(known, seen_at=now):
+            self.changed()
         return found
 
     def closed(self, link: str) -> None:
-        if self._agents.pop(link, None) is not None:
+        if (gone := self._agents.pop(link, None)) is not None:
+            self._left = (*self._left, gone.name)[-MAX_LEFT:]
             self.changed()
+
+    def has_left(self, name: str) -> bool:
+        """Whether an agent of this name was connected, and none is now."""
+        return name in self._left and all(each.name != name for each in self._agents.values())
 
     def listed(self) -> list[ConnectedAgent]:
         """The longest connected first."""
@@ -122,6 +128,19 @@ class Agents:
         fits = near[min(near)] if near else linked
         return fits[0] if len(fits) == 1 else None
 
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> str:
+        """The link of the agent whose client runs this hook, which is a sign of life. An agent
+        without one is known by its hooks alone, after the `link` that they all name. Where nobody
+        can say which of several it is, it is none of them."""
+        found = self.beside(pid, project) if pid else None
+        if found is not None:
+            return self.seen(found.link, found.project, found.agent).link
+        own = f"{HOOK}{link}"
+        here = (each for each in self.listed() if each.project.key == project.key)
+        if all(each.hooks_only for each in here):
+            self.seen(own, project, agent, hooks_only=True)
+        return own
+
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
         """Call `tell` when an agent comes, leaves, gets a name or was seen in another minute, and
@@ -147,7 +166,14 @@ class Agents:
         return name
 
     def _drop_silent(self, now: float) -> None:
-        before = now - HOOK_SECONDS
-        for link, each in list(self._agents.items()):
-            if each.hooks_only and each.seen_at < before:
-                del self._agents[link]
+        """Also those seen in the future, if the clock was set back: nobody knows when that was."""
+        there = self._agents.items()
+        silent = [
+            link
+            for link, each in there
+            if each.hooks_only and abs(now - each.seen_at) > HOOK_SECONDS
+        ]
+        for link in silent:
+            del self._agents[link]
+        if silent:
+            self.changed()

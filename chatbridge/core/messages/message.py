@@ -12,6 +12,8 @@ from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Agent, Attachment, CallName, Person, Project
 
 MAX_TEXT = 10_000  # Characters of one message
+GO_ON = "Your owner has given you the next task, so go on."
+"""What an agent is told first that was about to stop: its client shows this as an error."""
 
 
 class MessageState(StrEnum):
@@ -61,7 +63,7 @@ class OwnerMessage:
     at: float
     expires_at: float
     state: MessageState = MessageState.WAITING
-    handed_to: CallName | None = None  # The call whose response has it
+    handed_to: CallName | None = None  # The call whose response has it, or had it last
     way: Way | None = None
     settled_at: float | None = None  # When it was delivered, expired or was taken back
     revision: int = 1

@@ -34,6 +34,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import SAID, Unclear, interpret_beside_buttons
 from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_extend, read_snooze
 from chatbridge.core.forms.yes_no import read_yes_no
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import (
     Answer,
     Ask,
@@ -207,6 +208,8 @@ class TerminalAsks:
     async def _answer(self, request: Request) -> Json:
         """With `words`, as they stand on a command line, or with `answers`, as a script has."""
         ask = await self._settled_here(request)
+        if ask.what_next and ask.open:
+            raise NotHere(ask.id, what_next=True)
         if not ask.open and not takes_late_answer(ask):
             raise await self._ended(ask.id, request.uid)
         words = request.given.get("words")
@@ -308,7 +311,7 @@ class TerminalAsks:
         return _object(ask, await self._short(ask, uid))
 
 
-def short_ids(asks: Iterable[Ask]) -> dict[str, str]:
+def short_ids(asks: Iterable[Ask | OwnerMessage]) -> dict[str, str]:
     """The shortest beginning of each id that no other of these has."""
     ids = list(dict.fromkeys(ask.id for ask in asks))
     taken = Counter(one[:SHORTEST_ID] for one in ids)

@@ -2,5 +2,6 @@
 
 listener: accepts connections, and closes them in order
 peers: who may connect, and see which asks
+processes: who has started a process, and whether it has a terminal
 session: one MCP session, its private lines, and the forms that it has open at its client
 """

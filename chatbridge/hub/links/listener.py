@@ -9,7 +9,6 @@ import asyncio
 import json
 import logging
 import os
-import re
 import socket
 import sys
 from collections import Counter
@@ -25,10 +24,11 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Project
 from chatbridge.core.tasks import end_tasks
-from chatbridge.core.text import isolated, one_line, shortened
+from chatbridge.core.text import encodable, isolated, one_line, shortened
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.control.server import Json, Terminals
-from chatbridge.hub.links.peers import Peers, identity, owns
+from chatbridge.hub.links.peers import Peers, identity, identity_problem, owns
+from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.links.session import Delivered, Session
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.settings import compared_settings
@@ -38,8 +38,6 @@ log = logging.getLogger(__name__)
 PREFACE_WITHIN = 10.0
 LONGEST_PROJECT = 18
 LARGEST_PID = 2**31 - 1
-LINK_ID = re.compile(r"[!-~]{1,64}")
-LONGEST_TEXT = 4096  # Of a folder's path, a label or a project's file
 MOST_OF_ONE_USER = 256
 """Connections, where several users are served: none of them can keep the others out."""
 
@@ -62,9 +60,12 @@ class Links:
     tell: Callable[[str], None] = field(kw_only=True)
     terminals: Terminals = field(default_factory=Terminals)  # Serve what connects as one
     peers: Peers = field(default_factory=Peers)  # Those who may connect
+    processes: AgentProcesses = field(default_factory=AgentProcesses)
     pushes: Pushes = field(default_factory=Pushes)
     delivered: Delivered | None = None
     opened: Callable[[Project], None] = lambda project: None  # Told of the links' projects
+    returned: Callable[[Session, str], None] = lambda session, client: None
+    """Told of a link whose client has said its name to an earlier hub."""
     _tasks: dict[asyncio.StreamWriter, asyncio.Task[Any]] = field(default_factory=dict)
     _of_user: Counter[int] = field(default_factory=Counter)
     _connections: dict[asyncio.StreamWriter, Connection] = field(default_factory=dict)
@@ -165,6 +166,7 @@ class Links:
     ) -> None:
         link, project = identity(preface, self.peers.owner(uid))
         self.opened(project)
+        self.processes.note(peer)
 
         async def send(line: bytes) -> None:
             if writer.is_closing():
@@ -193,6 +195,8 @@ class Links:
         version = _short(preface.get("version"))
         self._connections[writer] = Connection(session, remark, version, pid, uid)
         self.waiting_calls.link_opened(link)
+        if isinstance(client := preface.get("client"), str):
+            self.returned(session, encodable(client))
         log.info("link %s opened project=%s pid=%s", link, one_line(project.name), pid)
         try:
             await session.serve(self.server)
@@ -229,13 +233,9 @@ def _problem(preface: object) -> str | None:
     """Why this is no link of ours, in words for the person who has to do something."""
     if not isinstance(preface, dict) or preface.get("chatbridge") not in ("link", "terminal"):
         return "this is chatbridge's socket, and the first line was not that of a link"
-    link = preface.get("link")
-    if preface["chatbridge"] == "link" and not (isinstance(link, str) and LINK_ID.fullmatch(link)):
-        return "the link's first line names no link id"
-    for name in ("cwd", "root", "file", "label"):
-        text = preface.get(name)
-        if not isinstance(text, str | None) or not _holds(text or ""):
-            return f"the link's first line has a {name} that is not text, or too long"
+    problem = identity_problem(preface) if preface["chatbridge"] == "link" else None
+    if problem is not None:
+        return f"the link's first line {problem}"
     limit = preface.get("limit")
     if limit is not None and not (type(limit) is int and 0 < limit <= MAX_LIMIT_SECONDS):
         return "the link's first line has a limit that is not a number of seconds, or too long"
@@ -247,14 +247,6 @@ def _problem(preface: object) -> str | None:
             "chatbridge restart, then restart the agent"
         )
     return None
-
-
-def _holds(text: str) -> bool:
-    """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
-    try:
-        return len(os.fsencode(text)) <= LONGEST_TEXT
-    except UnicodeEncodeError:
-        return False
 
 
 def _short(given: object) -> str:

@@ -7,6 +7,7 @@ socket's group, and each sees their own asks only.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import sys
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.projects import belongs_to, project_of, project_of_user
 
 SO_PEERGROUPS = 59
+LINK_ID = re.compile(r"[!-~]{1,64}")
+LONGEST_TEXT = 4096  # Of a folder's path, a label or a project's file
 _LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     (
@@ -42,6 +45,26 @@ class Peers:
     def owner(self, uid: int) -> int | None:
         """Whom the asks of this user's agents belong to; None where everything is one user's."""
         return None if self.group is None else uid
+
+
+def identity_problem(preface: dict[str, Any]) -> str | None:
+    """Why `identity` cannot be read from this, as the end of a sentence."""
+    link = preface.get("link")
+    if not (isinstance(link, str) and LINK_ID.fullmatch(link)):
+        return "names no link id"
+    for name in ("cwd", "root", "file", "label"):
+        text = preface.get(name)
+        if not isinstance(text, str | None) or not _holds(text or ""):
+            return f"has a {name} that is not text, or too long"
+    return None
+
+
+def _holds(text: str) -> bool:
+    """Whether it could name a file: bytes that are no UTF-8 are half surrogate pairs."""
+    try:
+        return len(os.fsencode(text)) <= LONGEST_TEXT
+    except UnicodeEncodeError:
+        return False
 
 
 def identity(preface: dict[str, Any], of: int | None) -> tuple[str, Project]:

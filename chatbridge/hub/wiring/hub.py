@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import ancestors
+from chatbridge.hub.links.processes import AgentProcesses, ancestors
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -70,8 +70,8 @@ from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.attachments import ToolFiles
 from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
 from chatbridge.tools.auq import Limits as AuqLimits
-from chatbridge.tools.call import ToolHandler
-from chatbridge.tools.clients import Client, Clients
+from chatbridge.tools.call import Caller, ToolHandler
+from chatbridge.tools.clients import Client, Clients, agent_of
 from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
 from chatbridge.tools.messages import CheckMessages, ToolMessages
@@ -79,6 +79,7 @@ from chatbridge.tools.notify_user import NotifyUser
 from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
@@ -103,6 +104,8 @@ class Hub:
     modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
+    returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
+    processes: AgentProcesses
 
 
 async def run_hub(
@@ -139,9 +142,11 @@ async def run_hub(
             tell=hub.tell,
             terminals=hub.terminals,
             peers=Peers(os.stat(path).st_gid if system else None),
+            processes=hub.processes,
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
             opened=hub.commands.opened,
+            returned=hub.returned,
         )
         stack.push_async_callback(links.close)
         remote = HttpServing(
@@ -316,9 +321,19 @@ async def open_hub(
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),
-            CheckMessages(messages),
+            CheckMessages(messages, policy.max_block),
         ]
         own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
+        if own:
+            own.append(
+                WhatNext(
+                    waiting,
+                    messages,
+                    notices if NotifyUser.name in settings.tools else None,
+                    asks=settings.claude.when_done == "ask",
+                    wait=settings.claude.wait,
+                )
+            )
         extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
@@ -339,12 +354,13 @@ async def open_hub(
             name: Client(limit=own.limit, idle=own.idle, cancels=own.cancels)
             for name, own in settings.clients.items()
         }
+        with_results = ToolMessages(messages, tool_files)
         server = build_server(
             extra.tools,
             waiting_calls=broker.waiting_calls,
             clients=Clients(clients),
             clock=clock,
-            messages=ToolMessages(messages, tool_files),
+            messages=with_results,
             after_call=_sweeper(sweep, background, clock),
             spawn=background.spawn,
             missing=extra.missing,
@@ -392,8 +408,15 @@ async def open_hub(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
+        processes = AgentProcesses()
         told = TerminalMessages(
-            intake, clock, background.spawn, writes=settings.messages.terminal, system=not commands
+            intake,
+            clock,
+            background.spawn,
+            processes,
+            tool_files,
+            writes=settings.messages.terminal,
+            system=not commands,
         )
 
         async def login_code(_request: Request) -> Json:
@@ -413,7 +436,9 @@ async def open_hub(
             tell=supervisor.tell,
             modules=tuple(spec.module for spec in specs),
             store=store,
+            processes=processes,
             commands=extra,
+            returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {
                     "status": said,

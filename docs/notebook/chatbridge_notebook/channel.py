@@ -13,8 +13,9 @@ from chatbridge import safe_json
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.capabilities import Buttons, Capabilities, Files
 from chatbridge.channels.chat.document import File, Rows, Upload
+from chatbridge.channels.chat.incoming import Incoming, Sender
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import Incoming, Reception, Sender
+from chatbridge.channels.chat.receiver import Reception
 from chatbridge.channels.chat.runs import write_plain
 from chatbridge.channels.chat.simple import EventReceiver, SimpleChannel
 from chatbridge.channels.chat.surface import ChatSurface

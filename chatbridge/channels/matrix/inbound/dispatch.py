@@ -26,9 +26,11 @@ from chatbridge.channels.chat.inbound import (
 from chatbridge.channels.chat.outputs import Outputs
 from chatbridge.channels.chat.people import Allowlist, display_name
 from chatbridge.channels.chat.received_files import IncomingFile
+from chatbridge.channels.chat.telling import Telling, without_command
 from chatbridge.channels.chat.writer import Outgoing, patiently
 from chatbridge.channels.matrix.client.api import Api
 from chatbridge.channels.matrix.client.events import RoomEvent, relation
+from chatbridge.channels.matrix.inbound.agents import AgentCommands
 from chatbridge.channels.matrix.inbound.cards import Cards, Target
 from chatbridge.channels.matrix.inbound.files import caption_of, files_in, has_file
 from chatbridge.channels.matrix.inbound.replies import Replies, from_content
@@ -70,6 +72,7 @@ class Receiver:
         self._outputs = Outputs(self.inbox, self.spawn)
         self._cards = Cards(self.api, self.inbox, self._input)
         self._replies = replies = Replies(self.api, self.clock, self.spawn, self.reactions)
+        self._agents = AgentCommands(Telling(self._input, "!"), replies, self.clock)
         self.unreadable = Unreadable(
             self.api, self.inbox, clock=self.clock, replies=replies, take=self._take_late
         )
@@ -112,6 +115,8 @@ class Receiver:
                 await self._taken_back(event, chat, by)
             case "m.room.message" if _is_new(event):
                 found = await self._cards.meant_by(event, chat)
+                if await self._is_about_agents(event, found, by):
+                    return
                 if found is not None and _asks_for_originals(event, found):
                     await self._originals(found, event, chat)
                 elif found is not None:
@@ -153,6 +158,9 @@ class Receiver:
         if held.ask is None:
             chat = self._chat(event.room)
             private = chat is not None and chat.viewer is not None
+            if without_command(self._content(event)[0] or "") is not None:
+                await self.take(event, left)  # it names what it is for
+                return
             if chat is not None and private and _is_new(event) and self._is_plain(event):
                 await self._ask_back(event, chat)  # other questions may have come since
             return
@@ -172,6 +180,12 @@ class Receiver:
     ) -> TextResult:
         text, files = self._content(event)
         return await self._input.text(ask, text, by, stale=stale, files=files)
+
+    async def _is_about_agents(self, event: RoomEvent, found: Target | None, by: Origin) -> bool:
+        text, files = self._content(event)
+        ask = found.ask if found is not None else None
+        old = event.at < self._began
+        return await self._agents.take(event, text or "", files, by, ask=ask, old=old)
 
     def _content(self, event: RoomEvent) -> tuple[str | None, Sequence[IncomingFile]]:
         """What somebody has typed, and the files that it is the caption of."""

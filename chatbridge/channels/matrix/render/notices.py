@@ -86,6 +86,8 @@ def help_text(*, reactions: bool = True, files: bool = False) -> Words:
                 " and !snooze 1h puts a question off.",
                 "!cancel tells an agent that you will not answer; !explain and !rephrase ask back.",
                 f"{allow} what an agent may do.",
+                "!tell passes your words to a running agent, as a reply to its notice does; "
+                "!agents shows who is there.",
                 "!quiet 2h keeps your chats quiet for a while; !quiet says how it is.",
                 "After the time is up, anyway leaves a late answer, and discard takes it back.",
             )

@@ -11,12 +11,14 @@ from typing import Any
 
 from telegram import CallbackQuery, MaybeInaccessibleMessage, Message, Update, User
 
+from chatbridge.channels.chat.agent_receiver import TELL
 from chatbridge.channels.chat.callback_data import decode
 from chatbridge.channels.chat.commands import COMMANDS
 from chatbridge.channels.chat.inbound import Origin
+from chatbridge.channels.chat.incoming import Incoming, Sender
 from chatbridge.channels.chat.people import display_name
 from chatbridge.channels.chat.received_files import IncomingFile
-from chatbridge.channels.chat.receiver import ButtonReceiver, Incoming, Reception, Sender
+from chatbridge.channels.chat.receiver import ButtonReceiver, Reception
 from chatbridge.channels.chat.scene import CardRequest
 from chatbridge.channels.chat.surface import ChatSurface
 from chatbridge.channels.telegram.client.api import Api
@@ -114,22 +116,24 @@ class Receiver(ButtonReceiver):
             return  # somebody joined, a title changed, …
         if message.sender_chat is not None or message.from_user is None:
             return  # in the name of a group or a channel: that may be anybody
+        incoming = self._incoming(message)
         await self.written(
-            self._incoming(message),
+            incoming,
             _sender(message.from_user),
             cursor,
             direct=message.chat.id == message.from_user.id and not message.from_user.is_bot,
-            command=self._command_in(message),
+            command=self._command_in(message, incoming.text),
         )
 
-    def _command_in(self, message: Message) -> str | None:
+    def _command_in(self, message: Message, text: str | None) -> str | None:
         """The command that this message is; a text that only looks like one is a text. Where a
         prompt is out, an app sends a command from the menu as a reply to it."""
-        text = (message.text or "").strip()
+        text = (text or "").strip()
         found = _COMMAND.match(text)
         if found is None or found[1] not in TAKEN_COMMANDS:
             return None
-        if _replied_to(message) is not None and found.end() < len(text):
+        says_more = _replied_to(message) is not None and found.end() < len(text)
+        if found[1] != TELL and (says_more or message.text is None):
             return None
         addressed = found[2] is None or found[2].casefold() == self._username.casefold()
         return found[1] if addressed else ANOTHER_BOTS

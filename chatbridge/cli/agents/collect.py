@@ -1,0 +1,68 @@
+"""What the owner has written to the agent whose client runs a hook: asked of the hub that runs, if
+one does, and handed over once.
+
+This happens after every tool of an agent, so that it has to be quick: standard library only, no
+link, no hub is started, and a hub that hangs is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+
+from chatbridge.cli.hub.hub_client import connected
+from chatbridge.core.errors import ChatbridgeError
+from chatbridge.digests import sha256_hex
+from chatbridge.link.preface import build_preface
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Json = dict[str, Any]
+
+WITHIN_SECONDS = 2.0
+"""How long the hub may take for each of its replies."""
+SENT = ("cwd", "root", "file", "label")
+
+
+def collect(event: Json, client: str, *, stops: bool, say: Callable[[str], None]) -> bool:
+    """Say what waits for this agent, and confirm it. Return whether something was said. `stops`:
+    the agent is about to. :raises OSError: it cannot be said, and goes on waiting."""
+    link = link_name(event)
+    if link is None or not enter_folder(event, client):
+        return False
+    said = False
+    try:
+        with connected(within=WITHIN_SECONDS) as hub:
+            preface = build_preface(os.environ.get("CHATBRIDGE_LABEL") or None)
+            given = {name: preface[name] for name in SENT} | {"link": link, "client": client}
+            found = hub.ask("collect", within=WITHIN_SECONDS, stops=stops, **given)
+            texts = found.get("texts")
+            if isinstance(texts, list) and texts:
+                say("\n\n".join(map(str, texts)))
+                said = True
+                hub.ask("collected", within=WITHIN_SECONDS, call=found.get("call"))
+    except ChatbridgeError:
+        pass  # no hub runs, it is another version, or it has gone: what waits comes later
+    return said
+
+
+def link_name(event: Json) -> str | None:
+    """The session's and not this process': what was allowed for the session is found again."""
+    session = event.get("session_id")
+    if not isinstance(session, str) or not session:
+        return None
+    return sha256_hex(f"hook {session}".encode(errors="replace"))[:32]
+
+
+def enter_folder(event: Json, client: str) -> bool:
+    """Go where the agent was started, which is its project: it may be in another folder now. Return
+    False if that is not known."""
+    started = os.environ.get("CLAUDE_PROJECT_DIR") if client != "codex" else None
+    folder = started or event.get("cwd")
+    try:
+        os.chdir(folder if isinstance(folder, str) else "")
+    except (OSError, ValueError):
+        return False
+    return True
