@@ -72,8 +72,12 @@ class Agents:
             pid=pid or (known.pid if known else None),
             hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        same_minute = known is not None and now // 60 == known.seen_at // 60  # people see minutes
-        if known is None or not same_minute or found != replace(known, seen_at=now):
+        # People are told minutes.
+        if (
+            known is None
+            or found != replace(known, seen_at=now)
+            or now // 60 != known.seen_at // 60
+        ):
             self.changed()
         return found
 
