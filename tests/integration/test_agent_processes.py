@@ -161,6 +161,16 @@ def test_an_agent_that_ends_its_link_is_still_known(stage: Stage) -> None:
     assert not stage.person_at("scripted")
 
 
+def test_a_client_that_has_ended_is_forgotten(stage: Stage) -> None:
+    with OnTerminal({}, command=stage.client(stage.stays("link"))) as window:
+        stage.agents.note(stage.pid("link"))
+        known = {pid for pid, _ in stage.agents._known}
+        assert window.process.pid in known
+    stage.terminal().type(shlex.join(stage.client(stage.stays("other"))))
+    stage.agents.note(stage.pid("other"))
+    assert known.isdisjoint(pid for pid, _ in stage.agents._known)
+
+
 def test_nobody_is_at_a_program_in_the_background_or_without_a_terminal(stage: Stage) -> None:
     shell = stage.terminal()
     shell.type(f"{shlex.join(stage.stays('background'))} &")

@@ -20,6 +20,7 @@ from chatbridge.core.ports import Clock
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
 MAX_NAME = 40
 MAX_LEFT = 50
+MAX_HOOKED = 200  # Agents that only their hooks are known of: anybody can call themselves one
 HOOK = "hook-"
 """Before the name under which an agent is known by its hooks alone: it takes no link's place."""
 
@@ -151,7 +152,11 @@ class Agents:
         known by its hooks alone, under the `link` that they all name."""
         found = self.beside(pid or 0, project)
         if found is None:
-            return self.seen(f"{HOOK}{link}", project, agent, hooks_only=True)
+            found = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True)
+            hooked = [each for each in self._agents.values() if each.hooks_only]
+            for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
+                del self._agents[each.link]
+            return found
         return self.seen(found.link, found.project, found.agent)
 
     def _new_name(self, project: Project) -> str:
