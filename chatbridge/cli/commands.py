@@ -484,7 +484,8 @@ PARTS = (
         action="append_const",
         const="hooks",
         default=[],
-        help="Claude Code's own questions and permissions stay in its window",
+        help="Claude Code's own questions and permissions stay in its window, and what you write "
+        "to an agent waits for its next call of chatbridge",
     ),
     argument(
         "--no-instructions",

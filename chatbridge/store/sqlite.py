@@ -134,7 +134,8 @@ NOTICE_AT = """
 """
 MESSAGES = "SELECT * FROM owner_messages ORDER BY seq DESC LIMIT ?"
 MESSAGES_BEHIND = """
-    SELECT * FROM owner_messages WHERE surface = ? AND shown < revision ORDER BY seq
+    SELECT * FROM owner_messages WHERE surface = ? AND surface != '' AND shown < revision
+    ORDER BY seq
 """
 MESSAGE_AT = "SELECT * FROM owner_messages WHERE surface = ? AND handle = ?"
 OPEN_ASKS_BY_LINK = """

@@ -226,6 +226,8 @@ class ToolHandler:
     read_only = idempotent = False
     destructive = False
     """Only a command of the owner's can be."""
+    for_hook = False
+    """Whether only our own hook can call it."""
     reaches_model = True
     """Whether a model reads its results, and not only its client."""
     open_world = True

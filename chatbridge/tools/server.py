@@ -39,7 +39,7 @@ from chatbridge.tools.call import (
     ToolResult,
     text_result,
 )
-from chatbridge.tools.clients import Clients, agent_of
+from chatbridge.tools.clients import HOOK, Clients, agent_of
 from chatbridge.tools.messages import ToolMessages
 
 log = logging.getLogger(__name__)
@@ -116,7 +116,9 @@ def build_server(
         messages.seen(caller, peer.agent)
         call = _call(ctx, params, caller, peer, clock, waiting_calls)
         name = resolve_name(params.name, peer.agent.client)
-        tool = next((each for each in tools() if each.name == name), None)
+        hook = peer.agent.client == HOOK and not isinstance(caller, Remote)
+        known = (each for each in tools() if hook or not each.for_hook)
+        tool = next((each for each in known if each.name == name), None)
         try:
             result = await result_of(tool, params, call)
             return await messages.attach(result, call, tool)
@@ -164,11 +166,6 @@ def build_server(
                 is_error=True,
             )
 
-    async def initialized(ctx: Context, params: types.NotificationParams) -> None:
-        """A link repeats this to each hub, so that an agent is known before its next call."""
-        caller = _caller(ctx)
-        messages.seen(caller, _peer(ctx, clients, caller).agent)
-
     async def set_level(ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
         _caller(ctx).level = params.level
         return types.EmptyResult()
@@ -191,9 +188,6 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_subscriptions_listen=ListenHandler(changes or InMemorySubscriptionBus()),
-    )
-    server.add_notification_handler(
-        "notifications/initialized", types.NotificationParams, initialized
     )
     server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, set_level)
     server.add_request_handler("server/discover", types.RequestParams, discover)

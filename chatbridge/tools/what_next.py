@@ -10,9 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import mcp_types as types
-from mcp import MCPError
-
 from chatbridge.core.asks import transitions
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.forms import form
@@ -21,7 +18,7 @@ from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import WHAT_NEXT, Ask, AskRequest, Person, Project, Question
 from chatbridge.core.text import encodable
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, ToolResult, json_result
-from chatbridge.tools.clients import HOOK, agent_of, soonest
+from chatbridge.tools.clients import agent_of, soonest
 from chatbridge.tools.definition import object_schema
 from chatbridge.tools.waiting import Waiting
 
@@ -38,6 +35,7 @@ NOBODY = Person(name="", channel="")
 class WhatNext(ToolHandler):
     name = WHAT_NEXT
     title = "What next?"
+    for_hook = True
     reaches_model = False
     description = "For the hook that Claude Code runs when it stops."
     schema = object_schema()
@@ -56,8 +54,6 @@ class WhatNext(ToolHandler):
         """Not listed."""
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> ToolResult:
-        if call.agent.client != HOOK:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: '{WHAT_NEXT}'")
         session, again, words = (
             call.name.link,
             arguments.get("again") is True,
@@ -83,22 +79,22 @@ class WhatNext(ToolHandler):
     async def _said(self, words: str, call: ToolCall, rounds: int) -> list[str]:
         """What people say to the agent, if they do."""
         agents, project = self.messages.agents, call.project
-        agent = agents.of_hook(call.pid, call.name.link, project, agent_of("claude-code"))
+        own = agents.of_hook(call.pid, call.name.link, project, agent_of("claude-code"))
         hand_over = partial(
-            self.messages.hand_over, call.name, link=agent.link, project=project, way=Way.STOP_HOOK
+            self.messages.hand_over, call.name, link=own, project=project, way=Way.STOP_HOOK
         )
         broker = self.waiting.broker
         taken, asked = await hand_over(), await broker.waiting_calls.asked_before(call.name)
         if not taken and (asked is not None or (self.asks and rounds < MAX_ROUNDS)):
             wait = await self.waiting.ask(self._request(words, call), call)
-            message = partial(self.messages.arrived, agent.link, project)
+            message = partial(self.messages.arrived, own, project)
             asked = await wait.ended(unless=message) or wait.ask
             taken = await hand_over()
         elif not taken and rounds <= MAX_ROUNDS:
             await self._tell(call)
         if asked is not None and asked.open:
             asked = await self._end(asked.id, message_came=bool(taken), now=call.clock.time())
-        found = [_answer(asked, agent.link)] if asked is not None else []
+        found = [_answer(asked, own)] if asked is not None else []
         now = call.clock.time()
         return [format_for_model(each, now=now) for each in (*found, *taken) if each is not None]
 

@@ -89,6 +89,7 @@ def _cell(program: Program, scene: Scene) -> tuple[str, str | None]:
             scene.script(program),
             settings=scene.settings,
             limit=scene.limit,
+            limit_told=scene.limit_told,
             held=scene.held,
         ) as here:
             try:

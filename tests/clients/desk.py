@@ -175,29 +175,30 @@ class Desk(Home):
 
         self._until(found, f"the question is not {status}", alone=True)
 
-    def _until(self, found: Callable[[], T | None], what: str, *, alone: bool = False) -> T:
-        """`alone`: the program may have ended."""
-        until = time.monotonic() + PATIENCE
-        while (value := found()) is None:
-            gone = self._process is not None and self._process.poll() is not None
-            if time.monotonic() > until or (gone and not alone):
-                raise Failed(f"{what}; it ended" if gone else what)
-            time.sleep(0.1)
-        return value
-
-    def shown(self, words: str) -> Request:
-        """The first request that tells the model of this. :raises Failed:"""
-        found = self.model.until(lambda it: words in it.text, PATIENCE)
-        if found is None:
-            raise Failed(f"the model never saw {words!r}")
-        return found
-
     def results(self, number: int) -> Sequence[str]:
         """All results, once the model has been told this many. :raises Failed:"""
-        found = self.model.until(lambda it: len(it.results) >= number, PATIENCE)
-        if found is None:
-            raise Failed(f"the model was told {len(self.model.results)} results")
-        return found.results
+        return self._request(lambda it: len(it.results) >= number, f"no result {number}").results
+
+    def shown(self, words: str) -> None:
+        """Once the model has been told this. :raises Failed:"""
+        self._request(lambda it: words in it.text, f"the model never saw “{words}”")
+
+    def _request(self, fits: Callable[[Request], bool], what: str) -> Request:
+        return self._until(lambda: self.model.until(fits, 0.0), what)
+
+    def _until(self, found: Callable[[], T | None], what: str, *, alone: bool = False) -> T:
+        """`alone`: the program may have ended."""
+        assert self._process
+        until = time.monotonic() + PATIENCE
+        while True:
+            code = self._process.poll()
+            if (value := found()) is not None:
+                return value
+            if time.monotonic() > until:
+                raise Failed(what)
+            if code is not None and not alone:
+                raise Failed(f"{what}: it ended with {code}")
+            time.sleep(0.1)
 
     # ── what was on the wire ──────────────────────────────────────────────────────────────────────
 
@@ -218,16 +219,23 @@ class Desk(Home):
 
 @contextmanager
 def desk(
-    program: Program, script: Script, *, settings: str, limit: int | None, held: bool
+    program: Program,
+    script: Script,
+    *,
+    settings: str = "",
+    limit: int | None = None,
+    limit_told: bool = True,
+    held: bool = False,
 ) -> Iterator[Desk]:
-    """With the program running. The limit is that of a call, in seconds."""
+    """With the program running. The limit is that of a call, in seconds, and told to chatbridge or
+    not; `held`: the model waits for `reply`."""
     # Short: a socket's path may have 107 bytes.
     folder = Path(tempfile.mkdtemp(prefix="cb-")).resolve()
     model = Model(script, held=held)
     here = Desk(folder, program.at(folder, model.address, limit), model)
     try:
         with model.serving(), here.hub(settings):
-            here.connect(limit=limit)
+            here.connect(limit=limit if limit_told else None)
             with here.running():
                 yield here
     finally:

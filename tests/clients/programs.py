@@ -200,8 +200,14 @@ FRAMEWORKS = {
     "llama-index": "LlamaIndex",
     "autogen": "AutoGen",
 }
-NO_PICTURES = {"google-adk", "llama-index", "autogen"}
-"""They make a text of every result, or leave pictures out."""
+ONLY_PATH = {"picture": "only its path"}
+"""It makes a text of every result, or leaves pictures out."""
+KNOWN = {
+    "google-adk": ONLY_PATH,
+    "llama-index": ONLY_PATH,
+    "autogen": ONLY_PATH,
+    "langchain": {"unknown": "no result 2: it ended with 1"},
+}
 
 PROGRAMS += [
     Program(
@@ -219,7 +225,7 @@ PROGRAMS += [
             "OPENAI_AGENTS_DISABLE_TRACING": "1",
             "AGNO_TELEMETRY": "false",
         },
-        known={"picture": "only its path"} if name in NO_PICTURES else {},
+        known=KNOWN.get(name, {}),
     )
     for name, shown in FRAMEWORKS.items()
 ]

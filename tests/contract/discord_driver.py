@@ -92,6 +92,12 @@ class DiscordDriver:
         await self._desk.dealt_with()
         await answered(done)
 
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        person, there = self._eve if stranger else self._desk.ada, self._desk.room.messages
+        message = [m for m in there.values() if m.author.bot and to in self._read(m)][-1]
+        self._discord.say(person, self._desk.room, text, reply_to=message)
+        await self._desk.dealt_with()
+
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
         message = [m for m in self._desk.room.messages.values() if m.author.bot][-1]
         return await self._tapped(message, label, stranger=stranger)

@@ -96,6 +96,10 @@ class Driver(Protocol):
         """Somebody writes a command, without the sign that it begins with here."""
         ...
 
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        """Somebody replies to the bot's last message that has this in it."""
+        ...
+
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
         """Somebody presses this button of the bot's last message; what they are told. None: there
         are no buttons here."""
@@ -149,6 +153,9 @@ class WebDriver:
         raise NotImplementedError
 
     async def command(self, text: str, *, stranger: bool = False) -> None:
+        raise NotImplementedError
+
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
         raise NotImplementedError
 
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
@@ -245,6 +252,12 @@ class TelegramDriver:
 
     async def command(self, text: str, *, stranger: bool = False) -> None:
         (self._eve if stranger else self._telegram.phone).say(f"/{text}")
+        await self._telegram.dealt_with()
+
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        messages = self._telegram.phone.messages
+        message = [m for m in messages if m.from_bot and to in read(m)][-1]
+        (self._eve if stranger else self._telegram.phone).say(text, reply_to=message)
         await self._telegram.dealt_with()
 
     async def press(self, label: str, *, stranger: bool = False) -> str | None:

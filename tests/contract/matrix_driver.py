@@ -151,6 +151,14 @@ class MatrixDriver:
         await (self._eve if stranger else matrix.ada).say(matrix.room, f"!{text}")
         await matrix.dealt_with()
 
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        matrix, bot = self._matrix, self._matrix.bot.user_id
+        there = [m for m in matrix.ada.messages(matrix.room) if m.sender == bot and not m.redacted]
+        message = [m for m in there if to in plain(m.body)][-1]
+        person = self._eve if stranger else matrix.ada
+        await person.reply(matrix.room, text, to=message.event_id)
+        await matrix.dealt_with()
+
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
         return None
 

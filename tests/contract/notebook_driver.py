@@ -103,6 +103,10 @@ class NotebookDriver:
     async def command(self, text: str, *, stranger: bool = False) -> None:
         await self._write(by="eve" if stranger else "ada", text=f"/{text}")
 
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        message = [line for line in self.messages() if to in line["text"]][-1]
+        await self._write(by="eve" if stranger else "ada", to=message["id"], text=text)
+
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
         return await self._press(self.messages()[-1], label, stranger=stranger)
 

@@ -78,6 +78,10 @@ class SlackDriver:
         sent = await slack.slack.command(self._user(stranger), slack.room, text)
         await slack.acknowledged(sent)
 
+    async def reply(self, text: str, *, to: str, stranger: bool = False) -> None:
+        message = [each for each in self._slack.bots if to in read(each)][-1]
+        await self._slack.say(text, to=message, user=self._user(stranger))
+
     async def press(self, label: str, *, stranger: bool = False) -> str | None:
         return await self._slack.press(self._slack.bots[-1], label, user=self._user(stranger))
 

@@ -15,17 +15,19 @@ from uuid import uuid4
 from mcp.server.lowlevel import Server
 
 from chatbridge.core.asks.reach import Reach
-from chatbridge.core.model import Answer, Ask, Project
+from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.model import Answer, Ask, Notice, Project
 from chatbridge.core.store_port import Transaction
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.link.relay import Relay
 from chatbridge.tools import ask_user
 from chatbridge.tools.ask_user import AskUser
-from chatbridge.tools.clients import Clients
+from chatbridge.tools.clients import Clients, agent_of
 from chatbridge.tools.messages import CheckMessages, ToolMessages
 from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
+from chatbridge.tools.what_next import WhatNext
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, World, world
 
@@ -34,6 +36,7 @@ PATIENCE = 20.0
 HOUR = 3600.0
 TICK = 0.001
 """Wall time is not exact to the last digit."""
+LISTED = -1  # The request with which each client begins
 PROJECT = Project(key="/src/shop", name="shop")
 QUESTION: Json = {
     "questions": [{"id": "c", "question": "Blue?", "type": "select", "options": ["red", "blue"]}],
@@ -102,6 +105,7 @@ class Bridge:
     server: Server[Any]
     clients: Clients
     pipes: list[Pipe] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
 
     async def asks(self) -> list[Ask]:
         """All that were ever made."""
@@ -132,12 +136,26 @@ class Bridge:
         await until(waits)
 
 
+class _Told:
+    """Implements `core.delivery.notices.NoticeDelivery`."""
+
+    def __init__(self) -> None:
+        self.notices: list[Notice] = []
+
+    def announce(self, notice: Notice) -> None:
+        self.notices.append(notice)
+
+    async def tried(self, notice_id: str) -> None:
+        pass
+
+
 @asynccontextmanager
 async def bridge(
     path: Path,
     clock: WatchedClock,
     *,
     clients: Clients | None = None,
+    when_done: str = "tell",
 ) -> AsyncIterator[Bridge]:
     beside: set[asyncio.Future[Any]] = set()
 
@@ -145,12 +163,19 @@ async def bridge(
         return Reach(shown=("telegram",))
 
     async with world(path, clock, max_timeout=24 * HOUR) as hub:
-        waiting = Waiting(hub.broker, reached)
+        waiting, told = Waiting(hub.broker, reached), _Told()
         known = clients or Clients()
         tools = (
             AskUser(waiting),
             WaitForAnswer(waiting, {AskUser.name: ask_user.render_result}),
             CheckMessages(hub.inbox.messages),
+            WhatNext(
+                waiting,
+                hub.inbox.messages,
+                Notices(hub.store, told, clock=clock),
+                asks=when_done == "ask",
+                wait=HOUR,
+            ),
         )
         server = build_server(
             lambda: tools,
@@ -161,7 +186,7 @@ async def bridge(
             after_call=lambda: None,
             spawn=lambda work: beside.add(asyncio.ensure_future(work)),
         )
-        here = Bridge(hub, server, known)
+        here = Bridge(hub, server, known, notices=told.notices)
         try:
             yield here
         finally:
@@ -268,6 +293,9 @@ class Pipe:
             waiting_calls=waiting_calls,
             confirms=True,
         )
+        if again:  # as its first line says to a hub that comes after another
+            agent = agent_of(str(self._relay.client))
+            here.hub.inbox.messages.agents.seen(self.id, self.project, agent)
         self._relay.hub_found()
         _, _, rest = self._relay.to_hub.partition(b"\n")  # the preface is for the socket's keeper
         self._relay.to_hub[:] = rest
@@ -276,6 +304,9 @@ class Pipe:
         if not again:
             await self.response(0)
             self._say("notifications/initialized", {})
+            self._say("tools/list", {}, number=LISTED)
+            await self.response(LISTED)
+            del self.responses[LISTED]
 
     async def hub_died(self) -> None:
         assert self._session

@@ -408,7 +408,9 @@ async def test_commands_are_registered_and_answered_where_they_are_given(tmp_pat
     async with running_discord(tmp_path) as desk:
         await until(lambda: desk.discord.rest.commands)
         names = [command["name"] for command in desk.discord.rest.commands]
-        assert names == ["pending", "history", "cancel", "quiet", "help"]
+        assert names == ["pending", "history", "cancel", "agents", "tell", "quiet", "help"]
+        options = {each["name"]: each["options"] for each in desk.discord.rest.commands}
+        assert [it["name"] for it in options["tell"]] == ["text"]
         await desk.desk.ask(CONFIRM)
         desk.discord.command(desk.ada, desk.room, "pending")
         await desk.discord.sees(desk.room, "Delete the old fixtures")

@@ -455,6 +455,8 @@ OTHER_EVENTS: list[Json] = [
     {**permission("/"), "tool_input": "ls"},
     {**permission("/"), "tool_name": None},
     {**permission("/"), "tool_name": ["mcp__plugin_chatbridge_chatbridge__ask_user"]},
+    {**EVENT, "turn_id": "1", "hook_event_name": "Stop", "stop_hook_active": False},
+    {**EVENT, "hook_event_name": "AfterAgent", "stop_hook_active": False},
     {**EVENT, "hook_event_name": "SubagentStop"},
     {**EVENT, "hook_event_name": "Notification"},
     {**EVENT, "cwd": "/", "hook_event_name": "PostToolUse", "tool_name": "Bash"},
@@ -623,7 +625,7 @@ def test_a_hub_that_dies_is_asked_again_under_the_same_name(
         first.die()
     with scripted_hub(state) as second, hook:
         connection, again = second.accept()
-        assert again == {**preface, "client": "chatbridge-hook"}
+        assert again == {**preface, "client": clients.HOOK}
         connection.respond(connection.receive(), {})
         assert connection.receive()["method"] == "notifications/initialized"
         assert connection.receive() == call

@@ -341,3 +341,20 @@ def test_a_clients_page_shows_the_entry_that_is_written(
     entry = capsys.readouterr().out.replace(program().command, "/home/you/.local/bin/chatbridge")
     page = ROOT / "docs" / "clients" / f"{client}.md"
     assert entry.strip() in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("", 3600), ('when_done = "tell"', 3600), ('when_done = "ask"', 28800)]
+)
+def test_the_hook_at_the_end_may_wait_as_long_as_you_may_be_asked_what_is_next(
+    home: Home, monkeypatch: pytest.MonkeyPatch, said: str, seconds: int
+) -> None:
+    config = home.path / "config.toml"
+    config.write_text(f'[claude]\nwait = "8h"\n{said}\n')
+    config.chmod(0o600)
+    monkeypatch.setenv("CHATBRIDGE_CONFIG", str(config))
+    assert commands.connect(["claude-code", "--yes"]) == 0
+    hooks = json.loads((home.path / ".claude/settings.json").read_text())["hooks"]
+    (hook,) = hooks["Stop"][0]["hooks"]
+    assert hook["timeout"] == seconds
+    assert hook["command"].endswith(f"chatbridge hook --limit {seconds}")

@@ -140,7 +140,7 @@ def test_a_reply_is_held_back_until_the_scene_says_so() -> None:
         assert len(model.calls) == 1
 
 
-def test_its_script_asks_turns_tickets_in_and_ends_with_the_answer() -> None:
+def test_its_script_asks_until_it_has_an_answer_turns_tickets_in_and_ends() -> None:
     model = asking()
     first = model([])
     assert isinstance(first, Call)
@@ -148,7 +148,9 @@ def test_its_script_asks_turns_tickets_in_and_ends_with_the_answer() -> None:
     for ticket in (TICKET, json.dumps({"output": TICKET})):
         again = model([ticket])
         assert again == Call("wait_for_answer", {"askId": json.loads(TICKET)["askId"]})
-    assert model([TICKET, "blue"]) == f"{END} blue"
+    assert model(["Timed out"]) == first
+    assert model(["Timed out", '{"answered": true}']) == f'{END} {{"answered": true}}'
+    assert model(["Timed out"] * 20) == f"{END} Timed out"
 
 
 def test_every_program_is_on_the_list_and_has_a_version() -> None:

@@ -13,7 +13,7 @@ from chatbridge.channels.chat.callback_data import (
     TellAgent,
     encode,
 )
-from chatbridge.channels.chat.inbound import MESSAGE_GONE, Origin, Spawn
+from chatbridge.channels.chat.inbound import Origin, Spawn
 from chatbridge.channels.chat.incoming import Incoming, Modal
 from chatbridge.channels.chat.message_status import WrittenAt
 from chatbridge.channels.chat.telling import Telling, Told, Written, without_command
@@ -42,7 +42,10 @@ class AgentReceiver:
         elif replied is not None and replied.ours:
             among = await self.telling.at(replied.id, by, buttons=replied.buttons)
         written = self._written(message, text, old=old)
-        await self._say(await self.telling.command(written, by, among=among), message)
+        told = await self.telling.command(written, by, among=among)
+        if not written.at.message and text.strip() and isinstance(told, str | tuple):
+            told = agents.given_back(told, text)
+        await self._say(told, message)
 
     async def replied(self, message: Incoming, to: Incoming, by: Origin) -> bool:
         """Whether it replied to something of the bot's about an agent. It is for that one then."""
@@ -93,7 +96,7 @@ class AgentReceiver:
         """Send what the message replies to. The message asked whom it is for, and goes then."""
         written = message.replied
         if written is None or not (written.text or written.files):
-            return MESSAGE_GONE
+            return agents.MESSAGE_GONE
         text = written.text or ""
         rest = without_command(text)
         told = await self.telling.send(

@@ -13,6 +13,7 @@ import os
 import sys
 
 from chatbridge.cli.agents.hook_events import CLAUDE_CODE, HookEvent, named
+from chatbridge.tool_names import TOOLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ have such hooks, too: what you write reaches them in the same way.
       ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook --limit 3600",
-            "timeout": 3600}]}
+           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
       ]
     }
   }
@@ -73,8 +73,10 @@ have such hooks, too: what you write reaches them in the same way.
 CLIENT = "chatbridge-hook"
 QUESTIONS = "AskUserQuestion"
 PLUGIN = "--plugin"
-PLUGIN_TOOLS = "mcp__plugin_chatbridge_chatbridge__"
-"""How the names of our tools begin in our plug-in."""
+OWN_TOOLS = [
+    f"mcp__plugin_chatbridge_chatbridge__{tool}" for tool in TOOLS if tool != "approve_tool_use"
+]
+"""Ours in our plug-in, which cannot bring a permission for them along. They are the asking."""
 PEOPLES = ("denied", "cancelled")
 """Denials that are a person's decision."""
 OUTCOME = "chatbridge/outcome"
@@ -98,8 +100,9 @@ def main(argv: list[str]) -> int:
 
         print(filled(HELP, min(columns(), HELP_WIDTH)), end="")
         return 0
+    in_plugin = PLUGIN in argv
     try:
-        limit = limit_in(argv)
+        limit = limit_in([word for word in argv if word != PLUGIN])
         if sys.stdin is None or sys.stdin.isatty():
             raise ValueError("There is no event")
     except ValueError as error:
@@ -109,17 +112,22 @@ def main(argv: list[str]) -> int:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        if PLUGIN in argv and _is_spare(event):
-            return 0
-        _take(event, named(event), limit)
+        if not in_plugin or not _is_in_settings(event):
+            _take(event, named(event), limit)
     except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
 
 
+def _is_in_settings(event: Json) -> bool:
+    from chatbridge.cli.connect.own_hooks import has_own_hook
+
+    return has_own_hook(event.get("hook_event_name"))
+
+
 def limit_in(argv: list[str]) -> int | None:
     """:raises ValueError: it is no limit, or something else is given."""
-    match [part for word in argv if word != PLUGIN for part in word.split("=", 1)]:
+    match [part for word in argv for part in word.split("=", 1)]:
         case []:
             return None
         case ["--limit", seconds]:
@@ -127,21 +135,6 @@ def limit_in(argv: list[str]) -> int | None:
 
             return parse_limit(seconds)
     raise ValueError(f"chatbridge hook does not know {argv[0]!r}")
-
-
-def _is_spare(event: Json) -> bool:
-    """Whether the person's settings have the same hook as our plug-in, which then does nothing."""
-    from chatbridge.cli.connect.own_hooks import has_own_hook
-
-    return has_own_hook(event.get("hook_event_name"))
-
-
-def _is_own(tool: object) -> bool:
-    """Whether it is one of ours in our plug-in, which cannot bring a permission along. These are
-    the asking: nobody has to be asked for them."""
-    from chatbridge.tool_names import TOOLS
-
-    return tool in [f"{PLUGIN_TOOLS}{name}" for name in TOOLS if name != "approve_tool_use"]
 
 
 def _complain(text: str) -> None:
@@ -171,9 +164,9 @@ def _take(event: Json, about: HookEvent, limit: int | None) -> None:
         case "PreToolUse" if own and asks:
             if decision := _decision(event, limit):
                 _say({"hookSpecificOutput": _before_use(decision)})
-        case "PermissionRequest" if _is_own(event.get("tool_name")):
-            output = {"hookEventName": about.name, "decision": {"behavior": "allow"}}
-            _say({"hookSpecificOutput": output})
+        case "PermissionRequest" if own and event.get("tool_name") in OWN_TOOLS:
+            allow = {"hookEventName": about.name, "decision": {"behavior": "allow"}}
+            _say({"hookSpecificOutput": allow})
         case "PermissionRequest" if own and not asks:  # its questions come before, as above
             if decision := _decision(event, limit):
                 # With the input that the person was shown, whatever another hook makes of it.
@@ -219,8 +212,6 @@ def _what_next(event: Json, limit: int | None) -> None:
 
 def _decision(event: Json, limit: int | None) -> Json | None:
     """What a person has decided about the use of this tool; None if nobody has."""
-    from chatbridge.cli.agents.transcript import Transcript
-
     tool, given, use = (event.get(it) for it in ("tool_name", "tool_input", "tool_use_id"))
     if not isinstance(tool, str) or not isinstance(given, dict):
         return None
@@ -230,6 +221,8 @@ def _decision(event: Json, limit: int | None) -> Json | None:
     if isinstance(folder := event.get("cwd"), str):
         os.chdir(folder)  # or nobody is asked: the card would name a folder that is not the agent's
         event = {**event, "cwd": "."}
+    from chatbridge.cli.agents.transcript import Transcript
+
     elsewhere = Transcript(event).settled
     return decided(_called("approve_tool_use", arguments, event, limit=limit, unless=elsewhere))
 

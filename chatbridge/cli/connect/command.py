@@ -89,7 +89,8 @@ def _change(given: argparse.Namespace, project: Path | None, *, removal: bool) -
     show_diffs(planned.changes)
     show_summaries(planned.changes)
     if not removal and len(planned.changes) > 1:
-        print(f"\n{PARTS if client_of(given.client).hooks else PARAGRAPH}\n")
+        known = client_of(given.client)
+        print(f"\n{PARTS if known.hooks or known.hook_script else PARAGRAPH}\n")
     code = agreed(yes=given.yes, again=again)
     if code is None:
         write(planned)

@@ -242,11 +242,13 @@ def write(planned: Plan) -> None:
 
 
 def wanted_wait() -> float:
-    """How long a client should let a call wait: as long as a question may, at least an hour.
-    :raises ChatbridgeError: the settings cannot be used."""
+    """How long a client should let a call wait: as long as a question may, also the one what is
+    next, and at least an hour. :raises ChatbridgeError: the settings cannot be used."""
     from chatbridge import settings
 
-    return max(settings.load().max_timeout, LEAST)
+    found = settings.load()
+    next_task = found.claude.wait if found.claude.when_done == "ask" else 0.0
+    return max(found.max_timeout, next_task, LEAST)
 
 
 def file_of(client: Client, at: Places, project: Path | None) -> Path:

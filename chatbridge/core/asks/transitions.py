@@ -250,6 +250,12 @@ def mark_caller_gone(ask: Ask, *, now: float) -> Ask:
     return ask if ask.orphaned_since else replace(ask, orphaned_since=now)
 
 
+def mark_lost(ask: Ask, *, now: float) -> Ask:
+    """Record that the last caller left before it got the next task, which nobody else gets."""
+    waits = ask.what_next and ask.answer is not None and ask.delivered_at is None
+    return _revised(ask, orphaned_since=now) if waits and ask.orphaned_since is None else ask
+
+
 def mark_orphaned(ask: Ask) -> Ask:
     return _revised(ask, orphaned=True)
 

@@ -247,7 +247,9 @@ class WaitingCalls:
             return transitions.withdraw(ask, now=now)
         if ask.open:
             return transitions.mark_caller_gone(ask, now=now)
-        return transitions.keep(ask) if transitions.is_undelivered(ask) else ask
+        if transitions.is_undelivered(ask):
+            return transitions.keep(ask)
+        return transitions.mark_lost(ask, now=now)
 
     def _notify(self, changed: list[Ask]) -> None:
         for ask in changed:

@@ -24,7 +24,6 @@ UNNAMED_PLACES = {
 }
 """Where something was put in by somebody whom nothing names, by channel and place."""
 
-ON_ITS_WAY = (State.HANDING_OVER, State.KEPT)
 SESSION = VERDICTS[ALLOW_SESSION].label
 MAX_NAME_CHARACTERS = 40
 MAX_REASON_CHARACTERS = 1_000
@@ -190,8 +189,10 @@ def _capitalised(text: str) -> str:
 
 def _agent_knows(card: Card) -> Sentence:
     """What has reached the agent, as part of a sentence."""
-    if card.what_next and (card.done_for_now or (card.unheard and card.state in ON_ITS_WAY)):
+    if card.done_for_now:
         return _stopped(card)
+    if card.what_next and card.unheard and card.state is State.HANDING_OVER:
+        return (Name(card.project, MAX_NAME_CHARACTERS), " had stopped, and does not get it")
     match card.state:
         case State.ANSWERED if card.handed_over_late and card.delivered_at is not None:
             return ("delivered ", Time(card.delivered_at))

@@ -81,7 +81,7 @@ class Row:
             verdict=about.verdict,
             beyond=about.beyond,
             lasting=about.lasting,
-            done=about.what_next and about.state is State.ANSWERED and about.said is None,
+            done=about.what_next and self.status is Status.ANSWERED and about.said is None,
         )
 
 

@@ -18,11 +18,10 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+HOOK = "hook-"  # Before the name that the hooks of one session have: it takes no link's place
 MAX_NAME = 40
 MAX_LEFT = 50
 MAX_HOOKED = 200  # Agents that only their hooks are known of: anybody can call themselves one
-HOOK = "hook-"
-"""Before the name under which an agent is known by its hooks alone: it takes no link's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,23 +47,9 @@ class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
     clients: Callable[[int], Sequence[int]] = lambda pid: ()  # Those of its client, of a link
-    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
     _left: tuple[str, ...] = ()  # Names of the last that were connected
     _watchers: list[Callable[[], None]] = field(default_factory=list)
-
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
-        self._watchers.append(tell)
-        try:
-            yield
-        finally:
-            self._watchers.remove(tell)
-
-    def changed(self) -> None:
-        for tell in self._watchers:
-            tell()
+    _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
 
     def seen(
         self,
@@ -76,11 +61,9 @@ class Agents:
         hooks_only: bool = False,
     ) -> ConnectedAgent:
         """Note a sign of life."""
-        now, known = self.clock.time(), self._agents.get(link)
-        if known is not None and known.agent == agent:
-            self._agents[link] = found = replace(known, seen_at=now)
-            return found
+        now = self.clock.time()
         self._drop_silent(now)
+        known = self._agents.get(link)
         self._agents[link] = found = ConnectedAgent(
             name=known.name if known else self._new_name(project),
             link=link,
@@ -88,10 +71,16 @@ class Agents:
             agent=agent,
             since=known.since if known else now,
             seen_at=now,
-            pid=pid,
-            hooks_only=hooks_only,
+            pid=pid or (known.pid if known else None),
+            hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        self.changed()
+        # People are told minutes.
+        if (
+            known is None
+            or found != replace(known, seen_at=now)
+            or now // 60 != known.seen_at // 60
+        ):
+            self.changed()
         return found
 
     def closed(self, link: str) -> None:
@@ -147,17 +136,35 @@ class Agents:
         fits = near[min(near)] if near else unknown
         return fits[0] if len(fits) == 1 else None
 
-    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> ConnectedAgent:
-        """The agent whose client runs this hook, which is a sign of life. One without a link is
-        known by its hooks alone, under the `link` that they all name."""
+    def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> str:
+        """The link of the agent whose client runs this hook, which is a sign of life. An agent
+        without one is known by its hooks alone, after the `link` that they all name. Where nobody
+        can say which of several it is, it is none of them."""
         found = self.beside(pid or 0, project)
-        if found is None:
-            found = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True)
+        if found is not None:
+            return self.seen(found.link, found.project, found.agent).link
+        own = f"{HOOK}{link}"
+        here = (each for each in self.listed() if each.project.key == project.key)
+        if all(each.hooks_only for each in here):
+            self.seen(own, project, agent, hooks_only=True)
             hooked = [each for each in self._agents.values() if each.hooks_only]
             for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
                 del self._agents[each.link]
-            return found
-        return self.seen(found.link, found.project, found.agent)
+        return own
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """Call `tell` when an agent comes, leaves, gets a name or was seen in another minute, and
+        when something becomes of a message to one."""
+        self._watchers.append(tell)
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def changed(self) -> None:
+        for tell in self._watchers:
+            tell()
 
     def _new_name(self, project: Project) -> str:
         word = re.sub(r"[^\w.]+", "-", project.name.strip())[:MAX_NAME].strip("-") or "agent"
@@ -170,7 +177,14 @@ class Agents:
         return name
 
     def _drop_silent(self, now: float) -> None:
-        before = now - HOOK_SECONDS
-        for link, each in list(self._agents.items()):
-            if each.hooks_only and each.seen_at < before:
-                del self._agents[link]
+        """Also those seen in the future, if the clock was set back: nobody knows when that was."""
+        there = self._agents.items()
+        silent = [
+            link
+            for link, each in there
+            if each.hooks_only and abs(now - each.seen_at) > HOOK_SECONDS
+        ]
+        for link in silent:
+            del self._agents[link]
+        if silent:
+            self.changed()

@@ -51,7 +51,9 @@ class OwnerMessages:
         self._expire_after, self._changed = expire_after, changed
         self._back_by = clock.monotonic() + return_within
         self._expected: set[str] = set()  # Links of before the start, which may come back
-        self._open: dict[str, OwnerMessage] = {}
+        self._open: dict[str, OwnerMessage] = {}  # In the order of the store
+        self._calls_before: set[CallName | None] = set()  # Of the last hub
+        self._confirmed: set[CallName] = set()  # Delivered, but not yet recorded
         self._counts_until: dict[CallName, float] = {}
         """Monotonic time after which the response to a call reaches nobody, if that is known."""
         self._news = asyncio.Event()  # Set, and replaced, when something changes
@@ -60,6 +62,7 @@ class OwnerMessages:
         """Read the open messages, once at the start."""
         self._open = {each.id: each for each in await self._store.open_messages()}
         self._expected = {each.link for each in self._open.values()}
+        self._calls_before = {each.handed_to for each in self._open.values()}
 
     # ── people ────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,11 +85,6 @@ class OwnerMessages:
             raise MessageRefused("There is nothing to tell. Write something.")
         if len(said) > MAX_TEXT:
             raise MessageRefused(f"This is too long (at most {MAX_TEXT:,} characters).")
-        waiting = [each for each in self._open.values() if each.project.key == agent.project.key]
-        if len(waiting) >= MAX_WAITING:
-            raise MessageRefused(
-                f"{MAX_WAITING} messages wait for {agent.name} already. Take one back first."
-            )
         message = OwnerMessage(
             id=id or str(uuid.uuid4()),
             project=agent.project,
@@ -102,6 +100,11 @@ class OwnerMessages:
         )
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
+            there = [each.project.key for each in await tx.open_messages()]
+            if there.count(agent.project.key) >= MAX_WAITING:
+                raise MessageRefused(
+                    f"{MAX_WAITING} messages wait for {agent.name} already. Take one back first."
+                )
             await tx.add_message(message)
             if cursor is not None:
                 await tx.save_note(cursor)
@@ -121,7 +124,7 @@ class OwnerMessages:
             if cursor is not None:
                 await tx.save_note(cursor)
             message = await tx.message(message_id)
-            if message is None or message.state is not MessageState.WAITING:
+            if message is None or not self._waits(message):
                 return [] if message is None else [message]
             return [await _settle(tx, message, MessageState.TAKEN_BACK, now)]
 
@@ -129,7 +132,7 @@ class OwnerMessages:
         if not found:
             raise MessageRefused("This message is no longer here.")
         message = found[0]
-        if message.state is MessageState.HANDED_OVER:
+        if message.open:
             raise MessageRefused("It is on its way to the agent, and cannot be taken back.")
         if message.state is not MessageState.TAKEN_BACK:
             raise MessageRefused(format_state(message, now=now))
@@ -137,7 +140,7 @@ class OwnerMessages:
 
     def waiting(self) -> list[OwnerMessage]:
         """Those that are not delivered, the oldest first."""
-        return sorted(self._open.values(), key=lambda each: each.at)
+        return [*self._open.values()]
 
     # ── agents ────────────────────────────────────────────────────────────────────────────────────
 
@@ -169,7 +172,8 @@ class OwnerMessages:
         texts as JSON; the rest waits for the next response. `counts_for`: seconds after which the
         response reaches nobody. `cancelled`: whether the call has been. What cannot be stored is
         not taken."""
-        again = [each for each in self.waiting() if each.handed_to == to]
+        handed = [each for each in self.waiting() if each.state is MessageState.HANDED_OVER]
+        again = [each for each in handed if each.handed_to == to]
         if not self.any_for(link, project, to=to):
             return ()
 
@@ -198,7 +202,9 @@ class OwnerMessages:
 
     def _is_for(self, message: OwnerMessage, link: str, project: Project) -> bool:
         """Also what was written to an agent of the same project that has gone since."""
-        if message.state is not MessageState.WAITING or message.project.key != project.key:
+        if message.project.key != project.key or not self._waits(message):
+            return False
+        if message.expires_at <= self._clock.time():
             return False
         if message.link == link:
             return True
@@ -206,30 +212,50 @@ class OwnerMessages:
             return False
         return message.link not in self._expected or self._clock.monotonic() >= self._back_by
 
+    def _waits(self, message: OwnerMessage) -> bool:
+        return message.state is MessageState.WAITING and message.handed_to not in self._confirmed
+
     # ── what becomes of responses ─────────────────────────────────────────────────────────────────
 
     async def delivered(self, name: CallName) -> None:
         """The response to this call has reached the agent's client, unless that gave the call up
-        in silence before. Also a message that waits again counts: its link was only cut off."""
-        now = self._clock.time()
+        in silence before. Also a message that waits again counts: its link was only cut off.
+        :raises StoreError: it is recorded later, and until then nobody else gets it."""
         if self._clock.monotonic() > self._counts_until.get(name, math.inf):
             await self.cancelled(name)
             return
+        self._counts_until.pop(name, None)
+        if any(each.handed_to == name for each in self._open.values()):
+            self._confirmed.add(name)
+            try:
+                await self._record_delivered()
+            except StoreError:
+                self._wake()
+                raise
+
+    async def _record_delivered(self) -> None:
+        now, names = self._clock.time(), frozenset(self._confirmed)
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
             return [
                 await _settle(tx, each, MessageState.DELIVERED, now)
                 for each in await tx.open_messages()
-                if each.handed_to == name
+                if each.handed_to in names
             ]
 
-        if any(each.handed_to == name for each in self._open.values()):
-            await self._store.write(work, then=self._committed)
-        self._counts_until.pop(name, None)
+        def then(settled: list[OwnerMessage]) -> None:
+            self._confirmed -= names
+            self._committed(settled)
+
+        await self._store.write(work, then=then)
 
     async def cancelled(self, name: CallName) -> None:
         """The response to this call reaches nobody."""
         await self._release(lambda handed_to: handed_to == name)
+
+    async def unconfirmed(self, name: CallName) -> None:
+        """Nobody has said in time that the response to this call has arrived; it still may be."""
+        await self._release(lambda handed_to: handed_to == name, for_good=False)
 
     async def resumed(self, link: str, *, repeated: Collection[str]) -> None:
         """A link has come back, and only these of its requests are of interest."""
@@ -242,8 +268,12 @@ class OwnerMessages:
         await self._release(lambda name: name.link == link, for_good=False)
 
     async def links_absent(self, connected: Collection[str]) -> None:
-        """All links but these have not come back in time."""
-        await self._release(lambda name: name.link not in connected, for_good=False)
+        """All links but these have not come back in time. Calls of this hub are not meant: hooks,
+        for instance, have no link."""
+        before = self._calls_before
+        await self._release(
+            lambda name: name in before and name.link not in connected, for_good=False
+        )
 
     async def _release(self, is_lost: Callable[[CallName], bool], *, for_good: bool = True) -> None:
         """Let messages wait again. Unless `for_good`, a late confirmation is accepted."""
@@ -251,13 +281,15 @@ class OwnerMessages:
         async def work(tx: Transaction) -> list[OwnerMessage]:
             back = []
             for message in await tx.open_messages():
-                if message.handed_to is not None and is_lost(message.handed_to):
-                    waits = replace(message, state=MessageState.WAITING)
-                    if for_good:
-                        waits = replace(waits, handed_to=None, way=None)
-                    if waits != message:
-                        await tx.save_message(waits)
-                        back.append(waits)
+                name = message.handed_to
+                if name is None or name in self._confirmed or not is_lost(name):
+                    continue
+                waits = replace(message, state=MessageState.WAITING)
+                if for_good:
+                    waits = replace(waits, handed_to=None, way=None)
+                if waits != message:
+                    await tx.save_message(waits)
+                    back.append(waits)
             return back
 
         for name in [*filter(is_lost, self._counts_until)] if for_good else ():
@@ -276,15 +308,21 @@ class OwnerMessages:
         """Let messages expire, until cancelled. Nothing happens while none waits."""
         while True:
             news = self._news
-            waiting = (e for e in self._open.values() if e.state is MessageState.WAITING)
+            waiting = filter(self._waits, self._open.values())
             due = min((each.expires_at for each in waiting), default=math.inf)
             left = due - self._clock.time()
-            if left <= 0:
-                await self._expire()
-            elif math.isinf(left):
-                await news.wait()
-            else:
-                await race(news.wait(), self._clock.sleep(min(left, CLOCK_CHECK_SECONDS)))
+            try:
+                if self._confirmed:
+                    await self._record_delivered()
+                elif left <= 0:
+                    await self._expire()
+                elif math.isinf(left):
+                    await news.wait()
+                else:
+                    await race(news.wait(), self._clock.sleep(min(left, CLOCK_CHECK_SECONDS)))
+            except StoreError as error:
+                log.warning("what has become of messages is not recorded yet: %s", error)
+                await self._clock.sleep(RETRY_SECONDS)
 
     async def _expire(self) -> None:
         now = self._clock.time()
@@ -293,23 +331,24 @@ class OwnerMessages:
             return [
                 await _settle(tx, each, MessageState.EXPIRED, now)
                 for each in await tx.open_messages()
-                if each.state is MessageState.WAITING and each.expires_at <= now
+                if self._waits(each) and each.expires_at <= now
             ]
 
-        try:
-            await self._store.write(work, then=self._committed)
-        except StoreError as error:
-            log.warning("messages do not expire yet: %s", error)
-            await self._clock.sleep(RETRY_SECONDS)
+        await self._store.write(work, then=self._committed)
 
     def _committed(self, messages: Iterable[OwnerMessage]) -> None:
         for message in messages:
-            known = self._open.pop(message.id, None)
+            known = self._open.get(message.id)
             if message.open:
-                self._open[message.id] = message
+                self._open[message.id] = message  # at its old position
+            else:
+                self._open.pop(message.id, None)
             if message.open if known is None else known.revision != message.revision:
                 self._changed(message)
             self.agents.changed()
+        self._wake()
+
+    def _wake(self) -> None:
         self._news.set()
         self._news = asyncio.Event()
 

@@ -186,10 +186,10 @@ class TerminalMessages:
         self.processes.note(request.pid)
         messages, client = self.inbox.messages, given.get("client")
         named = agent_of(encodable(client) if isinstance(client, str) else None)
-        agent = messages.agents.of_hook(request.pid, link, project, named)
+        own = messages.agents.of_hook(request.pid, link, project, named)
         call = CallName(link=f"{HOOK}{link}", request=secrets.token_hex(16))
         way = Way.STOP_HOOK if given.get("stops") is True else Way.TOOL_HOOK
-        taken = await messages.hand_over(call, link=agent.link, project=project, way=way)
+        taken = await messages.hand_over(call, link=own, project=project, way=way)
         if taken:
             self.spawn(self._release(call))
         now = self.clock.time()
@@ -208,7 +208,7 @@ class TerminalMessages:
 
     async def _release(self, call: CallName) -> None:
         await self.clock.sleep(CONFIRM_WITHIN_SECONDS)
-        await self.inbox.messages.cancelled(call)
+        await self.inbox.messages.unconfirmed(call)
 
 
 async def _pieces(content: BinaryIO, most: int) -> AsyncIterator[bytes]:

@@ -104,8 +104,8 @@ class Hub:
     modules: tuple[str, ...]  # What its channels have to import
     commands: Commands
     store: Store
-    processes: AgentProcesses
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
+    processes: AgentProcesses
 
 
 async def run_hub(

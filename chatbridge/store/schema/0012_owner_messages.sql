@@ -14,7 +14,7 @@ CREATE TABLE owner_messages (
     at            REAL NOT NULL,
     expires_at    REAL NOT NULL,
     state         TEXT NOT NULL,
-    handed_to     TEXT,  -- JSON: the call whose response has it
+    handed_to     TEXT,  -- JSON: the call whose response has it, or had it last
     way           TEXT,
     settled_at    REAL,
     revision      INTEGER NOT NULL,
@@ -26,7 +26,8 @@ CREATE TABLE owner_messages (
 );
 CREATE INDEX owner_messages_open ON owner_messages (seq) WHERE settled_at IS NULL;
 CREATE INDEX owner_messages_settled ON owner_messages (settled_at) WHERE settled_at IS NOT NULL;
-CREATE INDEX owner_messages_behind ON owner_messages (surface) WHERE shown < revision;
+CREATE INDEX owner_messages_behind ON owner_messages (surface)
+    WHERE shown < revision AND surface != '';
 CREATE INDEX owner_messages_at ON owner_messages (surface, handle) WHERE handle IS NOT NULL;
 -- The message of a chat that shows a notice, to know what a reply is about.
 ALTER TABLE notice_posts ADD COLUMN handle TEXT;

@@ -121,7 +121,8 @@ class Discord:
     def command(self, person: User, room: Room, name: str, words: str = "") -> Interaction:
         fields: Json = {"id": "1", "name": name, "type": 1}
         if words:
-            fields["options"] = [{"name": "time", "type": 3, "value": words}]
+            option = {"quiet": "time", "tell": "text"}[name]
+            fields["options"] = [{"name": option, "type": 3, "value": words}]
         return self._interact(person, room, COMMAND, fields, None)
 
     def _interact(
