@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from chatbridge.core.messages.agents import MAX_HOOKED, Agents
+from chatbridge.core.messages.agents import MAX_HOOKED, Agents, ConnectedAgent
 from chatbridge.core.model import Agent, Project
 from tests.fakes.clock import StillClock
 
@@ -34,40 +34,43 @@ def connect(agents: Agents, *pids: int | None, project: Project = SHOP) -> None:
         agents.seen(f"link-{pid}", project, CLAUDE, pid=pid)
 
 
-def hook(agents: Agents, pid: int, project: Project = SHOP) -> str:
-    return agents.of_hook(pid, "session", project, CLAUDE)
+def hook(agents: Agents, pid: int, project: Project = SHOP) -> ConnectedAgent:
+    found = agents.of_link(agents.of_hook(pid, "session", project, CLAUDE))
+    assert found is not None
+    return found
 
 
 def test_a_hook_belongs_to_the_agent_whose_client_has_started_it(agents: Agents) -> None:
     connect(agents, 11, 21)
-    assert [hook(agents, pid) for pid in (12, 22)] == ["link-11", "link-21"]
+    assert [hook(agents, pid).link for pid in (12, 22)] == ["link-11", "link-21"]
 
 
 def test_a_client_that_an_agent_has_started_has_hooks_of_its_own(agents: Agents) -> None:
     connect(agents, 11, 33)
-    assert hook(agents, 32) == "link-33"
+    assert hook(agents, 32).link == "link-33"
 
 
 def test_a_hook_in_the_same_shell_as_another_agent_is_not_that_agents(agents: Agents) -> None:
     connect(agents, 11)
-    assert hook(agents, 42) == "hook-session"
+    found = hook(agents, 42)
+    assert (found.link, found.hooks_only) == ("hook-session", True)
 
 
 def test_a_hook_of_another_project_is_not_that_agents(agents: Agents) -> None:
     connect(agents, 11)
-    assert hook(agents, 12, BANK) == "hook-session"
+    assert hook(agents, 12, BANK).link == "hook-session"
 
 
 @pytest.mark.parametrize("pid", [12, 99], ids=["of the link", "of the hook"])
 def test_where_no_process_is_known_it_is_the_only_agent_there_is(agents: Agents, pid: int) -> None:
     connect(agents, 11 if pid == 99 else None)
-    assert hook(agents, pid) == f"link-{11 if pid == 99 else None}"
+    assert hook(agents, pid).link == f"link-{11 if pid == 99 else None}"
     agents.seen("link-x", SHOP, CLAUDE)
-    assert hook(agents, pid) == "hook-session"
+    assert hook(agents, pid).link == "hook-session"
 
 
 def test_hooks_of_ever_new_sessions_are_forgotten_the_oldest_first(agents: Agents) -> None:
-    connect(agents, 11, project=BANK)
+    connect(agents, 11)
     for number in range(MAX_HOOKED + 5):
         agents.of_hook(42, f"session-{number}", SHOP, CLAUDE)
         agents.clock.advance(1)  # type: ignore[attr-defined]
@@ -81,5 +84,4 @@ def test_hooks_of_ever_new_sessions_are_forgotten_the_oldest_first(agents: Agent
 def test_a_hook_is_a_sign_of_life(agents: Agents) -> None:
     connect(agents, 11)
     agents.clock.advance(60)  # type: ignore[attr-defined]
-    hook(agents, 12)
-    assert agents.listed()[0].seen_at == agents.clock.time()
+    assert hook(agents, 12).seen_at == agents.clock.time()

@@ -143,13 +143,10 @@ class Agents:
         found = self.beside(pid or 0, project)
         if found is not None:
             return self.seen(found.link, found.project, found.agent).link
-        own = f"{HOOK}{link}"
-        here = (each for each in self.listed() if each.project.key == project.key)
-        if all(each.hooks_only for each in here):
-            self.seen(own, project, agent, hooks_only=True)
-            hooked = [each for each in self._agents.values() if each.hooks_only]
-            for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
-                del self._agents[each.link]
+        own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
+        hooked = [each for each in self._agents.values() if each.hooks_only]
+        for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
+            del self._agents[each.link]
         return own
 
     @contextmanager
