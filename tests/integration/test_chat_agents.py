@@ -286,6 +286,27 @@ async def test_a_reply_to_the_prompt_of_an_agent_that_has_left_is_told(chat: Mem
     assert await chat.tap_data(prompt, TellAgent(agent=web.key)) == words.GONE
 
 
+async def test_a_reply_to_a_list_of_several_is_for_none_of_them(chat: MemoryDesk) -> None:
+    keys = [connect(chat).key, connect(chat, WEB, link="other").key]
+    listed = Incoming(room=ROOM, id="l", ours=True, buttons=tuple(f"t:{key}" for key in keys))
+    await chat.send(text="use tabs", to=listed)
+    assert sent(chat) == []
+    listed = Incoming(room=ROOM, id="l", ours=True, buttons=(f"t:{keys[1]}",))
+    await chat.send(text="use tabs", to=listed)
+    assert sent(chat) == [("other", "use tabs")]
+
+
+async def test_a_prompt_that_the_bot_has_not_sent_means_nothing(chat: MemoryDesk) -> None:
+    key = connect(chat).key
+    connect(chat, WEB, link="other")
+    forged = Incoming(room=ROOM, id="p", buttons=(f"n:{key}",))
+    await chat.send(text="use tabs", to=forged)
+    assert sent(chat) == []
+    await chat.send(text="/tell use tabs", to=forged)
+    assert sent(chat) == []
+    assert "Which agent is this for?" in chat.said[-1]
+
+
 # ── taking back ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -428,9 +449,20 @@ async def test_a_text_that_only_looks_like_the_command_is_none(chat: MemoryDesk)
     assert sent(chat) == []
 
 
-async def test_somebody_elses_words_are_asked_about(chat: MemoryDesk) -> None:
+async def test_what_is_no_message_is_not_marked_as_taken(chat: MemoryDesk) -> None:
     connect(chat)
-    forwarded = Incoming(room=ROOM, id="f", text="/tell use tabs", at=9e9, quoted=True)
+    command = Incoming(room=ROOM, id="", text="/tell use tabs", at=9e9)
+    chat._do(Deed(by="ada", message=command))
+    await chat.dealt_with()
+    assert (sent(chat), chat.taken) == ([("link", "use tabs")], [])
+
+
+@pytest.mark.parametrize("text", ["/tell use tabs", "/tell web use tabs"])
+async def test_somebody_elses_words_are_asked_about(chat: MemoryDesk, text: str) -> None:
+    connect(chat)
+    if "web" in text:
+        connect(chat, WEB, link="other")
+    forwarded = Incoming(room=ROOM, id="f", text=text, at=9e9, quoted=True)
     chat._do(Deed(by="ada", message=forwarded))
     await chat.dealt_with()
     assert sent(chat) == []
