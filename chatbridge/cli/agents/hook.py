@@ -65,7 +65,8 @@ have such hooks, too: what you write reaches them in the same way.
       ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+           {"type": "command", "command": "chatbridge hook --limit 3600",
+            "timeout": 3600}]}
       ]
     }
   }
