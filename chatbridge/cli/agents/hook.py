@@ -288,7 +288,8 @@ def _called(
     from chatbridge.cli.hub.tool_client import own_link
     from chatbridge.link.relay import Relay
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     folder = event.get("cwd")
 
     def one_of_many(preface: dict[str, object]) -> Relay:
