@@ -61,7 +61,7 @@ def wait_for(found: Callable[[], Any]) -> Any:
     raise AssertionError("it does not come")
 
 
-def ask_hub(home: House, do: str, **given: object) -> Json:
+def ask_hub(home: House, do: str, **given: Any) -> Json:
     info = lock_file.read(str(home.state))
     if info is None or info.socket is None:
         raise OSError("no hub")

@@ -162,7 +162,7 @@ class Desk(Home):
 
     def sees(self, text: str) -> Json:
         """The question, once it is in the inbox. :raises Failed: the program ended before that."""
-        return self._until(
+        return self.until(
             lambda: next(
                 (it for it in self.page.open_asks() if it["questions"][0]["question"] == text), None
             ),
@@ -173,7 +173,7 @@ class Desk(Home):
         def found() -> bool | None:
             return self.page.ask(ask["id"])["status"] == status or None
 
-        self._until(found, f"the question is not {status}", alone=True)
+        self.until(found, f"the question is not {status}", alone=True)
 
     def results(self, number: int) -> Sequence[str]:
         """All results, once the model has been told this many. :raises Failed:"""
@@ -184,10 +184,11 @@ class Desk(Home):
         self._request(lambda it: words in it.text, f"the model never saw “{words}”")
 
     def _request(self, fits: Callable[[Request], bool], what: str) -> Request:
-        return self._until(lambda: self.model.until(fits, 0.0), what)
+        return self.until(lambda: self.model.until(fits, 0.0), what)
 
-    def _until(self, found: Callable[[], T | None], what: str, *, alone: bool = False) -> T:
-        """`alone`: the program may have ended."""
+    def until(self, found: Callable[[], T | None], what: str, *, alone: bool = False) -> T:
+        """What `found` returns, once it returns something. `alone`: the program may have ended.
+        :raises Failed:"""
         assert self._process
         until = time.monotonic() + PATIENCE
         while True:

@@ -184,6 +184,7 @@ PROGRAMS = [
             "GEMINI_CLI_NO_RELAUNCH": "true",  # else a signal ends the launcher alone
         },
         files={".gemini/settings.json": json.dumps(GEMINI, indent=2)},
+        look=("list_directory", {"dir_path": "."}),
     ),
 ]
 

@@ -24,8 +24,6 @@ SHOW: Json = {"id": "c", "question": QUESTION, "type": "text"}
 END = "The owner said:"
 MAKE = "mkdir made"
 TABS, STOP = "Use tabs.", "Stop after this."
-ANYBODY = '[messages]\nterminal = "anybody"\n'
-"""The owner's words come from a script here, which is no person at a terminal."""
 TRIES = 10
 """How often the model asks again after a call that broke off."""
 TEAL = (0, 128, 128)
@@ -162,24 +160,33 @@ def its_own_prompts(desk: Desk) -> None:
 
 def the_message(desk: Desk) -> None:
     ask = desk.sees(QUESTION)
-    desk.chatbridge("tell", "shop", TABS)
+    desk.page.tells("shop", TABS)
     desk.person.answer(ask, {"values": ["blue"]})
     desk.ended()
     _told(desk, "blue")
-    desk.shown(TABS)
+    _delivered(desk, TABS)
 
 
 def the_message_by_hooks(desk: Desk) -> None:
+    """One after a tool, and one when the program would end."""
     desk.results(0)
-    desk.chatbridge("tell", "shop", TABS)
+    desk.page.tells("shop", TABS)
     desk.reply()
     desk.results(1)
-    desk.shown(TABS)
-    desk.chatbridge("tell", "shop", STOP)
+    _delivered(desk, TABS)
+    desk.page.tells("shop", STOP)
     desk.reply()
-    desk.shown(STOP)
+    _delivered(desk, STOP)
     desk.reply()
     desk.ended()
+
+
+def _delivered(desk: Desk, words: str) -> None:
+    """To the model, and the owner is told so."""
+    desk.shown(words)
+    told = re.compile(rf">{re.escape(words)}<(?:(?!<li).)*?Delivered to", re.DOTALL)
+    why = "the owner was not told that it was delivered"
+    desk.until(lambda: told.search(desk.page.agents()), why, alone=True)
 
 
 def _is_teal(content: bytes) -> bool:
@@ -241,13 +248,12 @@ SCENES = [
         script=its_own,
         fits=lambda program: program.permissions,
     ),
-    Scene(name="tell", heading="message", play=the_message, settings=ANYBODY),
+    Scene(name="tell", heading="message", play=the_message),
     Scene(
         name="hooks",
         heading="message by hooks",
         play=the_message_by_hooks,
         script=looking,
-        settings=ANYBODY,
         held=True,
         fits=lambda program: program.look is not None,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.cookiejar
 import json
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -15,6 +16,7 @@ from chatbridge import lock_file
 
 Json = dict[str, Any]
 PATIENCE = 30.0
+EDGE = "----edge"
 
 
 class Page:
@@ -74,6 +76,24 @@ class Page:
         if reason:
             return self.taps(ask, "other", step=0, text=reason)
         return self.taps(ask, "choose", step=0, option=2)
+
+    def tells(self, agent: str, text: str) -> int:
+        """A message to this agent, once it is listed."""
+        until = time.monotonic() + PATIENCE
+        wanted = re.compile(f'id="agent-([^"]+)" data-agent="{re.escape(agent)}"')
+        while not (found := wanted.search(self.agents())):
+            assert time.monotonic() < until, f"no agent {agent!r} is listed"
+            time.sleep(0.02)
+        part = f'--{EDGE}\r\nContent-Disposition: form-data; name="text"\r\n\r\n{text}\r\n'
+        kind = {"Content-Type": f"multipart/form-data; boundary={EDGE}"}
+        return self._post(f"/agents/{found[1]}", f"{part}--{EDGE}--\r\n".encode(), **kind)
+
+    def agents(self) -> str:
+        """The page of the agents, and of what became of messages."""
+        self._log_in()
+        with self._opener.open(f"{self._address()}/agents", timeout=PATIENCE) as response:
+            found: str = response.read().decode()
+        return found
 
     def with_token(self, path: str, body: Json) -> int:
         """What a script with the bearer token is answered."""

@@ -70,6 +70,10 @@ def ancestors(pid: int) -> list[int]:
     return [each.pid for each in ancestry(pid)]
 
 
+def client_processes(pid: int) -> list[int]:
+    return [each.pid for each in client_of(pid)]
+
+
 def client_of(pid: int) -> list[Process]:
     """The processes of the client that has started this link: those above it, up to the shell or
     the desktop that a person has started it from. Launchers in between are among them."""
