@@ -137,11 +137,12 @@ class Desk:
         agent: Agent = CLAUDE,
         priority: Priority = Priority.NORMAL,
         attachments: tuple[Attachment, ...] = (),
+        tool: str = "ask_user",
     ) -> Ask:
         request = AskRequest(
             project=project,
             agent=agent,
-            tool="ask_user",
+            tool=tool,
             dialect="questions",
             questions=questions or (SELECT,),
             title=title,
