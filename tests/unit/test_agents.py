@@ -27,7 +27,7 @@ def agents(parents: dict[int, int] | None = None) -> Agents:
             found.append(pid)
         return found
 
-    return Agents(StillClock(), ancestors)
+    return Agents(StillClock(), ancestors, clients=lambda link: ancestors(link)[:1])
 
 
 def clock_of(found: Agents) -> StillClock:
@@ -98,10 +98,10 @@ def test_a_sign_of_life_changes_when_it_was_seen_and_nothing_else() -> None:
     found, told = agents(), []
     with found.watched(lambda: told.append(1)):
         first = found.seen("a", SHOP, CLAUDE, pid=7)
-        clock_of(found).advance(60.0)
+        clock_of(found).advance(1.0)
         again = found.seen("a", SHOP, CLAUDE)
         assert len(told) == 1
-        assert (again.since, again.seen_at, again.pid) == (first.since, first.since + 60.0, 7)
+        assert (again.since, again.seen_at, again.pid) == (first.since, first.since + 1.0, 7)
         found.seen("a", SHOP, CODEX)
         found.closed("a")
         found.closed("a")
@@ -162,9 +162,17 @@ def test_a_hook_belongs_to_the_agent_of_the_client_that_started_both(
     assert beside.link == link
 
 
-def test_nobody_says_whose_a_hook_is_that_is_as_near_to_both() -> None:
+def test_nobody_says_whose_a_hook_is_that_neither_or_both_may_have_started() -> None:
     assert two_agents({**TWO, HOOK: SHELL}).beside(HOOK, SHOP) is None
     assert two_agents({}).beside(HOOK, SHOP) is None
+    both = {LINK_A: CLIENT_A, LINK_B: CLIENT_A, HOOK: CLIENT_A}
+    assert two_agents(both).beside(HOOK, SHOP) is None
+
+
+def test_a_hook_of_another_client_in_the_same_terminal_is_not_the_only_agents() -> None:
+    found = agents({**TWO, HOOK: SHELL})
+    found.seen("a", SHOP, CLAUDE, pid=LINK_A)
+    assert found.beside(HOOK, SHOP) is None
 
 
 def test_the_only_agent_of_the_project_has_a_hook_of_which_nothing_is_known() -> None:
@@ -182,7 +190,7 @@ def test_a_hook_belongs_to_no_agent_of_another_project() -> None:
 
 def test_a_hook_without_an_agent_is_one_under_its_own_link() -> None:
     found = agents()
-    agent = found.of_hook(HOOK, "hooks", SHOP, CODEX)
-    assert (agent.hooks_only, agent.name) == (True, "shop")
-    assert found.of_hook(HOOK, "hooks", SHOP, CODEX).name == "shop"
-    assert len(found.listed()) == 1
+    link = found.of_hook(HOOK, "hooks", SHOP, CODEX)
+    assert found.of_hook(HOOK, "hooks", SHOP, CODEX) == link
+    (agent,) = found.listed()
+    assert (agent.link, agent.hooks_only, agent.name) == (link, True, "shop")
