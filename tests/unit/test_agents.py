@@ -182,7 +182,7 @@ def test_a_hook_belongs_to_no_agent_of_another_project() -> None:
 
 def test_a_hook_without_an_agent_is_one_under_its_own_link() -> None:
     found = agents()
-    agent = found.of_hook(HOOK, "hooks", SHOP, CODEX)
-    assert (agent.hooks_only, agent.name) == (True, "shop")
-    assert found.of_hook(HOOK, "hooks", SHOP, CODEX).name == "shop"
-    assert len(found.listed()) == 1
+    link = found.of_hook(HOOK, "hooks", SHOP, CODEX)
+    assert found.of_hook(HOOK, "hooks", SHOP, CODEX) == link
+    (agent,) = found.listed()
+    assert (agent.link, agent.hooks_only, agent.name) == (link, True, "shop")
