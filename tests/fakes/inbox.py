@@ -137,11 +137,12 @@ class Desk:
         agent: Agent = CLAUDE,
         priority: Priority = Priority.NORMAL,
         attachments: tuple[Attachment, ...] = (),
+        tool: str = "ask_user",
     ) -> Ask:
         request = AskRequest(
             project=project,
             agent=agent,
-            tool="ask_user",
+            tool=tool,
             dialect="questions",
             questions=questions or (SELECT,),
             title=title,
@@ -161,12 +162,13 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         request: str | None = None,
+        link: str = "link",
         attachments: tuple[Attachment, ...] = (),
     ) -> Notice:
         """`request` makes it a repeated call, if it was used before."""
         assert self._notices is not None
         return await self._notices.send(
-            CallName(link="link", request=request or str(next(self._requests))),
+            CallName(link=link, request=request or str(next(self._requests))),
             project=project,
             agent=agent,
             message=message,
