@@ -60,10 +60,10 @@ def messages_of(driver: Driver) -> OwnerMessages:
 
 
 def heard(driver: Driver) -> Heard:
-    """Without the signs that keep names apart."""
-    return [
-        (text.replace("\u2068", "").replace("\u2069", ""), rings) for text, rings in driver.heard()
-    ]
+    """Without the signs that keep names apart, and without the text of a message that stands
+    nowhere else."""
+    found = ((text.removeprefix("use tabs\n\n"), rings) for text, rings in driver.heard())
+    return [(text.replace("\u2068", "").replace("\u2069", ""), rings) for text, rings in found]
 
 
 async def hears(driver: Driver, is_so: Callable[[Heard], bool]) -> Heard:

@@ -122,6 +122,8 @@ async def test_slacks_command_leaves_no_message_to_act_on(channel: SlackDesk) ->
     await channel.acknowledged(await slack.command(channel.ada, channel.room, line))
     assert sent(channel.desk) == [("other", "use  tabs\nand more")]
     assert written_at(channel.desk) == WrittenAt(room=channel.room.id)
+    status = read(await channel.sees("gets it with its next step."))
+    assert status.startswith("use  tabs\nand more")  # it can be read nowhere else
 
 
 async def test_what_slacks_command_could_not_send_is_given_back(channel: SlackDesk) -> None:

@@ -94,7 +94,8 @@ def name_one(
     if len(agents) > NAMED:
         names.append(f"{len(agents) - NAMED} more")
     listed = [part for name in names for part in (", ", name)][1:]
-    how = ("Send it again with a name: ", *_example(agents, prefix), ". Connected: ", *listed)
+    example = _example(agents, prefix, named=True)
+    how = ("Send it again with a name: ", *example, ". Connected: ", *listed)
     asked = _asked(text, TYPED_LENGTH if stands else WHOLE_LENGTH)
     return doc.Message(document=(asked, doc.line(*how)))
 
@@ -119,8 +120,8 @@ def _asked(text: str, most: int = TYPED_LENGTH) -> doc.Group:
     return doc.Group((doc.line(doc.strong("Which agent is this for?")), quoted))
 
 
-def _example(agents: Sequence[ConnectedAgent], prefix: str) -> doc.Line:
-    name = f"{agents[0].name} " if len(agents) > 1 else ""
+def _example(agents: Sequence[ConnectedAgent], prefix: str, *, named: bool = False) -> doc.Line:
+    name = f"{agents[0].name} " if named or len(agents) > 1 else ""
     return (doc.InlineCode(f"{prefix}tell {name}use tabs"),)
 
 

@@ -13,12 +13,14 @@ from typing import Generic
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat.callback_data import TakeBack, encode
 from chatbridge.channels.chat.capabilities import Capabilities, T
+from chatbridge.channels.chat.notices import TYPED_LENGTH
 from chatbridge.channels.chat.writer import ChatWriter, MessageRejected, Outgoing
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import PostGone
 from chatbridge.core.messages.message import MessageState, OwnerMessage, state_sentence
 from chatbridge.core.ports import Clock, Shown
 from chatbridge.core.stored_json import reader
+from chatbridge.core.text import clipped, visible
 
 TAKE_BACK = "Take back"
 HOW_TO_TAKE_BACK = "Reply “take back” to take it back."
@@ -62,13 +64,17 @@ read_status = reader(StatusMessage)
 
 
 def draw_status(message: OwnerMessage, chat: Capabilities[T]) -> doc.Message:
-    said = doc.Lines((state_sentence(message),))
+    said, at = doc.line(*state_sentence(message)), WrittenAt.from_text(message.reply_to)
+    about: doc.Document = ()
+    if at is not None and not at.message and message.text:  # else nobody sees what it was
+        about = (doc.Quote(clipped(visible(message.text), TYPED_LENGTH)),)
     if not message.open:
-        return doc.Message(document=(said,))
+        return doc.Message(document=(*about, said))
     if chat.buttons is None:
-        return doc.Message(document=(doc.line(*state_sentence(message), " ", HOW_TO_TAKE_BACK),))
+        said = doc.line(*state_sentence(message), " ", HOW_TO_TAKE_BACK)
+        return doc.Message(document=(*about, said))
     key = doc.Key(text=TAKE_BACK, data=encode(TakeBack(message_id=message.id)))
-    return doc.Message(document=(said,), rows=((key,),))
+    return doc.Message(document=(*about, said), rows=((key,),))
 
 
 @dataclass(frozen=True, slots=True)
