@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ from tests.clients.programs import PROGRAMS, Program
 from tests.clients.scenes import SCENES, Scene
 from tests.clients.table import Json, as_text, write_docs
 
+STOPPING = threading.Event()
+
 
 def main() -> int:
     given = _arguments()
@@ -30,9 +33,13 @@ def main() -> int:
     print(f"  clients   {how}", flush=True)
     programs = [it for it in PROGRAMS if not given.only or it.name in given.only]
     scenes = [it for it in SCENES if not given.scene or it.name in given.scene]
-    with ThreadPoolExecutor(given.jobs) as pool:
-        tried = [it for it in programs if it.installed]
+    tried = [it for it in programs if it.installed]
+    pool = ThreadPoolExecutor(given.jobs)
+    try:
         rows = list(pool.map(lambda program: _row(program, scenes), tried))
+    finally:  # After Ctrl-C nothing more begins
+        STOPPING.set()
+        pool.shutdown(cancel_futures=True)
     found: Json = {
         "date": datetime.now(UTC).strftime("%-d %B %Y"),
         "isolation": how,
@@ -68,7 +75,7 @@ def _row(program: Program, scenes: Sequence[Scene]) -> Json:
     row |= {"cells": [], "surprises": []}
     for scene in scenes:
         cell = "–"
-        if scene.fits(program):
+        if scene.fits(program) and not STOPPING.is_set():
             cell, era = _cell(program, scene)
             row["era"] = era or row["era"]
         row["cells"].append(cell)

@@ -160,14 +160,16 @@ class Desk(Home):
         if code:
             raise Failed(f"it ended with {code}")
 
-    def sees(self, text: str) -> Json:
+    def sees(self, text: str, *, other_than: str = "") -> Json:
         """The question, once it is in the inbox. :raises Failed: the program ended before that."""
-        return self.until(
-            lambda: next(
-                (it for it in self.page.open_asks() if it["questions"][0]["question"] == text), None
-            ),
-            "no question came",
-        )
+
+        def found() -> Json | None:
+            for ask in self.page.open_asks():
+                if ask["questions"][0]["question"] == text and ask["id"] != other_than:
+                    return ask
+            return None
+
+        return self.until(found, "no question came")
 
     def becomes(self, ask: Json, status: str) -> None:
         def found() -> bool | None:

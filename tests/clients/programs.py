@@ -42,7 +42,10 @@ class Program:
     asks_itself: bool = False
     """So does its own tool for questions."""
     look: tuple[str, dict[str, str]] | None = None
-    """A tool of its own that needs no permission, where `connect` writes hooks for messages."""
+    """A tool of its own that needs no permission, where messages come after each tool."""
+    goes_on: bool = False
+    """A message makes it go on when it would end."""
+    asks_what_next: bool = False
     known: Mapping[str, str] = field(default_factory=dict)
     """Scenes that it plays in another way, which is not chatbridge's fault."""
 
@@ -114,6 +117,9 @@ OPENCODE = {
         }
     },
 }
+PLUGIN_LOCK = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
+"""Where there is a plug-in, opencode fetches its own package for them before anything else. It has
+done so before."""
 GEMINI = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
@@ -148,6 +154,8 @@ PROGRAMS = [
         connect=("claude-code",),
         words=(f"{BIN}/claude", "-p", PROMPT),
         look=("Bash", {"command": "ls", "description": "Lists files"}),
+        goes_on=True,
+        asks_what_next=True,
         **CLAUDE,
     ),
     Program(
@@ -168,7 +176,12 @@ PROGRAMS = [
         entries=(".config/opencode/opencode.json",),
         words=(f"{BIN}/opencode", "run", PROMPT),
         variables={"OPENCODE_DISABLE_MODELS_FETCH": "1"},
-        files={".config/opencode/opencode.json": json.dumps(OPENCODE, indent=2)},
+        files={
+            ".config/opencode/opencode.json": json.dumps(OPENCODE, indent=2),
+            ".config/opencode/package-lock.json": json.dumps(PLUGIN_LOCK),
+            ".config/opencode/node_modules/.package-lock.json": json.dumps(PLUGIN_LOCK),
+        },
+        look=("bash", {"command": "ls", "description": "Lists files"}),
     ),
     Program(
         name="gemini",
@@ -185,6 +198,7 @@ PROGRAMS = [
         },
         files={".gemini/settings.json": json.dumps(GEMINI, indent=2)},
         look=("list_directory", {"dir_path": "."}),
+        goes_on=True,
     ),
 ]
 

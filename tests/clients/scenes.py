@@ -23,7 +23,7 @@ COLOURS: Json = {"id": "c", "question": QUESTION, "type": "select", "options": [
 SHOW: Json = {"id": "c", "question": QUESTION, "type": "text"}
 END = "The owner said:"
 MAKE = "mkdir made"
-TABS, STOP = "Use tabs.", "Stop after this."
+TABS, DONE = "Use tabs.", "All is done."
 TRIES = 10
 """How often the model asks again after a call that broke off."""
 TEAL = (0, 128, 128)
@@ -63,7 +63,7 @@ def its_own(program: Program) -> Script:
 
 
 def looking(program: Program) -> Script:
-    """A tool of the program's own, without any of chatbridge."""
+    """A tool of the program's own, and none of chatbridge."""
     look = program.look
     assert look
 
@@ -71,6 +71,10 @@ def looking(program: Program) -> Script:
         return f"{END} {results[-1]}" if results else Call(*look)
 
     return script
+
+
+def ending(program: Program) -> Script:
+    return lambda results: DONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,17 +171,31 @@ def the_message(desk: Desk) -> None:
     _delivered(desk, TABS)
 
 
-def the_message_by_hooks(desk: Desk) -> None:
-    """One after a tool, and one when the program would end."""
+def the_message_after_a_tool(desk: Desk) -> None:
     desk.results(0)
     desk.page.tells("shop", TABS)
     desk.reply()
     desk.results(1)
     _delivered(desk, TABS)
-    desk.page.tells("shop", STOP)
     desk.reply()
-    _delivered(desk, STOP)
+    desk.ended()
+
+
+def the_message_at_the_end(desk: Desk) -> None:
+    desk.results(0)
+    desk.page.tells("shop", TABS)
     desk.reply()
+    _delivered(desk, TABS)
+    desk.reply()
+    desk.ended()
+
+
+def the_next_task(desk: Desk) -> None:
+    """One, and then that there is none."""
+    ask = desk.sees(DONE)
+    desk.page.taps(ask, "text", step=0, text=TABS)
+    desk.shown(TABS)
+    desk.page.taps(desk.sees(DONE, other_than=ask["id"]), "skip", step=0)
     desk.ended()
 
 
@@ -250,11 +268,27 @@ SCENES = [
     ),
     Scene(name="tell", heading="message", play=the_message),
     Scene(
-        name="hooks",
-        heading="message by hooks",
-        play=the_message_by_hooks,
+        name="hook",
+        heading="message after another tool",
+        play=the_message_after_a_tool,
         script=looking,
         held=True,
         fits=lambda program: program.look is not None,
+    ),
+    Scene(
+        name="stop",
+        heading="message at the end",
+        play=the_message_at_the_end,
+        script=ending,
+        held=True,
+        fits=lambda program: program.goes_on,
+    ),
+    Scene(
+        name="next",
+        heading="what next?",
+        play=the_next_task,
+        script=ending,
+        settings='[claude]\nwhen_done = "ask"\n',
+        fits=lambda program: program.asks_what_next,
     ),
 ]

@@ -41,6 +41,7 @@ async def driver(chat: Driver) -> AsyncIterator[Driver]:
     messages = chat.desk.inbox.messages
     for message in messages.waiting():
         await messages.take_back(message.id)
+        await shown(chat, message)
     for agent in messages.agents.listed():
         messages.agents.closed(agent.link)
     messages.agents._left = ()
@@ -52,18 +53,27 @@ def connect(
     return driver.desk.inbox.messages.agents.seen(link, project, agent)
 
 
+async def shown(driver: Driver, message: OwnerMessage) -> None:
+    """Once the chat says what has become of it, and nothing more comes."""
+    async with asyncio.timeout(20):
+        while (found := await driver.desk.inbox.sent_message(message.id)) is not None:
+            if found.shown == found.revision:
+                return
+            await asyncio.sleep(0.005)
+
+
 def plain(text: str) -> str:
     """Without the signs that keep names apart."""
     return text.replace("\u2068", "").replace("\u2069", "")
 
 
 async def hears(driver: Driver, text: str, *, after: int) -> str:
-    """The bot's last message, once it has this in it and comes after so many."""
+    """The bot's message that has this in it, once it has come after so many."""
     async with asyncio.timeout(20):
         while True:
-            heard = [plain(said) for said, _ in driver.heard()]
-            if len(heard) > after and text in heard[-1]:
-                return heard[-1]
+            for said in (plain(said) for said, _ in driver.heard()[after:]):
+                if text in said:
+                    return said
             await asyncio.sleep(0.005)
 
 

@@ -193,13 +193,15 @@ async def test_a_reply_to_a_notice_is_for_the_agent_that_sent_it(driver: Driver)
     await hears(driver, lambda found: WAITS in found[-1][0])
 
 
-async def test_a_reply_to_a_list_of_notices_is_for_the_agent_that_sent_them(driver: Driver) -> None:
+async def test_a_reply_to_a_list_of_notices_is_for_the_agent_of_the_last(driver: Driver) -> None:
+    messages_of(driver).agents.seen("second", SHOP, CLAUDE)
     texts = [f"Step {number} is done." for number in range(6)]
     for text in texts:
-        notice = await driver.desk.notify(text)
-        assert await driver.desk.shown_on(notice)
+        link = "second" if text == texts[-1] else "link"
+        assert await driver.desk.shown_on(await driver.desk.notify(text, link=link))
     await hears(driver, lambda found: texts[-1] in found[-1][0])
     await driver.reply("go on", to=texts[-1])
     (message,) = messages_of(driver).waiting()
-    assert (message.text, message.link) == ("go on", "link")
+    assert (message.text, message.link) == ("go on", "second")
     await hears(driver, lambda found: WAITS in found[-1][0])
+    messages_of(driver).agents.closed("second")

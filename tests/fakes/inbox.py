@@ -162,12 +162,13 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         request: str | None = None,
+        link: str = "link",
         attachments: tuple[Attachment, ...] = (),
     ) -> Notice:
         """`request` makes it a repeated call, if it was used before."""
         assert self._notices is not None
         return await self._notices.send(
-            CallName(link="link", request=request or str(next(self._requests))),
+            CallName(link=link, request=request or str(next(self._requests))),
             project=project,
             agent=agent,
             message=message,

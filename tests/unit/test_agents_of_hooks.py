@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from chatbridge.core.messages.agents import Agents, ConnectedAgent
+from chatbridge.core.messages.agents import MAX_HOOKED, Agents, ConnectedAgent
 from chatbridge.core.model import Agent, Project
 from tests.fakes.clock import StillClock
 
@@ -67,6 +67,18 @@ def test_where_no_process_is_known_it_is_the_only_agent_there_is(agents: Agents,
     assert hook(agents, pid).link == f"link-{11 if pid == 99 else None}"
     agents.seen("link-x", SHOP, CLAUDE)
     assert hook(agents, pid).link == "hook-session"
+
+
+def test_hooks_of_ever_new_sessions_are_forgotten_the_oldest_first(agents: Agents) -> None:
+    connect(agents, 11)
+    for number in range(MAX_HOOKED + 5):
+        agents.of_hook(42, f"session-{number}", SHOP, CLAUDE)
+        agents.clock.advance(1)  # type: ignore[attr-defined]
+    assert len(agents.listed()) == MAX_HOOKED + 1
+    kept = [agents.of_link(f"hook-session-{number}") is not None for number in range(6)]
+    assert kept == [False, False, False, False, False, True]
+    agents.of_hook(42, f"session-{MAX_HOOKED + 4}", SHOP, CLAUDE)
+    assert agents.of_link("hook-session-5") is not None
 
 
 def test_a_hook_is_a_sign_of_life(agents: Agents) -> None:

@@ -18,10 +18,10 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
+HOOK = "hook-"  # Before the name that the hooks of one session have: it takes no link's place
 MAX_NAME = 40
 MAX_LEFT = 50
-HOOK = "hook-"
-"""Before the name under which an agent is known by its hooks alone: it takes no link's place."""
+MAX_HOOKED = 200  # Agents that only their hooks are known of: anybody can call themselves one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +141,13 @@ class Agents:
         without one is known by its hooks alone, after the `link` that they all name. Where nobody
         can say which of several it is, it is none of them."""
         found = self.beside(pid or 0, project)
-        if found is None:
-            return self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
-        return self.seen(found.link, found.project, found.agent).link
+        if found is not None:
+            return self.seen(found.link, found.project, found.agent).link
+        own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
+        hooked = [each for each in self._agents.values() if each.hooks_only]
+        for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
+            del self._agents[each.link]
+        return own
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
