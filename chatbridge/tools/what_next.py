@@ -12,6 +12,7 @@ from typing import Any
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.messages.message import GO_ON, OwnerMessage, Way, format_for_model
 from chatbridge.core.messages.messages import OwnerMessages
@@ -54,21 +55,21 @@ class WhatNext(ToolHandler):
         """Not listed."""
 
     async def run(self, arguments: dict[str, Any], call: ToolCall) -> ToolResult:
-        session, again, words = (
-            call.name.link,
-            arguments.get("again") is True,
-            arguments.get("lastWords"),
-        )
+        session, words = call.name.link, arguments.get("lastWords")
+        again = arguments.get("again") is True
         if not again:
             self._rounds.pop(session, None)
         # If the owner is only told, and others made it go on, that was said before.
         rounds = self._rounds.get(session, 0 if self.asks or not again else MAX_ROUNDS + 1)
-        said = await self._said(shorten(words if isinstance(words, str) else ""), call, rounds)
+        try:
+            said = await self._said(shorten(words if isinstance(words, str) else ""), call, rounds)
+        except ChatbridgeError:
+            await self.messages.cancelled(call.name)  # an error brings no message along
+            raise
         if said or again:
             self._note(session, 0 if said else rounds + 1)
-        return json_result(
-            {"next": "\n\n".join([f"{GO_ON} {said[0]}", *said[1:]]) if said else None}
-        )
+        task = "\n\n".join(said)
+        return json_result({"next": f"{GO_ON} {task}" if task else None})
 
     def _note(self, session: str, rounds: int) -> None:
         self._rounds.pop(session, None)

@@ -243,5 +243,6 @@ def test_no_script_can_give_the_next_task(home: House, page: Page, words: str) -
         done = home.run("answer", ask["id"], "rm -rf /")
         assert done.returncode == 1
         assert "chatbridge tell" in done.stderr
+        assert f"Finished: {words}"[:30] in home.run("pending").stdout
         page.taps(ask, "skip", step=0)
         assert hook.prints() is None

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from chatbridge.channels.chat.callback_data import Tap, encode
 from chatbridge.channels.ntfy.channel import signed
 from chatbridge.core.forms.form import Choose, Snooze
-from chatbridge.core.model import Level, Option, Person, Priority
+from chatbridge.core.model import WHAT_NEXT, Level, Option, Person, Priority
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.nights.summaries import AFTER_SECONDS
@@ -59,6 +59,16 @@ async def test_a_tap_answers_and_the_notification_goes(tmp_path: Path, server: N
         assert ended.outcome.by.channel == "ntfy"
         await asyncio.to_thread(ntfy.phone.until_empty)
         assert len(ntfy.phone.rang) == 1
+
+
+async def test_an_agent_that_has_finished_is_named_as_such(
+    tmp_path: Path, server: NtfyServer
+) -> None:
+    async with running_ntfy(tmp_path, server) as ntfy:
+        question = replace(TEXT, text="All done.", required=False)
+        await ntfy.desk.ask(question, title="Finished", tool=WHAT_NEXT)
+        ring = await ntfy.sees("All done.")
+        assert ring["title"] == "🏁 shop-api has finished"
 
 
 async def test_a_notification_is_taken_away_once(tmp_path: Path, server: NtfyServer) -> None:

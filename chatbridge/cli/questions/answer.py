@@ -81,7 +81,8 @@ def _in_terminal(wanted: str) -> int:
 
     found = ask_hub("ask", start=is_set_up(), id=wanted)
     ask, replies = found["ask"], found.get("replies", ())
-    if ask["approval"] or ask["status"] not in ("open", "timed_out"):
+    elsewhere = ask["approval"] or "whatNext" in ask
+    if elsewhere or ask["status"] not in ("open", "timed_out"):
         ask_hub("answer", id=ask["id"], answers=[])  # says why it cannot be answered here
     form = TerminalForm(ask, takes_ask_back=ask["status"] == "open", replies=replies)
     print(fitted(f"{_heading(ask)}\n\n{form.screen()}"))

@@ -91,7 +91,8 @@ def pending_screen(asks: list[Json], *, now: float, room: int | None = None) -> 
     ]
     parts: list[Table | str] = [Table(columns=columns, rows=rows)]
     if room is not None:
-        own = next((ask["short"] for ask in asks if not ask["approval"]), None)
+        here = (ask for ask in asks if not ask["approval"] and "whatNext" not in ask)
+        own = next((ask["short"] for ask in here), None)
         hints = [f"Answer here: chatbridge answer {own}"] if own else []
         hints.append("Live view: chatbridge pending --watch")
         line = "     ".join(hints)

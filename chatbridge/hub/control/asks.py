@@ -347,7 +347,8 @@ def how_it_ended(ask: Ask, *, now: float) -> str:
 def _object(ask: Ask, short: str) -> Json:
     """As the inbox's API has it, with what only a list needs."""
     done = sum(entry.done for entry in ask.draft.entries)
-    return {**ask_object(ask), "short": short, "approval": ask.approval, "done": done}
+    found = {**ask_object(ask), "short": short, "approval": ask.approval, "done": done}
+    return found | ({"whatNext": True} if ask.what_next else {})
 
 
 async def _listed(request: Request, asks: Sequence[Ask]) -> Json:
