@@ -29,6 +29,7 @@ from chatbridge.core.cards.phrases import format_only_on
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import GLYPHS, Ask, Attachment, Level, Notice, Priority, QuestionType
 from chatbridge.core.nights import summary as nights
 from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
@@ -147,6 +148,10 @@ class Notifier(ABC):
         new = Notification(id=notice.id, title=title, text=text)
         await self._tell(new, silent=notice.level is Level.INFO)
         return True
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        """Nobody writes here."""
+        return Shown(place="")
 
     async def summarize(self, summary: nights.Summary, *, place: str | None, again: bool) -> Shown:
         """Once: what is open has notifications of its own."""

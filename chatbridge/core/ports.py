@@ -16,6 +16,7 @@ from chatbridge.core.nights.summary import Summary
 
 if TYPE_CHECKING:
     from chatbridge.core.asks.ask_actions import AskActions
+    from chatbridge.core.messages.message import OwnerMessage
     from chatbridge.core.store_port import Store
 
 
@@ -111,9 +112,14 @@ class Surface(Protocol):
         """Post the ask's card, or update the one at `place`. :raises RetryLater: not done; try
         again after its pause. :raises PostGone: there is no card at `place` any more."""
 
-    async def announce(self, notice: Notice) -> bool:
-        """Show a notice, which is never edited. Return whether somebody can see it now.
-        :raises RetryLater: not done; try again after its pause."""
+    async def announce(self, notice: Notice) -> Shown | bool:
+        """Show a notice, which is never edited. Return which message shows it, or only whether
+        somebody can see it now. :raises RetryLater: not done; try again after its pause."""
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        """Say what has become of a message to an agent that was written here, at its `place` if
+        that is set. :raises RetryLater: not done; try again after its pause. :raises PostGone:
+        there is nothing at its place any more, which stays so."""
 
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         """Post a summary, or bring the one at `place` up to date. `again`: it may have been posted

@@ -102,7 +102,7 @@ def test_a_person_at_a_terminal_writes_and_an_agent_cannot_pass_for_one(home: Ho
         assert (code, shown.strip()) == (0, "Taken back. shop does not get it.")
         at_terminal(home, "tell", "shop", "Stop after this")
         window.type("look")
-        window.expect("FOUND Read what follows.")
+        window.expect("FOUND Message from the owner of this computer")
         window.expect("in the terminal: Stop after this")
     code, shown = at_terminal(home, "tell", "shop", "Hello?")
     assert (code, shown.strip()) == (1, "No agent is connected.")
@@ -156,7 +156,7 @@ def test_a_script_writes_with_a_file_and_from_its_input_where_it_may(
     done = scripted(open_home, "tell", "shop", "--attach", str(plan), "Do", "this")
     assert (done.returncode, done.stdout) == (0, "")
     assert scripted(open_home, "tell", "shop", "-", said="one\ntwo\n").returncode == 0
-    _, first, file, second = called(agent)
+    first, file, second = called(agent)
     assert first.endswith(": Do this")
     assert "plan.md" in file
     assert second.endswith(":\none\ntwo")

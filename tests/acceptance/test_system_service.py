@@ -177,6 +177,28 @@ async def test_neither_agent_nor_command_of_another_user_reaches_a_question(
             assert "No open question" in refused.stderr
 
 
+async def test_a_user_at_a_terminal_writes_to_their_own_agent_and_to_no_other(
+    alice: Login, bob: Login, tmp_path: Path
+) -> None:
+    def told(user: str, agent: str) -> str:
+        words = ("script", "-qec", f"{CHATBRIDGE} tell {agent} Use tabs", "/dev/null")
+        return alice.container.tried(*words, user=user).stdout
+
+    async with alice.agent(SHOP, tmp_path / "a") as hers, bob.agent(SHOP, tmp_path / "b") as his:
+        for client in (hers, his):
+            await client.list_tools()
+        names = alice.chatbridge("agents", "--names").split()
+        assert names == ["alice-shop"]
+        without = alice.container.tried(CHATBRIDGE, "tell", *names, "Use tabs", user="alice")
+        assert "Only a person at a terminal" in without.stderr
+        assert "No agent 'alice-shop' is connected. There are: bob-shop" in " ".join(
+            told("bob", "alice-shop").split()
+        )
+        assert "gets it with its next step" in told("alice", "alice-shop")
+        assert "No message" in text_of(await his.call_tool("check_messages", {}))
+        assert text_of(await hers.call_tool("check_messages", {})).endswith(": Use tabs")
+
+
 def test_pairing_is_roots(alice: Login) -> None:
     done = alice.container.tried(PYTHON, "-c", PAIR, user="alice")
     assert "for root alone" in done.stderr

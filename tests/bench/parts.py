@@ -15,6 +15,7 @@ from tests.bench.latency import bursts, latency
 from tests.bench.machine import Json
 from tests.bench.matrix import matrix
 from tests.bench.memory import memory
+from tests.bench.messages import messages
 from tests.bench.one_ask import one_ask
 from tests.bench.references import references
 from tests.bench.remote import remote
@@ -58,6 +59,11 @@ PARTS = (
         name="attachments",
         what="questions with pictures and files",
         run=lambda n: attachments(n(60), n(100)),
+    ),
+    Part(
+        name="messages",
+        what="messages to agents, and the hook that looks for them",
+        run=lambda n: messages(n(200), n(40)),
     ),
     Part(name="http", what="round trips of an agent over HTTP", run=lambda n: remote(n(500))),
     Part(name="terminal", what="round trips between terminals", run=lambda n: terminal(n(40))),

@@ -116,6 +116,17 @@ def _attachments(part: Json, _: Json) -> Iterator[Row]:
     )
 
 
+def _messages(part: Json, _: Json) -> Iterator[Row]:
+    yield _row(
+        "answer → result with a message, p50 / p99",
+        _both(part["along_ms"]),
+        f"{_both(part['without_ms'])}: without",
+    )
+    yield _row("message → a waiting agent has it, p50 / p99", _both(part["told_ms"]))
+    bare = f"{ms(part['python_ms'])}: bare Python"
+    yield _row("hook after a tool, nothing waits", ms(part["hook_ms"]), bare)
+
+
 def _http(part: Json, _: Json) -> Iterator[Row]:
     ping = f"{ms(part['ping_ms']['p50'])}: a ping over the same connection"
     yield _row("HTTP agent: ask → on the page, p50 / p99", _both(part["out_ms"]), ping)
@@ -403,6 +414,7 @@ SECTIONS = (
     Section(part="startup", title="Start", rows=_startup),
     Section(part="web", title="Round trips: web inbox", rows=_web),
     Section(part="attachments", title="Pictures and files", rows=_attachments),
+    Section(part="messages", title="Messages to agents", rows=_messages),
     Section(part="http", title="Round trips: agents over HTTP", rows=_http),
     Section(part="terminal", title="Round trips: terminal", rows=_terminal),
     Section(

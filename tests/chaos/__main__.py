@@ -23,11 +23,14 @@ from tests.chaos.agents import Agent, Counts, hire
 from tests.chaos.checker import check
 from tests.chaos.log import CameBack, Gave, Log, Struck
 from tests.chaos.manner import BUSY, MANNERS
-from tests.chaos.night import Final, Night, StoredAsk, StoredNotice
+from tests.chaos.night import Final, Night, StoredAsk, StoredMessage, StoredNotice
 from tests.chaos.notices import NOTICE
 from tests.chaos.person import Person
 from tests.chaos.riddles import Deck, Status
+from tests.chaos.telling import tell_now_and_then
 from tests.chaos.world import ChaosWorld
+
+Stored = tuple[tuple[StoredAsk, ...], tuple[StoredNotice, ...], tuple[StoredMessage, ...]]
 
 SETTLES_WITHIN = 90.0
 NEXT_WITHIN = 30.0
@@ -196,6 +199,10 @@ class Run:
             asking = [asyncio.create_task(agent.run(stop)) for agent in agents]
             telling = asyncio.create_task(self._tell())
             switching = asyncio.create_task(self._switch(person))
+            projects = sorted({agent.folder for agent in agents})
+            writing = asyncio.create_task(
+                tell_now_and_then(person, projects, self._log, self._own_random())
+            )
             try:
                 await self._first_hub(world)
                 until = time.monotonic() + seconds
@@ -207,15 +214,18 @@ class Run:
                     self._troubles.append("the faults did not end in time")
                 self._say("the faults are over")
                 stop.set()
+                writing.cancel()
                 await world.settle()
                 person.hurry_since = time.time()
                 return await self._settled(world, person, agents, asking)
             finally:
                 telling.cancel()
                 switching.cancel()
+                writing.cancel()
                 for task in asking:
                     task.cancel()
-                await asyncio.gather(*asking, telling, switching, return_exceptions=True)
+                beside = (telling, switching, writing)
+                await asyncio.gather(*asking, *beside, return_exceptions=True)
 
     async def _first_hub(self, world: ChaosWorld) -> None:
         """Faults that strike nobody are none."""
@@ -241,12 +251,16 @@ class Run:
             elif (error := task.exception()) is not None:
                 self._troubles.append(f"{agent.name} failed: {error!r}")
         database = world.state / "chatbridge.db"
-        asks, notices = await self._read(database)
+        asks, notices, messages = await self._read(database)
         shown = 0
-        while not (final.agree(asks) and final.all_shown(notices)) and time.monotonic() < until:
+        while time.monotonic() < until:
+            behind = any(it.behind for it in messages)
+            if final.agree(asks) and final.all_shown(notices) and not behind:
+                break
             await asyncio.sleep(1.0)
-            asks, notices = await self._read(database)
-            if (now := sum(len(notice.shown) for notice in notices)) > shown:
+            asks, notices, messages = await self._read(database)
+            now = sum(len(notice.shown) for notice in notices)
+            if (now := now + sum(not it.behind for it in messages)) > shown:
                 shown, until = now, max(until, time.monotonic() + NEXT_WITHIN)
         await self._looked(person)
         await final.strays_retired(person.phone, {ask.id for ask in asks if ask.status != "open"})
@@ -263,6 +277,7 @@ class Run:
             seen=tuple(final.seen_notices(person.phones, person.room)),
             summaries=tuple(final.summaries(person.phones, person.room)),
             listed=await self._listed(person),
+            messages=messages,
         )
 
     async def _listed(self, person: Person) -> tuple[str, ...]:
@@ -273,15 +288,16 @@ class Run:
         self._troubles.append("the web inbox does not list the notices")
         return ()
 
-    async def _read(self, database: Path) -> tuple[tuple[StoredAsk, ...], tuple[StoredNotice, ...]]:
-        def both() -> tuple[tuple[StoredAsk, ...], tuple[StoredNotice, ...]]:
-            return final.stored(database), final.stored_notices(database)
+    async def _read(self, database: Path) -> Stored:
+        def whole() -> Stored:
+            messages = final.stored_messages(database)
+            return final.stored(database), final.stored_notices(database), messages
 
         for _ in range(10):
             with suppress(sqlite3.Error):
-                return await asyncio.to_thread(both)
+                return await asyncio.to_thread(whole)
             await asyncio.sleep(0.5)
-        return await asyncio.to_thread(both)
+        return await asyncio.to_thread(whole)
 
     async def _looked(self, person: Person) -> None:
         """What the channels show now, not a moment ago."""

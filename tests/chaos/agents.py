@@ -11,11 +11,12 @@ import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from tests.chaos import notices
+from tests.chaos import messages, notices
 from tests.chaos.link_pipe import Json, LinkGone, LinkPipe
-from tests.chaos.log import Asked, CameBack, Log, Notified, Told
+from tests.chaos.log import Asked, CameBack, Heard, Log, Notified, Told
 from tests.chaos.manner import Manner
 from tests.chaos.places import World
 from tests.chaos.riddles import Deck, Result, Riddle, Status, read
@@ -28,6 +29,8 @@ TELLS_MUCH = 0.2
 """How often it is much that an agent has to tell."""
 MUCH = 6
 """Telegram makes a list of so many."""
+LOOKS_FOR_MESSAGES = 0.15
+"""How often an agent looks whether the person has written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +90,13 @@ class Agent:
         self._log = log
         self._deck = deck
         self._random = random
-        self._folder = folder
+        self.folder = folder
         self._habits = habits
         self._manner = manner
         self._counts = counts
         self._pipe: LinkPipe | None = None
+        self._given_up: set[str] = set()  # Calls that it has cancelled
+        self._began: dict[str, float] = {}
         self._links = 0
         self._shared: list[Riddle] = []
         """What its partner asks, too."""
@@ -105,6 +110,8 @@ class Agent:
             self.unsolved = None
             if self._random.random() < self._manner.tells:
                 await self._tell()
+            if self._random.random() < LOOKS_FOR_MESSAGES:
+                await self._check()
             await self._pause(stop, 0.5, self._manner.rests)
 
     async def close(self) -> None:
@@ -153,6 +160,7 @@ class Agent:
         except LinkGone:
             return Result(status=Status.LINK_GONE)
         call = f"{pipe.name}/{number}"
+        self._began[call] = time.monotonic()
         asked = Asked(
             at=_now(), agent=self.name, riddle=riddle.key, attempt=attempt, call=call, tool=tool
         )
@@ -194,6 +202,7 @@ class Agent:
             return read(riddle, reply.result())
         if limit == patience:
             self._counts.cancelled += 1
+            self._given_up.add(f"{pipe.name}/{number}")
             pipe.cancel(number)
             await pipe.barrier()
             if reply.done():  # it was on its way when the agent gave up
@@ -207,7 +216,7 @@ class Agent:
             return "wait_for_answer", {"askId": ticket}
         name = f"{self.name}.png"
         if riddle.picture:  # the same bytes for who asks again
-            path = self._world.project(self._folder) / name
+            path = self._world.project(self.folder) / name
             path.write_bytes(png(400, 300) + riddle.key.encode())
         return riddle.tool, riddle.arguments(name)
 
@@ -255,6 +264,32 @@ class Agent:
             )
         )
 
+    # ── messages ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _check(self) -> None:
+        """What it finds is noted as it comes."""
+        with suppress(LinkGone):
+            pipe = await self._link()
+            arguments = {"waitSeconds": self._random.choice((0, 2, 5))}
+            await pipe.request("tools/call", {"name": "check_messages", "arguments": arguments})[1]
+
+    def _heard(self, link: str, number: int, response: Json) -> None:
+        call, silent = f"{link}/{number}", self._habits.silent_after
+        waited = time.monotonic() - self._began.get(call, time.monotonic())
+        late = call in self._given_up or (silent is not None and waited > silent - SILENT_GRACE)
+        for key, text in messages.heard(response):
+            self._log.add(
+                Heard(
+                    at=_now(),
+                    agent=self.name,
+                    project=self.folder,
+                    link=link,
+                    message=key,
+                    text=text,
+                    late=late,
+                )
+            )
+
     # ── its link ──────────────────────────────────────────────────────────────────────────────────
 
     async def _link(self) -> LinkPipe:
@@ -270,10 +305,11 @@ class Agent:
         self._pipe = await LinkPipe.start(
             self._world.link_command(),
             name=name,
-            cwd=self._world.project(self._folder),
+            cwd=self._world.project(self.folder),
             environment=self._world.link_environment(),
             stderr=self._world.stderr_of(name),
             born=self._world.born,
+            heard=partial(self._heard, name),
         )
         capabilities: Json = {"elicitation": {}} if self._habits.elicits else {}
         await self._pipe.initialize(self._habits.client, capabilities)

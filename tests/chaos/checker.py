@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tests.chaos.log import Event, Gave, Way
+from tests.chaos.message_rules import MESSAGE_RULES
 from tests.chaos.night import ANOTHER_FIRST, Final, Night, StoredAsk, Violation
 from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
@@ -274,4 +275,5 @@ RULES = (
     no_summary_twice,
     nothing_is_left,
     *NOTICE_RULES,
+    *MESSAGE_RULES,
 )

@@ -13,7 +13,15 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.night import ANOTHER_FIRST, LastCard, SeenNotice, StoredAsk, StoredNotice
+from tests.chaos.messages import MESSAGE
+from tests.chaos.night import (
+    ANOTHER_FIRST,
+    LastCard,
+    SeenNotice,
+    StoredAsk,
+    StoredMessage,
+    StoredNotice,
+)
 from tests.chaos.notices import CHATS, NOTICE
 from tests.chaos.person_buttons import ANYWAY, BESIDE, DISCARD, ButtonChat, Message
 from tests.chaos.person_matrix import CARD, Room
@@ -67,6 +75,20 @@ def stored_notices(database: Path) -> tuple[StoredNotice, ...]:
         StoredNotice(notice=found[0], at=at, shown=tuple((surfaces or "").split()))
         for message, at, surfaces in rows
         if (found := NOTICE.search(message))
+    )
+
+
+def stored_messages(database: Path) -> tuple[StoredMessage, ...]:
+    """:raises sqlite3.Error: it cannot be read now."""
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
+        rows = store.execute(
+            "SELECT text, project_name, state, surface != '' AND shown < revision"
+            " FROM owner_messages ORDER BY seq"
+        ).fetchall()
+    return tuple(
+        StoredMessage(key=found[0], project=project, state=state, behind=bool(behind))
+        for text, project, state, behind in rows
+        if (found := MESSAGE.search(text))
     )
 
 

@@ -24,9 +24,16 @@ class LinkGone(Exception):
 class LinkPipe:
     """Not made by hand: `LinkPipe.start`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, name: str) -> None:
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        name: str,
+        heard: Callable[[int, Json], None] = lambda number, response: None,
+    ) -> None:
+        """`heard` is told of every response, also of one that nobody waits for."""
         self.name = name
         self.process = process
+        self._heard = heard
         self.private_lines = 0
         """Lines of its own that must never reach a client."""
         self._numbers = itertools.count(1)
@@ -43,6 +50,7 @@ class LinkPipe:
         environment: dict[str, str],
         stderr: Path,
         born: Callable[[int, str], None],
+        heard: Callable[[int, Json], None] = lambda number, response: None,
     ) -> LinkPipe:
         with stderr.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -55,7 +63,7 @@ class LinkPipe:
                 limit=LONGEST_LINE,
             )
         born(process.pid, name)
-        return cls(process, name)
+        return cls(process, name, heard)
 
     @property
     def gone(self) -> bool:
@@ -128,6 +136,7 @@ class LinkPipe:
                 if "chatbridge" in message:
                     self.private_lines += 1
                 elif "method" not in message:
+                    self._heard(message.get("id"), message)
                     reply = self._waiting.pop(message.get("id"), None)
                     if reply is not None and not reply.done():
                         reply.set_result(message)

@@ -135,7 +135,34 @@ class Carried:
     """Whether the service's answer went back to the hub."""
 
 
-Event = Asked | CameBack | Gave | Refused | Struck | Notified | Told | Carried
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrote:
+    """The person wrote to an agent of a project."""
+
+    at: float
+    message: str
+    project: str
+    way: str
+    text: str
+    taken: bool
+    """Whether the person was told at once that it was taken; chats say so later."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """A result that an agent got had this message in it."""
+
+    at: float
+    agent: str
+    project: str
+    link: str
+    message: str
+    text: str
+    late: bool
+    """The agent had cancelled its call, or was about to drop it without a word."""
+
+
+Event = Asked | CameBack | Gave | Refused | Struck | Notified | Told | Carried | Wrote | Heard
 
 
 class Log:

@@ -12,10 +12,12 @@ from tests.chaos.log import (
     Carried,
     Event,
     Gave,
+    Heard,
     Notified,
     Refused,
     Struck,
     Told,
+    Wrote,
 )
 from tests.chaos.riddles import Riddle, Status, Values
 
@@ -76,6 +78,18 @@ class SeenNotice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredMessage:
+    """A message to an agent as the store has it at the end."""
+
+    key: str
+    project: str
+    """Whose agent it is for, as the chat says: with one agent no name is needed."""
+    state: str
+    behind: bool = False
+    """The chat that it was written in does not say what became of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Final:
     asks: tuple[StoredAsk, ...] = ()
     cards: tuple[LastCard, ...] = ()
@@ -87,6 +101,7 @@ class Final:
     seen: tuple[SeenNotice, ...] = ()
     listed: tuple[str, ...] = ()
     """Notices that the web inbox lists."""
+    messages: tuple[StoredMessage, ...] = ()
     summaries: tuple[tuple[str, str], ...] = ()
     """Each summary of a night: the chat, and its first line, which names the time."""
     leftovers: tuple[str, ...] = ()
@@ -103,7 +118,7 @@ class Final:
 class Violation:
     rule: str
     about: str
-    """A riddle or a notice; empty if it is about neither."""
+    """A riddle, a notice or a message; empty if it is about none."""
     what: str
     around: tuple[str, ...] = ()
     """What happened at that time, and to what it is about."""
@@ -126,6 +141,8 @@ class Night:
         self.notified: dict[str, list[Notified]] = defaultdict(list)
         self.told: dict[str, list[Told]] = defaultdict(list)
         self.carried: dict[str, list[Carried]] = defaultdict(list)
+        self.wrote: dict[str, Wrote] = {}
+        self.heard: dict[str, list[Heard]] = defaultdict(list)
         for event in self.events:
             match event:
                 case Asked():
@@ -144,6 +161,10 @@ class Night:
                     self.told[event.notice].append(event)
                 case Carried():
                     self.carried[event.notice].append(event)
+                case Wrote():
+                    self.wrote[event.message] = event
+                case Heard():
+                    self.heard[event.message].append(event)
 
     def answers(self, riddle: str) -> list[CameBack]:
         return [it for it in self.back[riddle] if it.status == Status.ANSWERED]
@@ -177,7 +198,7 @@ class Night:
         around = [
             f"{event.at - self.events[0].at:7.2f} {_line(event)}"
             for event in self.events
-            if about in (getattr(event, "riddle", None), getattr(event, "notice", None))
+            if about in (getattr(event, name, None) for name in ("riddle", "notice", "message"))
             or (isinstance(event, Struck) and at is not None and abs(event.at - at) < AROUND)
         ]
         return Violation(rule=rule, about=about, what=what, around=tuple(around))
@@ -185,6 +206,6 @@ class Night:
 
 def _line(event: Event) -> str:
     """What is left of it without its time and what it is about."""
-    known = ("at", "riddle", "notice")
+    known = ("at", "riddle", "notice", "message")
     told = {name: value for name, value in asdict(event).items() if name not in known}
     return " ".join((type(event).__name__, *(f"{n}={v!s}" for n, v in told.items() if v != "")))

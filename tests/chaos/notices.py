@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from tests.chaos import messages
+
 Json = dict[str, Any]
 
 NOTICE = re.compile(r"n\d{4}z")
@@ -44,7 +46,7 @@ def words(agent: str, number: int) -> tuple[str, str]:
 def read(response: Json) -> Result:
     if "error" in response:
         return Result(status=Ending.ERROR, text=str(response["error"]))
-    result = response["result"]
+    result = messages.without(response)["result"]
     text = "\n".join(block.get("text", "") for block in result.get("content", ()))
     if result.get("isError"):
         return Result(status=Ending.ERROR, text=text)

@@ -58,10 +58,18 @@ class Desk:
 
     async def type_answer(self, ask: str, words: tuple[str, ...]) -> tuple[bool | None, str]:
         """On the terminal. A command that failed may still have been heard."""
+        return await self._typed("answer", ask, *words)
+
+    async def tell(self, agent: str, text: str) -> bool:
+        """On the terminal. Whether it said that the message is taken."""
+        return (await self._typed("tell", agent, text))[0] is True
+
+    async def _typed(self, *words: str) -> tuple[bool | None, str]:
         self.commands += 1
-        with self.world.stderr_of(f"answer-{self.commands}").open("wb") as errors:
+        file = self.world.stderr_of(f"{words[0]}-{self.commands}")
+        with file.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "chatbridge", "answer", ask, *words),
+                *(sys.executable, "-m", "chatbridge", *words),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
@@ -74,7 +82,7 @@ class Desk:
             process.kill()
             await process.wait()
             return None, "it did not end"
-        said = self.world.stderr_of(f"answer-{self.commands}").read_text(errors="replace")
+        said = file.read_text(errors="replace")
         return True if code == 0 else None, said[:200]
 
     async def _request(

@@ -58,6 +58,8 @@ def summary(
         "answers refused in words": sum(map(len, night.refused.values())),
         "notices": len(night.notified),
         "notices that a chat showed only later": sum(map(_late, night.told.values())),
+        "messages to agents that were taken": len(night.final.messages),
+        "messages that an agent has": sum(map(bool, night.heard.values())),
     }
     return Summary(
         seed=seed,

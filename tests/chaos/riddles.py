@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+from tests.chaos import messages
+
 Json = dict[str, Any]
 Values = tuple[tuple[str, ...], ...]
 
@@ -200,7 +202,7 @@ def read(riddle: Riddle, response: Json) -> Result:
     """What a response says, whichever tool it is of."""
     if "error" in response:
         return Result(status=Status.ERROR, text=str(response["error"]))
-    result = response["result"]
+    result = messages.without(response)["result"]
     texts = [block.get("text", "") for block in result.get("content", ())]
     files = tuple(path for text in texts for path in FILE.findall(text))
     text = "\n".join(text for text in texts if not FILE.match(text))

@@ -166,6 +166,7 @@ class ChaosWorld:
             },
             "quiet": {"hours": _quiet_hours(), "zone": "UTC", "mode": "hold"},
             "reminders": {"after": ["20s"]},
+            "messages": {"terminal": "anybody"},
         }
         lines = ['default_timeout = "24h"', 'max_timeout = "48h"', "max_open_asks = 200"]
         for name, table in tables.items():

@@ -41,6 +41,7 @@ async def driver(chat: Driver) -> AsyncIterator[Driver]:
     messages = chat.desk.inbox.messages
     for message in messages.waiting():
         await messages.take_back(message.id)
+        await shown(chat, message)
     for agent in messages.agents.listed():
         messages.agents.closed(agent.link)
     messages.agents._left = ()
@@ -52,19 +53,34 @@ def connect(
     return driver.desk.inbox.messages.agents.seen(link, project, agent)
 
 
+async def shown(driver: Driver, message: OwnerMessage) -> None:
+    """Once the chat says what has become of it, and nothing more comes."""
+    async with asyncio.timeout(20):
+        while (found := await driver.desk.inbox.sent_message(message.id)) is not None:
+            if found.shown == found.revision:
+                return
+            await asyncio.sleep(0.005)
+
+
 def plain(text: str) -> str:
     """Without the signs that keep names apart."""
     return text.replace("\u2068", "").replace("\u2069", "")
 
 
-async def hears(driver: Driver, text: str) -> str:
-    """The bot's last message, once it has this in it."""
+async def hears(driver: Driver, text: str, *, after: int) -> str:
+    """The bot's message that has this in it, once it has come after so many."""
     async with asyncio.timeout(20):
         while True:
-            heard = [plain(said) for said, _ in driver.heard()]
-            if heard and text in heard[-1]:
-                return heard[-1]
+            for said in (plain(said) for said, _ in driver.heard()[after:]):
+                if text in said:
+                    return said
             await asyncio.sleep(0.005)
+
+
+async def command(driver: Driver, text: str, *, said: str) -> str:
+    before = len(driver.heard())
+    await driver.command(text)
+    return await hears(driver, said, after=before)
 
 
 def sent(driver: Driver) -> list[tuple[str, str]]:
@@ -78,12 +94,10 @@ def only(driver: Driver) -> OwnerMessage:
 
 
 async def test_agents_says_who_is_connected(driver: Driver) -> None:
-    await driver.command("agents")
-    await hears(driver, words.NOBODY)
+    await command(driver, "agents", said=words.NOBODY)
     connect(driver)
     connect(driver, WEB, CODEX, link="other")
-    await driver.command("agents")
-    listed = await hears(driver, "2 agents are connected")
+    listed = await command(driver, "agents", said="2 agents are connected")
     assert "shop-api · Claude Code · since " in listed
     assert "web · Codex · since " in listed
 
@@ -102,27 +116,23 @@ async def test_the_only_agent_is_told_what_follows_the_command(driver: Driver) -
 async def test_a_name_picks_one_of_several_and_without_one_nothing_is_sent(driver: Driver) -> None:
     connect(driver)
     connect(driver, WEB, CODEX, link="other")
-    await driver.command("tell use tabs")
-    assert "use tabs" in await hears(driver, WHICH)
+    assert "use tabs" in await command(driver, "tell use tabs", said=WHICH)
     assert sent(driver) == []
     await driver.command("tell web use tabs")
     assert sent(driver) == [("other", "use tabs")]
 
 
 async def test_nobody_is_told_what_was_for_an_agent_that_has_left(driver: Driver) -> None:
-    await driver.command("tell use tabs")
-    await hears(driver, "No agent is connected. Nothing was sent.")
+    await command(driver, "tell use tabs", said="No agent is connected. Nothing was sent.")
     connect(driver)
     driver.desk.inbox.messages.agents.closed(connect(driver, WEB, link="other").link)
-    await driver.command("tell web use tabs")
-    await hears(driver, "web is no longer connected.")
+    await command(driver, "tell web use tabs", said="web is no longer connected.")
     assert sent(driver) == []
 
 
 async def test_without_words_the_bot_says_how(driver: Driver) -> None:
     connect(driver)
-    await driver.command("tell")
-    assert "tell use tabs" in await hears(driver, "Write it in the same message")
+    assert "tell use tabs" in await command(driver, "tell", said="Write it in the same message")
     assert sent(driver) == []
 
 
@@ -149,8 +159,9 @@ async def test_a_tap_says_which_agent_a_reply_is_for(driver: Driver) -> None:
     connect(driver, WEB, link="other")
     ask = await driver.desk.ask(TEXT)
     await driver.shown(ask)
+    before = len(driver.heard())
     await driver.reply("/tell use tabs", to=TEXT.text)
-    asked = await hears(driver, WHICH)
+    asked = await hears(driver, WHICH, after=before)
     assert sent(driver) == []
     assert await driver.press("shop-api-2", stranger=True) in (None, "", NOT_FOR_YOU)
     assert sent(driver) == []
@@ -204,8 +215,7 @@ async def test_what_is_told_is_quoted_harmlessly_and_kept_to_the_letter(
 ) -> None:
     connect(driver)
     connect(driver, WEB, CODEX, link="other")
-    await driver.command(f"tell {text}")
-    assert text.split(maxsplit=1)[0] in await hears(driver, WHICH)
+    assert text.split(maxsplit=1)[0] in await command(driver, f"tell {text}", said=WHICH)
     await driver.command(f"tell web {text}")
     assert sent(driver) == [("other", text)]
 
@@ -213,7 +223,6 @@ async def test_what_is_told_is_quoted_harmlessly_and_kept_to_the_letter(
 async def test_control_characters_do_no_harm(driver: Driver) -> None:
     connect(driver)
     connect(driver, WEB, CODEX, link="other")
-    await driver.command("tell \x1b[2J\u202ex")
-    assert "\x1b" not in await hears(driver, WHICH)
+    assert "\x1b" not in await command(driver, "tell \x1b[2J\u202ex", said=WHICH)
     await driver.command("tell web \x1b[2J\u202ex")
     assert only(driver).text.endswith("x")  # a service may take some away

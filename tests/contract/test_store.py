@@ -252,6 +252,14 @@ async def test_the_newest_call_of_a_link_is_found_though_it_has_ended(store: Sto
     assert await store.write(lambda tx: tx.newest_call(ask.id, link="nobody")) is None
 
 
+async def test_the_link_of_the_newest_call_is_found_though_it_has_ended(store: Store) -> None:
+    ask = an_ask()
+    newer = a_call(ask, link="link-2", started_at=5000.0, ended_at=6000.0)
+    await keep(store, ask, newer, a_call(ask), an_ask())
+    assert await store.newest_link(ask.id) == "link-2"
+    assert await store.newest_link(an_ask().id) is None
+
+
 @pytest.mark.parametrize(
     ("ended_at", "counts_until", "counts"),
     [(2990.0, None, False), (2990.0, 2980.0, True), (3010.0, None, True), (None, None, True)],

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone, RetryLater
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Remark, Shown, Surface
@@ -31,13 +32,15 @@ class Chat:
         self.lose_response = False
         self.shown: asyncio.Queue[tuple[str, int]] = asyncio.Queue()
         self.notices: list[Notice] = []
+        self.reports: list[tuple[str, int, bool]] = []
+        """What it said of messages to agents: which one, the revision, and whether anew."""
         self.somebody_looks = True
         self.summaries: list[Summary] = []
         """As they were sent, and then edited."""
         self.summaries_sent = 0
         self.again: list[bool] = []
         self.killed: BaseException | None = None
-        """Raised after the next summary was sent."""
+        """Raised after the next summary or report was sent."""
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         ready()
@@ -77,6 +80,17 @@ class Chat:
             raise self.faults.pop(0)
         self.notices.append(notice)
         return self.somebody_looks
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        if self.faults:
+            raise self.faults.pop(0)
+        new = message.place is None
+        place = message.place or f"status-{message.id}"
+        self.reports.append((message.id, message.revision, new))
+        if self.killed is not None:
+            killed, self.killed = self.killed, None
+            raise killed
+        return Shown(place=place, handles=(place,), messages=int(new))
 
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         if self.faults:

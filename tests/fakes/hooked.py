@@ -40,6 +40,7 @@ class Hook:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=bare(environment),
+            process_group=0,
         )
         assert self.process.stdin is not None
         data = event if isinstance(event, bytes) else json.dumps(event).encode()

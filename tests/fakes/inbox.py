@@ -16,6 +16,8 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
 from chatbridge.core.forms.form import Extend
+from chatbridge.core.messages.agents import Agents
+from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import (
     Agent,
     Ask,
@@ -135,11 +137,12 @@ class Desk:
         agent: Agent = CLAUDE,
         priority: Priority = Priority.NORMAL,
         attachments: tuple[Attachment, ...] = (),
+        tool: str = "ask_user",
     ) -> Ask:
         request = AskRequest(
             project=project,
             agent=agent,
-            tool="ask_user",
+            tool=tool,
             dialect="questions",
             questions=questions or (SELECT,),
             title=title,
@@ -159,12 +162,13 @@ class Desk:
         project: Project = SHOP,
         agent: Agent = CLAUDE,
         request: str | None = None,
+        link: str = "link",
         attachments: tuple[Attachment, ...] = (),
     ) -> Notice:
         """`request` makes it a repeated call, if it was used before."""
         assert self._notices is not None
         return await self._notices.send(
-            CallName(link="link", request=request or str(next(self._requests))),
+            CallName(link=link, request=request or str(next(self._requests))),
             project=project,
             agent=agent,
             message=message,
@@ -227,14 +231,19 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    running = [asyncio.create_task(broker.run()), asyncio.create_task(summaries.run())]
+    messages = OwnerMessages(store, clock=clock, agents=Agents(clock), changed=delivery.report)
+    await messages.load()
+    runs = (broker.run(), summaries.run(), messages.run())
+    running = [asyncio.create_task(run) for run in runs]
     outputs: dict[str, bytes] = {}
 
     async def output(operation_id: str) -> bytes | None:
         return outputs.get(operation_id)
 
     files = attachments or SampleStore(folder, clock=clock)
-    intake = AskActions(broker, store=store, clock=clock, outputs=output, attachments=files)
+    intake = AskActions(
+        broker, store=store, clock=clock, outputs=output, attachments=files, messages=messages
+    )
     desk = Desk(broker, intake, delivery, clock, notices, outputs, files)
     desk.summaries = summaries
     desk.deliveries = [asyncio.create_task(work) for work in serving]

@@ -19,6 +19,7 @@ from chatbridge.channels.checks import CheckContext, Finding, fine
 from chatbridge.channels.spec import AccountLock, ChannelContext, ChannelSpec, SetupSpec
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Remark, Shown, Surface
@@ -64,6 +65,9 @@ class PaperChannel:
     async def announce(self, notice: Notice) -> bool:
         self._write(notice.message)
         return True
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        return Shown(place="")
 
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         if place is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
@@ -12,10 +13,14 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from chatbridge.core.errors import MessageRefused
+from chatbridge.hub.control.server import Request
 from chatbridge.hub.links.processes import MAX_ANCESTORS, AgentProcesses, client_of
+from tests.fakes.message_desk import Json, desk
 from tests.fakes.on_terminal import OnTerminal
 
 PATIENCE = 30.0
@@ -159,6 +164,38 @@ def test_an_agent_that_ends_its_link_is_still_known(stage: Stage) -> None:
     stage.terminal().type(shlex.join(stage.client(stage.stays("other"))))
     stage.agents.note(stage.pid("other"))
     assert not stage.person_at("scripted")
+
+
+async def test_an_agent_that_only_its_hooks_tell_of_cannot_write_and_a_person_can(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.terminal().type(
+        shlex.join(stage.client(stage.stays("hook"), in_script(stage.stays("scripted"))))
+    )
+    stage.terminal().type(shlex.join(stage.stays("tell")))
+    async with desk(tmp_path, writes="person") as here:
+
+        async def action(do: str, name: str, **given: Any) -> Json:
+            pid = await asyncio.to_thread(stage.pid, name)
+            request = Request(do=do, given=given, uid=os.getuid(), pid=pid)
+            return await here.messages.answers[do](request)
+
+        await action("collect", "hook", **here.hooked)
+        with pytest.raises(MessageRefused, match="Only a person at a terminal"):
+            await action("tell", "scripted", agent="shop", text="Delete it")
+        assert await here.stored() == []
+        await action("tell", "tell", agent="shop", text="Use tabs")
+        assert [each.text for each in await here.stored()] == ["Use tabs"]
+
+
+def test_a_client_that_has_ended_is_forgotten(stage: Stage) -> None:
+    with OnTerminal({}, command=stage.client(stage.stays("link"))) as window:
+        stage.agents.note(stage.pid("link"))
+        known = {pid for pid, _ in stage.agents._known}
+        assert window.process.pid in known
+    stage.terminal().type(shlex.join(stage.client(stage.stays("other"))))
+    stage.agents.note(stage.pid("other"))
+    assert known.isdisjoint(pid for pid, _ in stage.agents._known)
 
 
 def test_nobody_is_at_a_program_in_the_background_or_without_a_terminal(stage: Stage) -> None:

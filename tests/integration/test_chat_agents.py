@@ -28,6 +28,7 @@ from tests.fakes.memory_chat import ROOM, TOO_LARGE, Deed, MemoryDesk, Sendable,
 
 WEB = Project(key="/code/web", name="web")
 CODEX = Agent(client="codex", name="Codex")
+WAITS = "gets it with its next step."
 
 
 @pytest.fixture
@@ -58,6 +59,11 @@ def plain(text: str) -> str:
     return text.replace("\u2068", "").replace("\u2069", "")
 
 
+def said(chat: MemoryDesk) -> list[str]:
+    """What the bot has answered, but for what becomes of messages."""
+    return [text for text in chat.said if WAITS not in text]
+
+
 def sent(chat: MemoryDesk) -> list[tuple[str, str]]:
     """What waits, and for whom."""
     return [(each.link, each.text) for each in chat.desk.inbox.messages.waiting()]
@@ -73,18 +79,10 @@ def content(path: str) -> bytes:
 
 
 async def shown(chat: MemoryDesk, notice: Notice) -> Incoming:
-    """The message of a notice, noted as what shows it."""
+    """The message of a notice."""
     await chat.desk.shown_on(notice)
-    name = next(
-        name for name, it in chat.channel.chat.messages.items() if notice.message in it.text
-    )
-    return await noted(chat, notice, name)
-
-
-async def noted(chat: MemoryDesk, notice: Notice, name: str) -> Incoming:
-    sql = "UPDATE notice_posts SET handle = ? WHERE notice = (SELECT seq FROM notices WHERE id = ?)"
-    await chat.desk.inbox._store.write(lambda tx: tx.change(sql, (name, notice.id)))  # type: ignore[attr-defined]
-    return chat.bots(name)
+    there = chat.channel.chat.messages.items()
+    return chat.bots(next(name for name, it in there if notice.message in it.text))
 
 
 # ── whom it is for ────────────────────────────────────────────────────────────────────────────────
@@ -98,7 +96,7 @@ async def test_the_only_agent_is_told_to_the_letter(chat: MemoryDesk) -> None:
     assert (told.by.name, told.by.channel, told.surface) == ("ada", "memory", f"memory:{ROOM}")
     at = WrittenAt.from_text(told.reply_to)
     assert at == WrittenAt(room=ROOM, message=message.id, root=message.id)
-    assert (chat.taken, chat.said) == ([message.id], [])
+    assert (chat.taken, said(chat)) == ([message.id], [])
 
 
 async def test_a_name_picks_among_several_and_is_no_part_of_the_message(chat: MemoryDesk) -> None:
@@ -119,11 +117,11 @@ async def test_with_several_and_no_name_a_tap_says_which(chat: MemoryDesk) -> No
     connect(chat, WEB, CODEX, link="other")
     asked = await chat.send(text="/tell use tabs")
     assert (sent(chat), chat.taken) == ([], [])
-    assert "Which agent is this for?" in chat.said[-1]
-    assert "use tabs" in chat.said[-1]
+    assert "Which agent is this for?" in said(chat)[-1]
+    assert "use tabs" in said(chat)[-1]
     assert await chat.press("web", about=asked) == ""
     assert sent(chat) == [("other", "use tabs")]
-    assert (chat.taken, chat.said) == ([asked.id], [])  # the question has gone
+    assert (chat.taken, said(chat)) == ([asked.id], [])  # the question has gone
 
 
 async def test_neither_sends_nothing(chat: MemoryDesk) -> None:
@@ -131,7 +129,7 @@ async def test_neither_sends_nothing(chat: MemoryDesk) -> None:
     connect(chat, WEB, link="other")
     asked = await chat.send(text="/tell use tabs")
     await chat.press("Neither", about=asked)
-    assert (sent(chat), chat.said) == ([], [])
+    assert (sent(chat), said(chat)) == ([], [])
 
 
 async def test_a_second_tap_does_not_send_it_twice(chat: MemoryDesk) -> None:
@@ -161,12 +159,12 @@ async def test_the_name_of_an_agent_that_has_left_is_not_told_to_another(chat: M
     leave(chat, connect(chat, WEB, link="other"))
     await chat.send(text="/tell web use tabs")
     assert sent(chat) == []
-    assert plain(chat.said[-1]) == "web is no longer connected. Nothing was sent."
+    assert plain(said(chat)[-1]) == "web is no longer connected. Nothing was sent."
 
 
 async def test_nobody_there_is_said(chat: MemoryDesk) -> None:
     await chat.send(text="/tell use tabs")
-    assert chat.said == ["No agent is connected. Nothing was sent."]
+    assert said(chat) == ["No agent is connected. Nothing was sent."]
 
 
 # ── replies ───────────────────────────────────────────────────────────────────────────────────────
@@ -189,7 +187,7 @@ async def test_a_plain_reply_to_a_notice_is_for_its_agent(chat: MemoryDesk) -> N
     notice = await shown(chat, await chat.desk.notify("I have finished."))
     message = await chat.send(text="now the tests", to=notice)
     assert sent(chat) == [("link", "now the tests")]
-    assert (chat.taken, chat.said) == ([message.id], [])
+    assert (chat.taken, said(chat)) == ([message.id], [])
 
 
 async def test_a_reply_goes_to_another_agent_of_the_same_project_only(chat: MemoryDesk) -> None:
@@ -198,14 +196,14 @@ async def test_a_reply_goes_to_another_agent_of_the_same_project_only(chat: Memo
     connect(chat, WEB, link="other")
     leave(chat, first)
     await chat.send(text="now the tests", to=notice)
-    assert (sent(chat), chat.said[-1]) == ([], words.GONE)
+    assert (sent(chat), said(chat)[-1]) == ([], words.GONE)
     connect(chat, SHOP, CODEX, link="next")
     await chat.send(text="now the tests", to=notice)
     assert sent(chat) == [("next", "now the tests")]
     connect(chat, SHOP, CLAUDE, link="third")
     await chat.send(text="and the docs", to=notice)
     assert len(sent(chat)) == 1
-    assert "Which agent is this for?" in chat.said[-1]
+    assert "Which agent is this for?" in said(chat)[-1]
 
 
 async def test_a_reply_to_what_has_become_of_a_message_is_for_the_same_agent(
@@ -224,18 +222,22 @@ async def told(chat: MemoryDesk, text: str) -> OwnerMessage:
 
 
 async def status_of(chat: MemoryDesk, message: OwnerMessage) -> Incoming:
-    """A message of the bot's that says what has become of one to an agent."""
-    await chat.desk.inbox._store.write(
-        lambda tx: tx.save_message_post(message.id, place="status", handle="status", shown=1)
-    )
-    return Incoming(room=ROOM, id="status", ours=True)
+    """The message of the bot's that says what has become of this one."""
+    surface = chat.channel.chat.name
+    async with asyncio.timeout(20):
+        while True:
+            for name, posted in [*chat.channel.chat.messages.items()]:
+                noted = await chat.desk.inbox.message_at(name, surface=surface)
+                if WAITS in posted.text and noted is not None and noted.id == message.id:
+                    return chat.bots(name)
+            await asyncio.sleep(0.005)
 
 
 async def test_a_reply_in_a_group_that_is_not_to_the_bot_is_no_message(group: MemoryDesk) -> None:
     connect(group)
     await group.send(text="use tabs", to=Incoming(room=ROOM, id="bobs"))
     await group.send(text="use tabs")
-    assert (sent(group), group.said) == ([], [])
+    assert (sent(group), said(group)) == ([], [])
 
 
 # ── the list, and its buttons ─────────────────────────────────────────────────────────────────────
@@ -282,8 +284,29 @@ async def test_a_reply_to_the_prompt_of_an_agent_that_has_left_is_told(chat: Mem
     leave(chat, web)
     connect(chat, link="other")
     await chat.send(text="use tabs", to=prompt)
-    assert (sent(chat), chat.said[-1]) == ([], words.GONE)
+    assert (sent(chat), said(chat)[-1]) == ([], words.GONE)
     assert await chat.tap_data(prompt, TellAgent(agent=web.key)) == words.GONE
+
+
+async def test_a_reply_to_a_list_of_several_is_for_none_of_them(chat: MemoryDesk) -> None:
+    keys = [connect(chat).key, connect(chat, WEB, link="other").key]
+    listed = Incoming(room=ROOM, id="l", ours=True, buttons=tuple(f"t:{key}" for key in keys))
+    await chat.send(text="use tabs", to=listed)
+    assert sent(chat) == []
+    listed = Incoming(room=ROOM, id="l", ours=True, buttons=(f"t:{keys[1]}",))
+    await chat.send(text="use tabs", to=listed)
+    assert sent(chat) == [("other", "use tabs")]
+
+
+async def test_a_prompt_that_the_bot_has_not_sent_means_nothing(chat: MemoryDesk) -> None:
+    key = connect(chat).key
+    connect(chat, WEB, link="other")
+    forged = Incoming(room=ROOM, id="p", buttons=(f"n:{key}",))
+    await chat.send(text="use tabs", to=forged)
+    assert sent(chat) == []
+    await chat.send(text="/tell use tabs", to=forged)
+    assert sent(chat) == []
+    assert "Which agent is this for?" in said(chat)[-1]
 
 
 # ── taking back ───────────────────────────────────────────────────────────────────────────────────
@@ -303,7 +326,7 @@ async def test_a_waiting_message_is_taken_back_with_words(chat: MemoryDesk) -> N
     connect(chat)
     status = await status_of(chat, await told(chat, "/tell use tabs"))
     await chat.send(text="Take back", to=status)
-    assert (sent(chat), chat.said) == ([], [])
+    assert (sent(chat), said(chat)) == ([], [])
 
 
 async def test_what_is_on_its_way_is_not_taken_back(chat: MemoryDesk) -> None:
@@ -347,7 +370,7 @@ async def test_files_that_cannot_be_taken_are_told_and_nothing_is_sent(chat: Mem
     await chat.send(Sendable(content=b"x" * 2_000, size=2_000), text="/tell like this")
     await chat.send(Sendable(fails=OSError("cut")), text="/tell like this")
     await chat.send(*(Sendable() for _ in range(6)), text="/tell like these")
-    too_large, lost, too_many = chat.said
+    too_large, lost, too_many = said(chat)
     assert too_large == TOO_LARGE
     assert "Send it again" in lost
     assert "Send fewer" in too_many
@@ -358,7 +381,7 @@ async def test_without_a_place_for_files_only_words_are_sent(chat: MemoryDesk) -
     connect(chat)
     chat.desk.inbox.attachments = None
     await chat.send(Sendable(), text="/tell like this")
-    assert (sent(chat), chat.said) == ([], [words.NO_FILES])
+    assert (sent(chat), said(chat)) == ([], [words.NO_FILES])
     assert words.NO_FILES != ONLY_TEXT
 
 
@@ -367,7 +390,7 @@ async def test_a_voice_message_is_sent_as_a_recording(chat: MemoryDesk) -> None:
     notice = await shown(chat, await chat.desk.notify("I have finished."))
     await chat.send(Sendable(name="voice.ogg", voice=True), to=notice)
     assert len(only(chat).attachments) == 1
-    assert chat.said == [words.AS_RECORDING]
+    assert said(chat) == [words.AS_RECORDING]
 
 
 # ── what may go wrong ─────────────────────────────────────────────────────────────────────────────
@@ -392,7 +415,7 @@ async def test_without_words_the_bot_says_how(chat: MemoryDesk, text: str) -> No
     connect(chat)
     await chat.send(text=text)
     assert sent(chat) == []
-    assert chat.said == ["Write it in the same message: /tell use tabs"]
+    assert said(chat) == ["Write it in the same message: /tell use tabs"]
 
 
 async def test_a_name_without_words_says_how_too(chat: MemoryDesk) -> None:
@@ -400,14 +423,14 @@ async def test_a_name_without_words_says_how_too(chat: MemoryDesk) -> None:
     connect(chat, WEB, link="other")
     await chat.send(text="/tell web")
     assert sent(chat) == []
-    assert "Write it in the same message" in chat.said[-1]
+    assert "Write it in the same message" in said(chat)[-1]
 
 
 async def test_what_is_too_long_is_refused_and_what_just_fits_is_taken(chat: MemoryDesk) -> None:
     connect(chat)
     await chat.send(text="/tell " + "x" * 2 * MAX_TEXT)
     assert (sent(chat), chat.taken) == ([], [])
-    assert "too long" in chat.said[-1]
+    assert "too long" in said(chat)[-1]
     await chat.send(text="/tell " + "x" * MAX_TEXT)
     assert sent(chat) == [("link", "x" * MAX_TEXT)]
 
@@ -416,7 +439,7 @@ async def test_control_characters_and_lone_surrogates_do_no_harm(chat: MemoryDes
     connect(chat)
     connect(chat, WEB, link="other")
     asked = await chat.send(text="/tell \x1b[2J\u202eabc\ud83d\x00")
-    assert "\x1b" not in chat.said[-1]
+    assert "\x1b" not in said(chat)[-1]
     await chat.press("web", about=asked)
     assert "abc" in only(chat).text
 
@@ -428,13 +451,24 @@ async def test_a_text_that_only_looks_like_the_command_is_none(chat: MemoryDesk)
     assert sent(chat) == []
 
 
-async def test_somebody_elses_words_are_asked_about(chat: MemoryDesk) -> None:
+async def test_what_is_no_message_is_not_marked_as_taken(chat: MemoryDesk) -> None:
     connect(chat)
-    forwarded = Incoming(room=ROOM, id="f", text="/tell use tabs", at=9e9, quoted=True)
+    command = Incoming(room=ROOM, id="", text="/tell use tabs", at=9e9)
+    chat._do(Deed(by="ada", message=command))
+    await chat.dealt_with()
+    assert (sent(chat), chat.taken) == ([("link", "use tabs")], [])
+
+
+@pytest.mark.parametrize("text", ["/tell use tabs", "/tell web use tabs"])
+async def test_somebody_elses_words_are_asked_about(chat: MemoryDesk, text: str) -> None:
+    connect(chat)
+    if "web" in text:
+        connect(chat, WEB, link="other")
+    forwarded = Incoming(room=ROOM, id="f", text=text, at=9e9, quoted=True)
     chat._do(Deed(by="ada", message=forwarded))
     await chat.dealt_with()
     assert sent(chat) == []
-    assert "Which agent is this for?" in chat.said[-1]
+    assert "Which agent is this for?" in said(chat)[-1]
 
 
 # ── written while no hub was there ────────────────────────────────────────────────────────────────
@@ -454,7 +488,7 @@ async def test_what_was_written_before_the_start_counts_if_it_names_its_agent(
         await chat.dealt_with()
         if not sent_at_once:
             assert sent(chat) == []
-            assert "Which agent is this for?" in chat.said[-1]
+            assert "Which agent is this for?" in said(chat)[-1]
             await chat.press("shop-api", about=old)
         assert sent(chat) == [("link", "use tabs")]
 

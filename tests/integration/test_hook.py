@@ -221,16 +221,26 @@ def test_who_is_about_to_stop_goes_on_with_what_waits(
         assert hook.prints() == {"decision": "block", "reason": "Use tabs"}
 
 
+@pytest.mark.parametrize(
+    ("event", "folder"),
+    [
+        ({}, "shop"),
+        ({"hook_event_name": "AfterTool"}, "shop"),
+        ({"turn_id": "1"}, "other"),
+        ({"client": "opencode"}, "other"),
+    ],
+    ids=["Claude Code", "Gemini CLI", "Codex in Claude Code", "opencode in Claude Code"],
+)
 def test_the_folder_is_the_one_that_the_agent_was_started_in(
-    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path
+    hub: ScriptedHub, environment: dict[str, str], tmp_path: Path, event: Json, folder: str
 ) -> None:
     started, now = tmp_path / "shop", tmp_path / "other"
     started.mkdir()
     now.mkdir()
     environment["CLAUDE_PROJECT_DIR"] = str(started)
-    with Hook(after_tool(now), environment) as hook:
+    with Hook(after_tool(now, **event), environment) as hook:
         connection, asked = collecting(hub)
-        assert asked["cwd"] == str(started)
+        assert asked["cwd"] == str(tmp_path / folder)
         connection.send({"result": {"texts": []}})
         assert hook.says() is None
 

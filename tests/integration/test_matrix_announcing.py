@@ -89,7 +89,7 @@ async def test_a_notice_whose_send_was_cut_is_there_once_also_for_the_next_hub(
             assert told.encrypted == encrypted
             assert await matrix.desk.notify("Once.", request='"same"') == notice
             (surface,) = matrix.channel.surfaces
-            assert await surface.announce(notice), "as a hub that did not live to note it"
+            await surface.announce(notice)  # as a hub that did not live to note it
             again: dict[str, Any] = {"ada": matrix.ada, "bot": matrix.bot, "room": matrix.room}
             await matrix.desk.notify("The end.")
             await matrix.in_time(matrix.told("The end."))

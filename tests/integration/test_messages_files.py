@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,19 @@ async def test_pictures_of_answer_and_messages_fit_into_a_line_together(tmp_path
         assert 0 < len(taken) < 20
 
 
+async def test_a_picture_that_does_not_fit_beside_the_answer_is_only_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chatbridge.tools.messages.MAX_RESULT_BYTES", 1_000)
+    answer = CallToolResult(content=[TextContent(type="text", text="y" * 800)])
+    async with desk(tmp_path) as here:
+        _, (photo,) = await here.tell("like this", ("photo.png", PICTURE))
+        result = await here.attached(answer)
+    assert isinstance(result, CallToolResult)
+    assert texts(result)[2].endswith(f": {photo.path}")
+    assert not pictures(result)
+
+
 async def test_files_that_cannot_be_shown_are_named_and_the_text_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +202,20 @@ async def test_what_no_model_reads_takes_no_message(tmp_path: Path) -> None:
             assert await here.attached(own, agent=agent_of(client)) is own
         found = await here.hub.store.message(message.id)
         assert found == message
+
+
+async def test_a_call_that_was_cancelled_meanwhile_takes_no_message(tmp_path: Path) -> None:
+    """The cancellation was read before the tool's result came, and nobody releases it later."""
+    own = json_result({"answered": True})
+    async with desk(tmp_path) as here:
+        message, _ = await here.tell("use tabs")
+        calls = here.hub.broker.waiting_calls
+        calls.link_opened("link-1")
+        call = replace(here.call(), cancelled=lambda: calls.is_cancelled(here.call().name))
+        await calls.cancel(call.name)
+        assert await here.tools.attach(own, call, None) is own
+        assert await here.hub.store.message(message.id) == message
+        assert texts(await here.taken()) == [f"{SAID}: use tabs"]
 
 
 @pytest.mark.parametrize(

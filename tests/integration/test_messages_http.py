@@ -168,6 +168,11 @@ async def test_once_its_session_is_over_the_next_of_the_same_token_gets_it(door:
     async with checking(door, ERAS[0]) as one:
         await told(door)
         assert (await one._http.delete("/mcp", headers=one.headers())).status_code == 200
+
+        async def gone() -> bool:
+            return not door.hub.inbox.messages.agents.listed()
+
+        await until(gone)
         async with door.agent(ERAS[0]) as two:
             two.tool = "check_messages"
             assert texts(await two.post(two.call(2))) == [TABS]

@@ -133,6 +133,33 @@ async def test_results_without_a_message_keep_their_structured_content(tmp_path:
         assert result["structuredContent"]["answered"]
 
 
+async def test_while_nobody_has_written_calls_do_not_touch_the_store_for_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    touched: list[str] = []
+
+    class Untouched:
+        def __getattr__(self, name: str) -> object:
+            touched.append(name)
+            raise AttributeError(name)
+
+    async with connected(tmp_path, PROJECT) as (here, (pipe,)):
+        monkeypatch.setattr(here.hub.inbox.messages, "_store", Untouched())
+        asked = pipe.call("ask_user", QUESTION)
+        await here.has(pipe, asked, pause=None)
+        await here.answered()
+        await pipe.response(asked)
+        assert await check(pipe) == [NOTHING]
+        given_up = pipe.call("check_messages", {"waitSeconds": 60})
+        await asyncio.wait_for(here.hub.clock.until_asleep(60.0), PATIENCE)
+        pipe.cancel(given_up)
+        await pipe.cut_off()
+        await pipe.connect(here)
+        assert await check(pipe) == [NOTHING]
+        await pipe.die()
+    assert touched == []
+
+
 async def test_an_error_takes_a_message_along(tmp_path: Path) -> None:
     async with connected(tmp_path, PROJECT) as (here, (pipe,)):
         message = await told(here, pipe)

@@ -300,4 +300,4 @@ class Messages(RuleBasedStateMachine):
 
 
 TestMessages = Messages.TestCase
-TestMessages.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestMessages.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)

@@ -40,6 +40,8 @@ async def test_the_menu_lists_the_commands(telegram: Telegram) -> None:
         "pending",
         "history",
         "cancel",
+        "agents",
+        "tell",
         "quiet",
         "help",
     ]
@@ -184,7 +186,7 @@ async def test_start_and_help_say_what_can_be_done(telegram: Telegram, command: 
     await telegram.say(command)
     told = await telegram.sees("Your agents' questions arrive here.")
     assert told.text == help_text("/", private=True, files=True)
-    assert len(told.text.splitlines()) == 7
+    assert len(told.text.splitlines()) == 8
 
 
 async def test_what_only_looks_like_a_command_is_a_text(telegram: Telegram) -> None:

@@ -227,9 +227,22 @@ async def test_what_a_hook_does_not_confirm_in_time_waits_again(tmp_path: Path) 
         assert (await here.action("collect", **here.hooked))["texts"] == []
         here.world.clock.advance(1)
         await asyncio.wait_for(asyncio.gather(*here.tasks), PATIENCE)
-        await here.action("collected", call=lost["call"])  # too late: it may get it twice
         assert (await here.stored())[0].state is MessageState.WAITING
         assert len((await here.action("collect", **here.hooked))["texts"]) == 1
+        await here.action("collected", call=lost["call"])  # it was handed to another call since
+        assert (await here.stored())[0].state is MessageState.HANDED_OVER
+
+
+async def test_what_a_hook_confirms_late_is_not_handed_over_again(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        here.connect()
+        await here.tell("Use tabs")
+        slow = await here.action("collect", **here.hooked)
+        here.world.clock.advance(CONFIRM_WITHIN_SECONDS)
+        await asyncio.wait_for(asyncio.gather(*here.tasks), PATIENCE)
+        await here.action("collected", call=slow["call"])
+        assert (await here.stored())[0].state is MessageState.DELIVERED
+        assert (await here.action("collect", **here.hooked))["texts"] == []
 
 
 async def test_a_hook_of_another_project_gets_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import html
 import re
+import tempfile
+from pathlib import Path
 from urllib.parse import unquote
 
 import httpx2
@@ -158,6 +160,17 @@ async def test_its_files_go_with_it(web: Web) -> None:
     assert "nötes.txt" in await page_of(web)
 
 
+async def test_a_browser_that_was_given_no_file_sends_an_empty_one_which_is_none(
+    web: Web,
+) -> None:
+    none = b'--b\r\nContent-Disposition: form-data; name="files"; filename=""\r\n\r\n\r\n'
+    address = f"/agents/{comes(web).key}"
+    response = await web.browser.post(address, content=none + FORGED, headers=FORM)
+    assert response.status_code == 303
+    (message,) = sent(web)
+    assert (message.text, message.attachments) == ("forged", ())
+
+
 async def test_a_browser_logged_in_with_the_token_is_named_as_such(web: Web) -> None:
     agent = comes(web)
     code = await web.new_code_of_the_token()
@@ -190,6 +203,10 @@ async def test_an_endless_text_or_form_is_refused(web: Web) -> None:
     agent = comes(web)
     response = await post(web, agent, "x" * 300_000)
     assert response.status_code == 422
+    tail = await web.browser.post(
+        f"/agents/{agent.key}", content=FORGED + b"x" * 3_000_000, headers=FORM
+    )
+    assert tail.status_code == 413
     many = await web.browser.post(
         f"/agents/{agent.key}", files=[("text", (None, "x")) for _ in range(9)]
     )
@@ -221,6 +238,16 @@ async def test_files_that_do_not_fit_are_refused(
     assert (response.status_code, toast(response)) == (status, why)
     assert sent(web) == []
     assert web.desk.files.received == []
+
+
+async def test_a_disk_that_takes_no_files_is_told_and_nothing_is_sent(
+    web: Web, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    response = await post(web, comes(web), "look", ("a.bin", b"x" * 1_500_000))
+    assert response.status_code == 507
+    assert toast(response) == "The files could not be kept: No such file or directory."
+    assert sent(web) == []
 
 
 @pytest.mark.parametrize(
@@ -349,13 +376,13 @@ async def test_an_unknown_message_is_not_taken_back(web: Web, message_id: str) -
 
 
 async def test_only_the_last_ten_are_listed_and_all_that_wait(web: Web) -> None:
-    agent = comes(web)
+    agent, gone = comes(web), comes(web, "billing", BILLING)
+    await post(web, gone, "number 12")
+    leaves(web, gone)
     for number in range(12):
         await post(web, agent, f"number {number:02}")
     await takes(web, agent)
     await web.desk.inbox.messages.delivered(CALL)
-    await post(web, agent, "number 12")
-    leaves(web, agent)
     listed = re.findall(r"number (\d\d)", await page_of(web))
     assert listed == ["12", *[f"{number:02}" for number in range(11, 1, -1)]]
 
@@ -366,7 +393,7 @@ async def test_only_the_last_ten_are_listed_and_all_that_wait(web: Web) -> None:
 async def test_pages_are_told_who_comes_and_goes_and_of_messages_and_scripts_are_not(
     web: Web,
 ) -> None:
-    async with stream(web, page=True) as page, stream(web) as script:
+    async with asyncio.timeout(20), stream(web, page=True) as page, stream(web) as script:
         agent = comes(web)
         assert await page.event() == ("agents", {})
         await post(web, agent, "use tabs")
@@ -379,6 +406,16 @@ async def test_pages_are_told_who_comes_and_goes_and_of_messages_and_scripts_are
         assert await page.event() == ("agents", {})
         await web.desk.ask(CONFIRM)
         assert (await script.event())[0] == "ask"
+
+
+async def test_pages_are_told_of_a_sign_of_life_once_a_minute(web: Web) -> None:
+    comes(web)
+    with web.channel.events.reader(Session(digest="", ends=0, by_token=False)) as reader:
+        comes(web)
+        assert await reader.news(within=0) == ()
+        web.clock.advance(60)
+        comes(web)
+        assert await reader.news(within=0)
 
 
 async def test_a_closed_inbox_is_no_longer_told(web: Web) -> None:

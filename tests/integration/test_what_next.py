@@ -63,10 +63,9 @@ async def says(here: Bridge, ask: Ask, *values: str) -> None:
 
 
 async def tells(here: Bridge, hook: Pipe, text: str = "fix the tests") -> str:
-    """A message to the agent that this hook belongs to."""
-    agents = here.hub.inbox.messages.agents
-    agent = agents.of_link(hook.id)
-    assert agent
+    """A message to the only agent, which is known by its hook."""
+    (agent,) = here.hub.inbox.messages.agents.listed()
+    assert agent.link.endswith(hook.id)
     return (await here.hub.inbox.messages.tell(agent, text, by=OWNER)).id
 
 
@@ -77,6 +76,8 @@ async def test_the_owners_answer_is_the_next_task(tmp_path: Path) -> None:
     async with finished(tmp_path) as (here, hook):
         call = stops(hook)
         ask = await asked(here)
+        (row,) = (await here.hub.store.open_rows(limit=5)).rows
+        assert row.glyph == "🏁"
         assert (ask.tool, ask.title, ask.questions[0].text) == (
             "what_next",
             "Finished",
@@ -98,6 +99,8 @@ async def test_done_and_cancelled_end_it_without_a_word(tmp_path: Path) -> None:
         call = stops(hook)
         await says(here, await asked(here))
         assert await is_told(hook, call) is None
+        (row,) = await here.hub.store.past_rows(limit=5)
+        assert (row.how_it_ended, row.summary.question) == ("Done", "Finished: All done.")
         call = stops(hook)
         await here.hub.inbox.cancel((await asked(here)).id, reason="Enough", person=OWNER)
         assert await is_told(hook, call) is None
@@ -194,6 +197,18 @@ async def test_another_session_with_the_same_words_has_a_question_of_its_own(
         await says(here, second, "fix the tests")
         assert await is_told(other, call)
         assert (await here.hub.now(first)).open
+
+
+async def test_a_question_that_nobody_waits_for_is_not_taken_over(tmp_path: Path) -> None:
+    async with finished(tmp_path) as (here, hook):
+        stops(hook)
+        first = await asked(here)
+        await hook.die()
+        other = Pipe(HOOK, WatchedClock())
+        await other.connect(here)
+        await here.has(other, stops(other), pause=None)
+        assert first.id in [it.id for it in await here.hub.store.open_asks()]
+        assert len(await here.asks()) == 2
 
 
 async def test_the_next_hub_goes_on_with_the_same_question(tmp_path: Path) -> None:

@@ -52,12 +52,10 @@ def test_where_it_is_typed_a_word_or_a_reaction_means_done() -> None:
     ]
     done = (form.Skip(step=0),)
     for said in ("!done", "✅"):
-        assert interpret(FINISHED, said, next_time=lambda *_: None) == done
+        assert interpret(FINISHED, said, next_time=float) == done
     for said in ("done", "explain", "cancel"):
-        assert interpret(FINISHED, said, next_time=lambda *_: None) == (
-            form.Text(text=said, step=0),
-        )
-    assert isinstance(interpret(FINISHED, "!explain", next_time=lambda *_: None), Unclear)
+        assert interpret(FINISHED, said, next_time=float) == (form.Text(text=said, step=0),)
+    assert isinstance(interpret(FINISHED, "!explain", next_time=float), Unclear)
 
 
 @each_chat

@@ -13,7 +13,10 @@ from chatbridge.cli.commands import SHELLS, completion
 from chatbridge.cli.completion import whole_parser
 
 ASK_BASH = """
-chatbridge() {{ [ "$*" = "pending --ids" ] && echo 3f9a2c 81ab00; }}
+chatbridge() {{
+    [ "$*" = "pending --ids" ] && echo 3f9a2c 81ab00
+    [ "$*" = "agents --names" ] && echo shop-api bank
+}}
 source "$1"
 COMP_WORDS=({words}) COMP_CWORD={at}
 _shtab_chatbridge "" "${{COMP_WORDS[COMP_CWORD]}}"
@@ -37,6 +40,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["notify", "--level", "w"], {"warn", "warning"}),
         (["answer", "3f"], {"3f9a2c"}),
         (["cancel", ""], {"3f9a2c", "81ab00"}),
+        (["tell", "sh"], {"shop-api"}),
         (["completion", "f"], {"fish"}),
         (["connect", "cl"], {"claude-code", "cline"}),
         (["connect", "codex", "--pr"], {"--project", "--print"}),

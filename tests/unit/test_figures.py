@@ -106,6 +106,13 @@ def measured() -> Json:
             "beside_ms": spread(3.5),
             "slowest_request_ms": 9.0,
         },
+        "messages": {
+            "without_ms": spread(3.0),
+            "along_ms": spread(5.0),
+            "told_ms": spread(2.5),
+            "hook_ms": 60.0,
+            "python_ms": 16.0,
+        },
         "http": {**both(5.0, 4.0), "ping_ms": spread(1.5)},
         "terminal": {**both(110.0, 120.0), "python_ms": 20.0},
         "telegram": {name: both(6.0, 7.6) for name in ("ours", "server", "script")},

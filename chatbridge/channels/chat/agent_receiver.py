@@ -42,7 +42,10 @@ class AgentReceiver:
         elif replied is not None and replied.ours:
             among = await self.telling.at(replied.id, by, buttons=replied.buttons)
         written = self._written(message, text, old=old)
-        await self._say(await self.telling.command(written, by, among=among), message)
+        told = await self.telling.command(written, by, among=among)
+        if not written.at.message and text.strip() and isinstance(told, str | tuple):
+            told = agents.given_back(told, text)
+        await self._say(told, message)
 
     async def replied(self, message: Incoming, to: Incoming, by: Origin) -> bool:
         """Whether it replied to something of the bot's about an agent. It is for that one then."""

@@ -20,6 +20,8 @@ SENT_ALREADY = "That was sent already."
 AS_RECORDING = "Sent as a recording: what you say to an agent is not turned into text."
 NO_FILES = "Files cannot be sent here. Nothing was sent."
 NAMED = 5
+WHOLE_LENGTH = 1_500
+"""How much of a text is given back that stands nowhere else in the chat."""
 
 
 def has_left(name: str) -> doc.Document:
@@ -83,14 +85,24 @@ def which_agent(text: str, agents: Sequence[ConnectedAgent]) -> doc.Message:
     return doc.Message(document=(_asked(text),), rows=(*in_rows(keys, 1), (neither,)))
 
 
-def name_one(text: str, agents: Sequence[ConnectedAgent], *, prefix: str) -> doc.Message:
-    """The same, where no button can act on the message: it is sent again with a name."""
+def name_one(
+    text: str, agents: Sequence[ConnectedAgent], *, prefix: str, stands: bool
+) -> doc.Message:
+    """The same, where no button can act on the message: it is sent again with a name. `stands`: it
+    can be read in the chat."""
     names: list[doc.Inline] = [doc.Name(each.name) for each in agents[:NAMED]]
     if len(agents) > NAMED:
         names.append(f"{len(agents) - NAMED} more")
     listed = [part for name in names for part in (", ", name)][1:]
     how = ("Send it again with a name: ", *_example(agents, prefix), ". Connected: ", *listed)
-    return doc.Message(document=(_asked(text), doc.line(*how)))
+    asked = _asked(text, TYPED_LENGTH if stands else WHOLE_LENGTH)
+    return doc.Message(document=(asked, doc.line(*how)))
+
+
+def given_back(why: str | doc.Document, text: str) -> doc.Document:
+    """Why nothing was sent, with the text, which stands nowhere else."""
+    said = doc.paragraph(why) if isinstance(why, str) else why
+    return (*said, doc.Quote(clipped(visible(text), WHOLE_LENGTH)))
 
 
 def prompt(agent: ConnectedAgent) -> doc.Message:
@@ -102,8 +114,8 @@ def prompt(agent: ConnectedAgent) -> doc.Message:
     return doc.Message(document=said, rows=((never_mind,),))
 
 
-def _asked(text: str) -> doc.Group:
-    quoted = doc.Quote(clipped(visible(text), TYPED_LENGTH))
+def _asked(text: str, most: int = TYPED_LENGTH) -> doc.Group:
+    quoted = doc.Quote(clipped(visible(text), most))
     return doc.Group((doc.line(doc.strong("Which agent is this for?")), quoted))
 
 

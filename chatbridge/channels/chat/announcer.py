@@ -127,14 +127,15 @@ class Announcer(Generic[T]):
         self._uploads: dict[tuple[str, str], dict[str, str]] = {}
         """Likewise messages with files of its own."""
 
-    async def announce(self, notice: Notice, room: str) -> None:
-        """:raises RetryLater: not done. What is out does not come again."""
+    async def announce(self, notice: Notice, room: str) -> str:
+        """Return the message that shows it; empty if the service has not said it.
+        :raises RetryLater: not done. What is out does not come again."""
         file, now = file_of(notice, self._can), self._clock.monotonic()
         # What can share a list: an agent's words stay apart from what chatbridge itself says.
         kind = (room, notice.project.key, notice.operation is not None)
         gathers = notice.level is Level.INFO and file is None and not notice.attachments
-        if gathers and await self._joins(notice, kind, now):
-            return
+        if gathers and (listed := await self._joins(notice, kind, now)):
+            return listed
         place = (room, notice.id)
         if place not in self._sent:
             topic = await self._chat.open_topic(room, notice.project)
@@ -156,6 +157,7 @@ class Announcer(Generic[T]):
             self._recent.setdefault(kind, Recent()).out.append(
                 Out(notice=notice, message=message, at=now)
             )
+        return message
 
     async def _attach(self, file: doc.File, notice: Notice, room: str, to: Sent) -> None:
         try:
@@ -189,26 +191,26 @@ class Announcer(Generic[T]):
             await chat.send(new(what=Drawing(text=text), key=key))
         del self._uploads[room, notice.id]
 
-    async def _joins(self, notice: Notice, kind: Kind, now: float) -> bool:
-        """Whether it is in a list now, and the messages that the list stands for are gone."""
+    async def _joins(self, notice: Notice, kind: Kind, now: float) -> str | None:
+        """The list that it is in now, if it is; the messages that this stands for are gone."""
         recent, room = self._recent.get(kind), kind[0]
         if recent is None or all(each.notice.id != notice.id for each in recent.out):
             self._forget(before=now - WITHIN)
             recent = self._recent.get(kind)
             if recent is None or (recent.list is None and len(recent.out) + 1 < TOGETHER):
-                return False
+                return None
             message = recent.list or recent.out[-1].message
             listed = draw_list([*(each.notice for each in recent.out), notice], self._can)
             if listed is None or not await self._turned_into(room, message, listed):
                 del self._recent[kind]
-                return False
+                return None
             recent.list = message
             recent.out.append(Out(notice=notice, message=message, at=now))
         for i, each in enumerate(recent.out):  # which may be all that is left to do
             if recent.list is not None and each.message != recent.list:
                 await self._chat.remove(room, each.message)
                 recent.out[i] = replace(each, message=recent.list)
-        return True
+        return recent.list or recent.out[-1].message
 
     async def _turned_into(self, room: str, message: str, listed: doc.Message) -> bool:
         try:

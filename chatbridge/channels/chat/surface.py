@@ -31,6 +31,7 @@ from chatbridge.channels.chat.card_messages import (
     SentFiles,
 )
 from chatbridge.channels.chat.card_visibility import Visibility
+from chatbridge.channels.chat.message_status import StatusWriter
 from chatbridge.channels.chat.planner import (
     AddReaction,
     EditCard,
@@ -51,6 +52,7 @@ from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
 from chatbridge.core.forms.typed_input import takes_text
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, ChannelState, Notice, QuestionType, View
 from chatbridge.core.nights.policy import Sound
 from chatbridge.core.nights.summary import Summary
@@ -89,6 +91,7 @@ class ChatSurface(ChatWriter[T]):
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
+        self.statuses = StatusWriter(self, self._can, inbox, self._clock)
         self.summaries = SummaryWriter(self, self._can, inbox, self.react)
 
     # ── what a channel implements ─────────────────────────────────────────────────────────────────
@@ -118,9 +121,6 @@ class ChatSurface(ChatWriter[T]):
         """What tells two drawings apart; what is stored of one, where that is stored."""
         return drawing
 
-    def handle(self, room: str, message: str) -> str:
-        return message
-
     def messages_after(self, message: str) -> int:
         """How many messages came after this one, as far as this process knows."""
         return 0
@@ -130,11 +130,15 @@ class ChatSurface(ChatWriter[T]):
 
     # ── notices ───────────────────────────────────────────────────────────────────────────────────
 
-    async def announce(self, notice: Notice) -> bool:
+    async def announce(self, notice: Notice) -> Shown:
         room = self.current_room()
         with self.watched():
-            await self.announcer.announce(notice, room)
-        return True
+            message = await self.announcer.announce(notice, room)
+        return Shown(place="", handles=(self.handle(room, message),) if message else ())
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        with self.watched():
+            return await self.statuses.write(message)
 
     async def tell(self, remark: Remark) -> None:
         """Tell the owner something about chatbridge itself."""

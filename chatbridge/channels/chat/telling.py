@@ -145,7 +145,8 @@ class Telling:
         if len(among) > 1 or not sure:
             shown = text if text.strip() else in_words(written.files)
             if self.input.typed or not written.at.message:
-                return words.name_one(shown, among, prefix=self.prefix)
+                stands = bool(written.at.message)
+                return words.name_one(shown, among, prefix=self.prefix, stands=stands)
             return words.which_agent(shown, among)
         (agent,) = among
         new = NewMessage(id=_id(written.at, by), project=agent.project)

@@ -141,6 +141,10 @@ class ChatWriter(ABC, Generic[T]):
     def current_room(self) -> str:
         """Where to write now. :raises ChatRefused: nowhere yet."""
 
+    def handle(self, room: str, message: str) -> str:
+        """Names a message in the store."""
+        return message
+
     @abstractmethod
     async def send(self, new: Outgoing[T]) -> Sent: ...
 

@@ -125,6 +125,8 @@ class AgentsPage:
             many = store is not None and error.message.startswith("Too many files")
             why = f"A message can have {most} files at most. Send fewer." if many else UNREADABLE
             raise Refusal(422, why) from None
+        except OSError as error:
+            raise Refusal(507, f"The files could not be kept: {error.strerror}.") from None
         finally:
             await self.files.read_rest(request, store)
         try:

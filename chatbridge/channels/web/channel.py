@@ -43,6 +43,7 @@ from chatbridge.core.errors import (
     UnknownAsk,
 )
 from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.policy import DAY
@@ -153,6 +154,10 @@ class WebChannel:
 
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         """A page of its own has it."""
+        return Shown(place="")
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        """The page of the agents has it."""
         return Shown(place="")
 
     async def announce(self, notice: Notice) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from chatbridge.cli.agents.hook_events import CLAUDE_CODE
 from chatbridge.cli.hub.hub_client import connected
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.digests import sha256_hex
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 WITHIN_SECONDS = 2.0
 """How long the hub may take for each of its replies."""
+SETS_THE_FOLDER = (CLAUDE_CODE, "gemini-cli")
 SENT = ("cwd", "root", "file", "label")
 
 
@@ -59,7 +61,8 @@ def link_name(event: Json) -> str | None:
 def enter_folder(event: Json, client: str) -> bool:
     """Go where the agent was started, which is its project: it may be in another folder now. Return
     False if that is not known."""
-    started = os.environ.get("CLAUDE_PROJECT_DIR") if client != "codex" else None
+    # Others may have it from a Claude Code that has started them, in another folder.
+    started = os.environ.get("CLAUDE_PROJECT_DIR") if client in SETS_THE_FOLDER else None
     folder = started or event.get("cwd")
     try:
         os.chdir(folder if isinstance(folder, str) else "")

@@ -65,7 +65,8 @@ have such hooks, too: what you write reaches them in the same way.
       ],
       "Stop": [
         {"hooks": [
-           {"type": "command", "command": "chatbridge hook", "timeout": 600}]}
+           {"type": "command", "command": "chatbridge hook --limit 3600",
+            "timeout": 3600}]}
       ]
     }
   }
@@ -287,7 +288,8 @@ def _called(
     from chatbridge.cli.hub.tool_client import own_link
     from chatbridge.link.relay import Relay
 
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit(1))
     folder = event.get("cwd")
 
     def one_of_many(preface: dict[str, object]) -> Relay:

@@ -197,7 +197,10 @@ def own_link(
                 os.close(descriptor)
             with suppress(OSError):
                 os.chdir(folder)
-            wake = wake_on(signal.SIGTERM, signal.SIGINT)
+            # It ends with its input. A signal to the whole group must not cut off what we say last.
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            wake = wake_on()
             label = os.environ.get("CHATBRIDGE_LABEL") or None
             preface = build_preface(label, limit=limit) | ({"link": name} if name else {})
             Link(relay(preface), wake).run()

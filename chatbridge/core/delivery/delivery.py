@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chatbridge.core.asks.ask_actions import REPAIR_SECONDS
+from chatbridge.core.delivery import message_posts
+from chatbridge.core.delivery.message_posts import MessagePosts
 from chatbridge.core.delivery.queue import MAX_PASSED_OVER, AskQueue, RateLimiter, Urgency
 from chatbridge.core.delivery.summary_post import SummaryPost
 from chatbridge.core.errors import (
@@ -65,6 +67,8 @@ class Delivery:
     def report(self, message: OwnerMessage) -> None:
         """Queue the new state of a message, for the chat in which it was written. Returns at
         once."""
+        for queue in self._queues:
+            queue.add_message(message)
 
     def summarize(self, period: Period, build: BuildSummary) -> None:
         """Let each chat have the summary of this period, once. Returns at once."""
@@ -104,7 +108,8 @@ class Unrecorded:
     """What is shown, but not yet recorded in the store."""
 
     posts: dict[str, tuple[Post, tuple[str, ...]]] = field(default_factory=dict)
-    notices: set[str] = field(default_factory=set)
+    notices: dict[str, str | None] = field(default_factory=dict)  # With the message that shows it
+    messages: message_posts.Unrecorded = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -129,9 +134,11 @@ class SurfaceQueue:
     _refused: bool = False
     _backoff: Backoff = field(default_factory=Backoff)
     _ask_backoffs: dict[str, Backoff] = field(default_factory=dict)  # Of single asks that fail
+    _messages: MessagePosts = field(init=False)
     _summary: SummaryPost = field(init=False)
 
     def __post_init__(self) -> None:
+        self._messages = MessagePosts(self._surface, self._store, self._unrecorded.messages)
         self._summary = SummaryPost(self._surface, self._store, self._clock)
 
     def add(self, ask: Ask) -> None:
@@ -149,6 +156,10 @@ class SurfaceQueue:
             return
         self._notices[notice.id] = notice
         self._work.set()
+
+    def add_message(self, message: OwnerMessage) -> None:
+        if self._surface.persistent and self._messages.add(message):
+            self._work.set()
 
     def add_summary(self, period: Period, build: BuildSummary) -> None:
         name = self._surface.name
@@ -174,6 +185,8 @@ class SurfaceQueue:
             elif self._notices:
                 pause = await self._try_notice(next(iter(self._notices.values())))
                 self._on_notice_tried()
+            elif self._messages.due:
+                pause = await self._try_message()
             elif self._summary.due:  # last, so that it is below the cards
                 pause = await self._try_summary()
             elif waiting_until := [self._ask_backoffs[ask_id].until for ask_id in self._pending]:
@@ -199,6 +212,8 @@ class SurfaceQueue:
             name = self._surface.name
             for notice in await self._store.notices_behind(surface=name, since=since):
                 self.add_notice(notice)
+            for message in await self._store.messages_behind(surface=name):
+                self.add_message(message)
         except StoreError as error:
             return self._pause("what it shows is not known yet", error)
         return 0.0
@@ -248,15 +263,34 @@ class SurfaceQueue:
         name, self._passed_over = self._surface.name, 0
         try:
             if notice.id in self._unrecorded.notices or await self._announce(notice):
-                self._unrecorded.notices.add(notice.id)
-                await self._store.write(lambda tx: tx.save_notice_post(notice.id, surface=name))
-                self._unrecorded.notices.discard(notice.id)
+                handle = self._unrecorded.notices.setdefault(notice.id, None)
+                await self._store.write(
+                    lambda tx: tx.save_notice_post(notice.id, surface=name, handle=handle)
+                )
+                del self._unrecorded.notices[notice.id]
         except SURFACE_ERRORS as error:
             return self._pause(f"notice {notice.id} not shown yet", error)
         except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
             log.error("%s: notice %s cannot be shown: %s", name, notice.id, error)
         self._notices.pop(notice.id, None)
         self._backoff = Backoff()
+        return 0.0
+
+    async def _try_message(self) -> float:
+        """Say what has become of a message. Return the pause if the whole surface failed."""
+        message_id = self._messages.next_id
+        try:
+            shown = await self._messages.show_next()
+        except SURFACE_ERRORS as error:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=False)
+            return self._pause(f"the state of message {message_id} is not shown yet", error)
+        except Exception as error:  # noqa: BLE001 - a surface's fault ends neither the asks nor the channels
+            self._messages.drop(message_id)
+            log.error("%s: message %s: %s", self._surface.name, message_id, error)
+            return 0.0
+        if shown is not None:
+            self._rate_limiter.spend(self._clock.monotonic(), edit=not shown.messages)
+            self._backoff = Backoff()
         return 0.0
 
     async def _try_summary(self) -> float:
@@ -275,8 +309,13 @@ class SurfaceQueue:
         return 0.0
 
     async def _announce(self, notice: Notice) -> bool:
+        """Return whether somebody can see it now."""
         try:
-            return await self._surface.announce(notice)
+            shown = await self._surface.announce(notice)
+            if isinstance(shown, bool):
+                return shown
+            self._unrecorded.notices[notice.id] = next(iter(shown.handles), None)
+            return True
         finally:
             self._rate_limiter.spend(self._clock.monotonic(), edit=False)
 

@@ -18,9 +18,10 @@ from chatbridge.core.model import Agent, Project
 from chatbridge.core.ports import Clock
 
 HOOK_SECONDS = 3600.0  # How long an agent counts as connected that only its hooks are known of
-HOOK = "hook-"  # Before the name that the hooks of one session have
+HOOK = "hook-"  # Before the name that the hooks of one session have: it takes no link's place
 MAX_NAME = 40
 MAX_LEFT = 50
+MAX_HOOKED = 200  # Agents that only their hooks are known of: anybody can call themselves one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ class ConnectedAgent:
 class Agents:
     clock: Clock
     ancestors: Callable[[int], Sequence[int]] = lambda pid: ()  # Of a process, nearest first
+    clients: Callable[[int], Sequence[int]] = lambda pid: ()  # Those of its client, of a link
     _left: tuple[str, ...] = ()  # Names of the last that were connected
     _watchers: list[Callable[[], None]] = field(default_factory=list)
     _agents: dict[str, ConnectedAgent] = field(default_factory=dict)  # By link
@@ -72,7 +74,12 @@ class Agents:
             pid=pid or (known.pid if known else None),
             hooks_only=hooks_only and (known is None or known.hooks_only),
         )
-        if known is None or found != replace(known, seen_at=now):
+        # People are told minutes.
+        if (
+            known is None
+            or found != replace(known, seen_at=now)
+            or now // 60 != known.seen_at // 60
+        ):
             self.changed()
         return found
 
@@ -113,37 +120,39 @@ class Agents:
         raise NoSuchAgent(f"No agent {name!r} is connected. There are: {there}")
 
     def beside(self, pid: int, project: Project) -> ConnectedAgent | None:
-        """The agent of this project that a process belongs to: the one with the nearest common
-        ancestor. If nothing is known of processes, the only one there is. None: nobody can say."""
+        """The agent of this project that a process belongs to: the one whose client is the nearest
+        that has started it. If nothing is known of their processes, the only one there is. None:
+        another one, or nobody can say."""
         here = [each for each in self.listed() if each.project.key == project.key]
         linked = [each for each in here if not each.hooks_only]
+        above, unknown = self.ancestors(pid), list[ConnectedAgent]()
         near: dict[int, list[ConnectedAgent]] = {}
         for each in linked:
-            others = {*self.ancestors(each.pid)} if each.pid else set()
-            for distance, ancestor in enumerate([pid, *self.ancestors(pid)]):
-                if ancestor in others:
-                    near.setdefault(distance, []).append(each)
-                    break
-        fits = near[min(near)] if near else linked
+            client = {*self.clients(each.pid)} if each.pid and above else set()
+            if not client:
+                unknown.append(each)
+            elif places := [place for place, it in enumerate(above) if it in client]:
+                near.setdefault(places[0], []).append(each)
+        fits = near[min(near)] if near else unknown
         return fits[0] if len(fits) == 1 else None
 
     def of_hook(self, pid: int | None, link: str, project: Project, agent: Agent) -> str:
         """The link of the agent whose client runs this hook, which is a sign of life. An agent
         without one is known by its hooks alone, after the `link` that they all name. Where nobody
         can say which of several it is, it is none of them."""
-        found = self.beside(pid, project) if pid else None
+        found = self.beside(pid or 0, project)
         if found is not None:
             return self.seen(found.link, found.project, found.agent).link
-        own = f"{HOOK}{link}"
-        here = (each for each in self.listed() if each.project.key == project.key)
-        if all(each.hooks_only for each in here):
-            self.seen(own, project, agent, hooks_only=True)
+        own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
+        hooked = [each for each in self._agents.values() if each.hooks_only]
+        for each in sorted(hooked, key=lambda each: each.seen_at)[:-MAX_HOOKED]:
+            del self._agents[each.link]
         return own
 
     @contextmanager
     def watched(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Call `tell` when an agent comes, leaves or gets a name, and when something becomes of a
-        message to one."""
+        """Call `tell` when an agent comes, leaves, gets a name or was seen in another minute, and
+        when something becomes of a message to one."""
         self._watchers.append(tell)
         try:
             yield

@@ -6,14 +6,19 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from uuid import uuid4
 
+from chatbridge.core.cards import markup
 from chatbridge.core.cards.attached import format_size, shown_name
 from chatbridge.core.cards.outcome_text import where
 from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Agent, Attachment, CallName, Person, Project
+from chatbridge.core.text import one_line
 
 MAX_TEXT = 10_000  # Characters of one message
 GO_ON = "Your owner has given you the next task, so go on."
 """What an agent is told first that was about to stop: its client shows this as an error."""
+
+
+Sentence = tuple[str | markup.Name | markup.Time, ...]
 
 
 class MessageState(StrEnum):
@@ -91,17 +96,28 @@ def format_for_model(message: OwnerMessage, *, now: float, files: bool = True) -
     return "\n".join(lines)
 
 
-def format_state(message: OwnerMessage, *, now: float) -> str:
+def state_sentence(message: OwnerMessage) -> Sentence:
     """What has become of it, for the person who wrote it."""
-    name = message.project.name
+    name = markup.Name(message.project.name)
     match message.state:
         case MessageState.WAITING | MessageState.HANDED_OVER:
-            return f"{name} gets it with its next step."
+            return name, " gets it with its next step."
         case MessageState.DELIVERED:
-            at = format_time(message.settled_at or message.at, now=now)
+            agent, at = markup.Name(message.agent.name), message.settled_at or message.at
             how = HOW[message.way or Way.RESULT]
-            return f"Delivered to {message.agent.name} in {name}, {at}, {how}."
+            return "Delivered to ", agent, " in ", name, ", ", markup.Time(at), f", {how}."
         case MessageState.EXPIRED:
-            return f"{name} did not come back. Your message was not delivered."
+            return name, " did not come back. Your message was not delivered."
         case MessageState.TAKEN_BACK:
-            return f"Taken back. {name} does not get it."
+            return "Taken back. ", name, " does not get it."
+
+
+def format_state(message: OwnerMessage, *, now: float) -> str:
+    """The same as one line of text."""
+    return "".join(_plain(part, now) for part in state_sentence(message))
+
+
+def _plain(part: str | markup.Name | markup.Time, now: float) -> str:
+    if isinstance(part, markup.Time):
+        return format_time(part.at, now=now)
+    return one_line(part.text) if isinstance(part, markup.Name) else part

@@ -42,7 +42,6 @@ from chatbridge.tools.clients import agent_of
 CHANNEL = "terminal"
 CONFIRM_WITHIN_SECONDS = 10.0
 """How long a hook may take to pass on what it got. Then it counts as gone."""
-"""Before the names of hooks' calls, so that none is a link's."""
 CHUNK_BYTES = 256 * 1024
 LOOKED_AT = 100  # Messages that may have been delivered before they could be taken back
 NOT_A_PERSON = (

@@ -16,7 +16,8 @@ SHELLS = frozenset(
 )
 PLACES = frozenset(
     (
-        *("systemd", "init", "sshd", "sshd-session", "login", "tmux: server", "screen", "zellij"),
+        *("systemd", "init", "tini", "dumb-init", "docker-init", "catatonit"),
+        *("sshd", "sshd-session", "login", "tmux: server", "screen", "zellij"),
         *("gnome-shell", "gnome-session-b", "gnome-session-i", "plasmashell", "kwin_wayland"),
         *("kwin_x11", "ksmserver", "startplasma-way", "xfce4-session", "xfce4-panel", "xfdesktop"),
         *("cinnamon", "mate-session", "lxsession", "lxqt-session", "sway", "i3", "Hyprland"),
@@ -34,7 +35,7 @@ class Process(NamedTuple):
     group: int
     session: int
     terminal: int  # 0: it has none
-    foreground: int  # The group that its terminal takes for the one a person works with
+    foreground: int  # The group that a person works with there; -1: it has no terminal
     started: int  # Tells it from another process that has its pid later
 
     @property
@@ -57,10 +58,10 @@ def find_process(pid: int) -> Process | None:
 
 
 def ancestry(pid: int) -> list[Process]:
-    """The parents of a process, nearest first, without the first process of all."""
+    """The parents of a process, nearest first."""
     found: list[Process] = []
     child = find_process(pid)
-    while child is not None and child.parent > 1 and len(found) < MAX_ANCESTORS:
+    while child is not None and child.parent > 0 and len(found) < MAX_ANCESTORS:
         child = find_process(child.parent)
         found += [child] if child else []
     return found
@@ -68,6 +69,10 @@ def ancestry(pid: int) -> list[Process]:
 
 def ancestors(pid: int) -> list[int]:
     return [each.pid for each in ancestry(pid)]
+
+
+def client_processes(pid: int) -> list[int]:
+    return [each.pid for each in client_of(pid)]
 
 
 def client_of(pid: int) -> list[Process]:
@@ -81,6 +86,8 @@ def client_of(pid: int) -> list[Process]:
     for each in ancestry(pid):
         if each.name in PLACES or _user(each.pid) != owner or _runs_jobs(each, child):
             break
+        if each.pid == 1 and found and not each.leads_terminal:
+            break  # whatever a container begins with: orphans are its children, too
         found.append(each)
         if each.leads_terminal:
             break  # what is above has only opened the terminal
@@ -118,7 +125,7 @@ class AgentProcesses:
         """Whether a process is in the foreground of a terminal, and no agent has started it. What
         cannot be known counts as no."""
         own = find_process(pid)
-        if own is None or own.terminal == 0 or own.foreground != own.group:
+        if own is None or own.foreground != own.group:
             return False
         above = ancestry(pid)
         if len(above) >= MAX_ANCESTORS:

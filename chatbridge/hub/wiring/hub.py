@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import AgentProcesses, ancestors
+from chatbridge.hub.links.processes import AgentProcesses, ancestors, client_processes
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -251,7 +251,7 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
-        agents_there = Agents(clock, ancestors)
+        agents_there = Agents(clock, ancestors, client_processes)
         messages = OwnerMessages(
             store,
             clock=clock,

@@ -24,7 +24,7 @@ from chatbridge.channels.matrix.render.notices import draw_notice
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.errors import ChatRefused, RetryLater
 from chatbridge.core.model import Ask, Notice
-from chatbridge.core.ports import Clock
+from chatbridge.core.ports import Clock, Shown
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Chat(ChatSurface[Words]):
     async def reacted(self, ask: Ask, message: str) -> frozenset[int]:
         return frozenset((await self.picks.of(ask, message)).values())
 
-    async def announce(self, notice: Notice) -> bool:
+    async def announce(self, notice: Notice) -> Shown:
         """Each as it comes, without a list of several."""
         room = self.current_room()
         with self.watched():
@@ -107,7 +107,7 @@ class Chat(ChatSurface[Words]):
                 )
             )
             await self.announcer.upload(notice, room, sent)
-        return True
+        return Shown(place="", handles=(sent.id,))
 
     async def send(self, new: Outgoing[Words]) -> Sent:
         if isinstance(new.what, Upload):
@@ -121,11 +121,11 @@ class Chat(ChatSurface[Words]):
         if new.card is not None:
             ask_id, step = new.card
             made |= marked(Mark(ask_id=ask_id, step=step))
-        if new.root is not None:
-            after = new.after
-            made |= (
-                content.in_thread(new.root, after=after) if after else content.in_reply(new.root)
-            )
+        after = new.after or new.answers
+        if new.root is not None and after:
+            made |= content.in_thread(new.root, after=after)
+        elif new.root is not None or after:
+            made |= content.in_reply(new.root or after)
         event = await self._api.send(new.room, made, tx=transaction(*new.key))
         if new.card is not None and new.root is None:
             if len(self._sure) >= MAX_SURE:

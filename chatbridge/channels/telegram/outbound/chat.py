@@ -29,6 +29,7 @@ from chatbridge.channels.telegram.render.html import to_html
 from chatbridge.core.cards.card import Card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import PostGone
+from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, ChannelState, Notice, Project
 from chatbridge.core.nights.summary import Summary
 from chatbridge.core.ports import Clock, Remark, Shown
@@ -95,8 +96,11 @@ class Chat(ChatSurface[Text]):
 
     # ── a group that becomes a supergroup ─────────────────────────────────────────────────────────
 
-    async def announce(self, notice: Notice) -> bool:
+    async def announce(self, notice: Notice) -> Shown:
         return await self._following(partial(super().announce, notice))
+
+    async def report(self, message: OwnerMessage) -> Shown:
+        return await self._following(partial(super().report, message))
 
     async def summarize(self, summary: Summary, *, place: str | None, again: bool) -> Shown:
         write = partial(super().summarize, summary, place=place, again=again)

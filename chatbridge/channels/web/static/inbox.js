@@ -183,6 +183,7 @@ async function tell(form, button) {
     if (said) toast(decodeURIComponent(said));
     if (response.status === 401) return loggedOut();
     if (response.ok) forgetMessage(form);
+    else if (!said) toast(`That did not work (${response.status}). Nothing was sent.`);
     showAgents(html);
   } catch {
     toast("Your computer is not responding. What you typed is kept.");
@@ -266,8 +267,6 @@ function connect() {
   stream.addEventListener("error", disconnected);
   stream.addEventListener("ask", (event) => changed(JSON.parse(event.data)));
   stream.addEventListener("agents", refreshSoon);
-  // Says when an agent was last seen.
-  stream.addEventListener("alive", () => document.hidden || refreshAgents());
   for (const change of ["notice", "dismissal"]) stream.addEventListener(change, refreshNotices);
 }
 
