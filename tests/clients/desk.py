@@ -179,7 +179,7 @@ class Desk(Home):
 
     def results(self, number: int) -> Sequence[str]:
         """All results, once the model has been told this many. :raises Failed:"""
-        return self._request(lambda it: len(it.results) >= number, f"no result {number}").results
+        return self._request(lambda it: len(it.results) >= number, "no further result").results
 
     def shown(self, words: str) -> None:
         """Once the model has been told this. :raises Failed:"""

@@ -221,7 +221,7 @@ KNOWN = {
     "google-adk": ONLY_PATH,
     "llama-index": ONLY_PATH,
     "autogen": ONLY_PATH,
-    "langchain": {"unknown": "no result 2: it ended with 1"},
+    "langchain": {"unknown": "no further result: it ended with 1"},
 }
 
 PROGRAMS += [
