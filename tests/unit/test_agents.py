@@ -96,6 +96,7 @@ def test_who_is_not_there_is_said_with_who_is() -> None:
 
 def test_a_sign_of_life_changes_when_it_was_seen_and_nothing_else() -> None:
     found, told = agents(), []
+    clock_of(found).advance(60.0 - clock_of(found).time() % 60.0)
     with found.watched(lambda: told.append(1)):
         first = found.seen("a", SHOP, CLAUDE, pid=7)
         clock_of(found).advance(1.0)
