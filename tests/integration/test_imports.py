@@ -193,7 +193,7 @@ def test_a_hook_imports_nothing_that_a_link_does_not() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=30
     )
     found = done.stdout.split()
-    assert "chatbridge.link.loop" in found
+    assert "chatbridge.cli.agents.hook_events" in found
     heavy = {"asyncio", "pydantic", "mcp", "mcp_types", "anyio", "ssl", "dataclasses"}
     assert not heavy & set(found)
 
