@@ -345,7 +345,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"sqlite3 chatbridge\.db \.recover \| sqlite3 new\.db",
         parsed("not every machine has the program"),
     ),
-    (r"claude -p(?: .*)?", stand_in("Claude Code needs an account", before=("chatbridge version",))),
+    (
+        r"claude -p(?: .*)?",
+        stand_in("Claude Code needs an account", before=("chatbridge version",)),
+    ),
     (r"claude plugin .*", stand_in("not every machine has Claude Code")),
     (r"pip install", parsed(NOT_WHOLE, fills={"install": "install --upgrade ."})),
     (r"pip install .+", stand_in("installs from the network")),
