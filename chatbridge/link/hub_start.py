@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import site
 import sys
 
@@ -58,6 +59,8 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         _close_above(3)
         os.umask(0o077)
         os.chdir("/")
+        for number in (signal.SIGTERM, signal.SIGINT):  # which the link of a command ignores
+            signal.signal(number, signal.SIG_DFL)
         python = sys.executable
         words = ["-m", "chatbridge", "hub", "--started-by", "link", "--report-fd", "3"]
         os.execve(python, [python, *words], environment)

@@ -199,6 +199,6 @@ def test_a_killed_hub_comes_back_and_an_interrupt_stops_it_and_leaves_nothing(
             select.select([], [], [], 0.05)
         for _ in range(2):
             os.kill(demo.process.pid, signal.SIGINT)
-        assert demo.ends() == 0
+        assert demo.ends() == 0, demo.shown
         assert "Traceback" not in demo.shown
         assert leftovers(folder) == []

@@ -197,7 +197,7 @@ def test_agents_are_connected_with_the_wait_that_is_set_in_the_same_call(home: H
 
 @pytest.mark.parametrize(
     ("flags", "events", "told"),
-    [([], 4, True), (["--no-hooks"], 0, True), (["--no-instructions"], 4, False)],
+    [([], 5, True), (["--no-hooks"], 0, True), (["--no-instructions"], 5, False)],
 )
 def test_claude_code_is_ready_for_the_night_but_for_what_is_left_out(
     home: House, flags: list[str], events: int, told: bool

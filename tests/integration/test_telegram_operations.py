@@ -103,10 +103,10 @@ async def test_a_button_of_an_unknown_operation_and_a_forged_one_bring_nothing(
     assert files(telegram) == []
 
 
-async def test_a_reply_to_an_end_is_no_answer_to_anything(telegram: Telegram) -> None:
+async def test_a_reply_to_an_end_is_for_the_agent_and_answers_nothing(telegram: Telegram) -> None:
     card = await told(telegram, BADLY)
     await telegram.say("Why?", reply_to=card)
-    assert telegram.said()[1:] == ["Nothing is waiting."]
+    assert telegram.said()[1:] == ["That agent is no longer connected. Nothing was sent."]
 
 
 async def test_a_file_that_telegram_puts_off_comes_once(telegram: Telegram) -> None:

@@ -183,9 +183,10 @@ class Telling:
         self, written: Written, by: Origin, *, to: str, buttons: Iterable[str] = ()
     ) -> Told | None:
         """Send a reply to a message of the bot's that is about an agent; take back what it is
-        about, if it says so. None: it is about no agent."""
+        about, if it says so. None: it is about no agent, or that has gone and a question is open
+        which it may be for."""
         among = await self.at(to, by, buttons=buttons)
-        if among is None:
+        if among is None or (not among and await self.input.asks_on(by.chat.name)):
             return None
         if written.text.strip().casefold() == TAKE_BACK:
             handle = by.chat.handle(by.chat.current_room(), to)
