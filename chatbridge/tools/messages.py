@@ -48,9 +48,11 @@ class ToolMessages:
         link, project, counts_for = call.name.link, call.project, call.counts_for
         if not self.messages.any_for(link, project, to=call.name):
             return result
-        if not isinstance(result, CallToolResult) or not (tool is None or tool.reaches_model):
+        if not is_agent(call.agent) or not (tool is None or tool.reaches_model):
             return result
-        if not is_agent(call.agent) or (counts_for is not None and counts_for <= 0):
+        if not isinstance(result, CallToolResult) or (counts_for is not None and counts_for <= 0):
+            if any(each.handed_to == call.name for each in self.messages.waiting()):
+                await self.messages.cancelled(call.name)  # only an earlier run had them
             return result
         checks = isinstance(tool, CheckMessages) and not result.is_error
         room = MAX_RESULT_BYTES - len(result.model_dump_json().encode())

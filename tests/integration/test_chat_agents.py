@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.chat import agents as words
-from chatbridge.channels.chat.callback_data import MeantFor, NeverMind, TakeBack, TellAgent
+from chatbridge.channels.chat.callback_data import MeantFor, NeverMind, TakeBack, TellAgent, encode
 from chatbridge.channels.chat.incoming import Incoming
 from chatbridge.channels.chat.message_status import WrittenAt
 from chatbridge.channels.chat.notices import ONLY_TEXT
@@ -466,6 +466,18 @@ async def test_somebody_elses_words_are_asked_about(chat: MemoryDesk, text: str)
         connect(chat, WEB, link="other")
     forwarded = Incoming(room=ROOM, id="f", text=text, at=9e9, quoted=True)
     chat._do(Deed(by="ada", message=forwarded))
+    await chat.dealt_with()
+    assert sent(chat) == []
+    assert "Which agent is this for?" in said(chat)[-1]
+
+
+async def test_somebody_elses_words_in_a_reply_are_asked_about(chat: MemoryDesk) -> None:
+    shop = connect(chat)
+    prompt = Incoming(
+        room=ROOM, id="p", ours=True, buttons=(encode(NeverMind(agent=shop.key)),), at=9e9
+    )
+    of_a_bot = Incoming(room=ROOM, id="f", text="use tabs", at=9e9, quoted=True, replied=prompt)
+    chat._do(Deed(by="ada", message=of_a_bot))
     await chat.dealt_with()
     assert sent(chat) == []
     assert "Which agent is this for?" in said(chat)[-1]

@@ -204,6 +204,19 @@ async def test_what_no_model_reads_takes_no_message(tmp_path: Path) -> None:
         assert found == message
 
 
+async def test_what_only_an_earlier_run_of_a_call_had_is_not_delivered_with_it(
+    tmp_path: Path,
+) -> None:
+    """The call is repeated to the next hub, and its response has no place for the message."""
+    form = InputRequiredResult(request_state="state")
+    async with desk(tmp_path) as here:
+        message, _ = await here.tell("use tabs")
+        assert texts(await here.taken()) == [f"{SAID}: use tabs"]
+        assert await here.attached(form) is form
+        await here.hub.inbox.messages.delivered(here.call().name)
+        assert await here.hub.store.message(message.id) == message
+
+
 async def test_a_call_that_was_cancelled_meanwhile_takes_no_message(tmp_path: Path) -> None:
     """The cancellation was read before the tool's result came, and nobody releases it later."""
     own = json_result({"answered": True})

@@ -210,6 +210,19 @@ async def test_a_hook_that_confirms_late_gets_it_only_once(world: World) -> None
     assert await world.take() == []
 
 
+async def test_what_has_no_room_in_the_repeated_response_waits_again(world: World) -> None:
+    first, second = await world.tell("a" * 100), await world.tell("b" * 100)
+    assert await world.take() == [first.id, second.id]
+
+    again = await world.messages.hand_over(CALL, link="a", project=SHOP, way=Way.RESULT, room=150)
+    await world.messages.delivered(CALL)
+
+    assert [each.id for each in again] == [first.id]
+    assert await world.state(first) is MessageState.DELIVERED
+    assert await world.state(second) is MessageState.WAITING
+    assert await world.take(CallName(link="a", request="2")) == [second.id]
+
+
 async def test_handing_over_is_no_change_that_people_see(world: World) -> None:
     await world.tell()
     await world.take()

@@ -193,7 +193,7 @@ class Telling:
             sent = await self.input.inbox.message_at(handle, surface=by.chat.name)
             if sent is not None:
                 return await self.take_back(sent.id, by)
-        return await self.send(among, written.text, written, by)
+        return await self.send(among, written.text, written, by, sure=not written.quoted)
 
     async def take_back(self, message_id: str, by: Origin) -> str:
         """Return what the person is told; nothing if the chat shows it."""

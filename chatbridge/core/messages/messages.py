@@ -176,16 +176,22 @@ class OwnerMessages:
         again = [each for each in handed if each.handed_to == to]
         if not self.any_for(link, project, to=to):
             return ()
+        back: list[OwnerMessage] = []
 
         async def work(tx: Transaction) -> list[OwnerMessage]:
             taken: list[OwnerMessage] = []
+            back.clear()
             left = room
             for message in await tx.open_messages() if not cancelled() else ():
                 if message.handed_to != to and not self._is_for(message, link, project):
                     continue
                 left -= size_as_json(message.text)
-                if left < 0:
-                    break
+                if left < 0:  # an earlier run may have had more room, and this one is confirmed
+                    if message.handed_to == to:
+                        waits = replace(message, state=MessageState.WAITING, handed_to=None)
+                        await tx.save_message(waits)
+                        back.append(waits)
+                    continue
                 over = replace(message, state=MessageState.HANDED_OVER, handed_to=to, way=way)
                 if over != message:
                     await tx.save_message(over)
@@ -195,7 +201,7 @@ class OwnerMessages:
         if counts_for is not None:
             self._counts_until[to] = self._clock.monotonic() + counts_for
         try:
-            return await self._store.write(work, then=self._committed)
+            return await self._store.write(work, then=lambda it: self._committed([*it, *back]))
         except StoreError as error:
             log.warning("messages wait for another result: %s", error)
             return again
