@@ -12,7 +12,6 @@ from typing import Any
 
 from chatbridge.core.asks import transitions
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.messages.message import GO_ON, OwnerMessage, Way, format_for_model
 from chatbridge.core.messages.messages import OwnerMessages
@@ -63,7 +62,7 @@ class WhatNext(ToolHandler):
         rounds = self._rounds.get(session, 0 if self.asks or not again else MAX_ROUNDS + 1)
         try:
             said = await self._said(shorten(words if isinstance(words, str) else ""), call, rounds)
-        except ChatbridgeError:
+        except Exception:
             await self.messages.cancelled(call.name)  # an error brings no message along
             raise
         if said or again:

@@ -281,8 +281,9 @@ class Messages(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_and_what_is_over_stays_so(self) -> None:
         held = {message_id for ids in self.responses.values() for message_id in ids}
+        stored = {each.id: each for each in self.do(self.store.messages(limit=1_000))}
         for message_id, project in self.told.items():
-            message = self.do(self.stored(message_id))
+            message = stored[message_id]
             assert message.project == project
             if message_id in held:
                 assert message.state is MessageState.HANDED_OVER
@@ -300,4 +301,4 @@ class Messages(RuleBasedStateMachine):
 
 
 TestMessages = Messages.TestCase
-TestMessages.settings = settings(max_examples=20, stateful_step_count=30, deadline=None)
+TestMessages.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
