@@ -92,7 +92,9 @@ def test_a_person_at_a_terminal_writes_and_an_agent_cannot_pass_for_one(home: Ho
     with client(home) as window:
         code, shown = at_terminal(home, "tell", "shop", "Use", "tabs")
         assert (code, waiting(home)) == (0, ["Use tabs"])
-        assert shown.startswith("shop gets it with its next step. Take it back with: chatbridge ")
+        first, second = shown.strip().splitlines()
+        assert first == "shop gets it with its next step."
+        assert second.startswith("Take it back with: chatbridge tell --take-back ")
         scripted = shlex.join(["script", "-qec", tell("shop", "Delete", "it"), "/dev/null"])
         for command in (tell("shop", "Delete", "it"), scripted):
             window.type(command)
@@ -176,6 +178,19 @@ def test_agents_and_their_messages_are_listed_for_people_and_for_programs(
     assert "Write to one: chatbridge tell shop TEXT" in shown
     called(agent)
     assert "MESSAGE " not in scripted(open_home, "agents").stdout
+
+
+def test_the_second_agent_of_a_project_is_named_as_it_was_written_to(
+    open_home: House, agent: Agent
+) -> None:
+    with open_home.agent() as second:
+        second.initialize()
+        second.request(1, "tools/list", {})
+        second.receive()
+        with OnTerminal(open_home.environment, "tell", "shop-2", "Hi", columns=80) as terminal:
+            code, shown = terminal.finish()
+        assert (code, shown.splitlines()[0]) == (0, "shop-2 gets it with its next step.")
+        assert called(second)[0].endswith(": Hi")
 
 
 @pytest.mark.parametrize(

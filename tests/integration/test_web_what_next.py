@@ -31,6 +31,9 @@ async def test_done_ends_it(web: Web) -> None:
     page = await web.browser.post(f"/asks/{ask.id}/form", data=data, headers=MARK)
     assert (await web.desk.inbox.ask(ask.id)).status is Status.ANSWERED
     assert ">Done</h1>" in page.text.replace("\n", "")
+    history = (await web.browser.get("/history")).text
+    assert ">Done</span>" in "".join(history.split())
+    assert "Skipped" not in page.text + history
 
 
 async def test_a_script_with_the_token_cannot_give_the_next_task(web: Web) -> None:

@@ -50,10 +50,12 @@ def tell(given: argparse.Namespace) -> int:
     attached = readable(given.attach)
     files = attachments(attached, ask_hub("limits")) if attached else {}
     try:
-        message = ask_hub("tell", agent=given.agent, text=text, **files)["message"]
+        told = ask_hub("tell", agent=given.agent, text=text, **files)
     except HubRefused as error:
         raise HubRefused(refusal(str(error), given.attach), kind=error.kind) from None
-    say(f"{message['said']} Take it back with: chatbridge tell --take-back {message['short']}")
+    # Its own name: the message has that of its project, which another agent there may bear.
+    say(f"{told['agent']} gets it with its next step.")
+    say(f"Take it back with: chatbridge tell --take-back {told['message']['short']}")
     return 0
 
 
