@@ -3,7 +3,6 @@ next when it has finished."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -114,15 +113,6 @@ def test_a_message_reaches_the_agent_after_a_tool_and_only_once(home: House) -> 
     assert hooked(after_tool(home), home.environment) is None
 
 
-def test_an_agent_of_another_project_does_not_get_it(home: House) -> None:
-    other = home.project.parent / "other"
-    (other / ".git").mkdir(parents=True)
-    tell(home, "use tabs")
-    event = {**after_tool(home), "cwd": str(other), "session_id": "else"}
-    assert hooked(event, home.environment) is None
-    assert context(hooked(after_tool(home), home.environment))
-
-
 def test_two_hooks_at_once_say_it_once(home: House) -> None:
     tell(home, "use tabs")
     event = after_tool(home)
@@ -164,12 +154,6 @@ def test_the_answer_on_the_page_is_the_next_task(home: House, page: Page, words:
     wait_for(lambda: page.ask(ask["id"])["delivered"])
 
 
-def test_done_lets_it_stop(home: House, page: Page, words: str) -> None:
-    with stop(home, words) as hook:
-        page.taps(page.sees(words), "skip", step=0)
-        assert hook.prints() is None
-
-
 def test_a_file_of_the_answer_is_named_with_its_path(home: House, page: Page, words: str) -> None:
     with stop(home, words) as hook:
         ask = page.sees(words)
@@ -193,18 +177,6 @@ def test_a_message_ends_the_question(home: House, page: Page, words: str) -> Non
     wait_for(lambda: waiting(home) == [])
 
 
-def test_a_message_that_waits_is_said_instead_of_asking(
-    home: House, page: Page, words: str
-) -> None:
-    tell(home, "Fix the docs")
-    with stop(home, words) as hook:
-        said = hook.prints()
-    assert said
-    assert said["reason"].endswith("in the terminal: Fix the docs")
-    assert words not in [it["questions"][0]["question"] for it in page.open_asks()]
-    wait_for(lambda: waiting(home) == [])
-
-
 def test_a_hook_that_is_ended_takes_its_question_back(home: House, page: Page, words: str) -> None:
     with stop(home, words) as hook:
         ask = page.sees(words)
@@ -219,20 +191,6 @@ def test_a_hook_that_is_killed_is_known_to_be_gone(home: House, page: Page, word
         hook.process.kill()
         until_alone(home, ask)
     assert page.taps(ask, "skip", step=0) == 200
-
-
-def test_what_is_typed_in_the_window_takes_the_question_back(
-    home: House, page: Page, words: str
-) -> None:
-    record = home.project.parent / "typed.jsonl"
-    record.write_text("")
-    with stop(home, words, transcript_path=str(record)) as hook:
-        ask = page.sees(words)
-        at = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
-        entry = {"type": "queue-operation", "operation": "enqueue", "timestamp": at}
-        record.write_text(json.dumps({**entry, "content": "go on here"}) + "\n")
-        assert hook.prints() is None
-    wait_for(lambda: page.ask(ask["id"])["status"] == "withdrawn")
 
 
 def test_no_script_can_give_the_next_task(home: House, page: Page, words: str) -> None:

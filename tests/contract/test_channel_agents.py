@@ -122,20 +122,6 @@ async def test_a_name_picks_one_of_several_and_without_one_nothing_is_sent(drive
     assert sent(driver) == [("other", "use tabs")]
 
 
-async def test_nobody_is_told_what_was_for_an_agent_that_has_left(driver: Driver) -> None:
-    await command(driver, "tell use tabs", said="No agent is connected. Nothing was sent.")
-    connect(driver)
-    driver.desk.inbox.messages.agents.closed(connect(driver, WEB, link="other").link)
-    await command(driver, "tell web use tabs", said="web is no longer connected.")
-    assert sent(driver) == []
-
-
-async def test_without_words_the_bot_says_how(driver: Driver) -> None:
-    connect(driver)
-    assert "tell use tabs" in await command(driver, "tell", said="Write it in the same message")
-    assert sent(driver) == []
-
-
 async def test_a_reply_to_a_card_with_the_command_is_for_its_agent_and_no_answer(
     driver: Driver,
 ) -> None:

@@ -187,6 +187,8 @@ async def test_a_reply_to_a_notice_is_for_the_agent_that_sent_it(driver: Driver)
     notice = await driver.desk.notify("The build is green.", level=Level.WARNING)
     await hears(driver, lambda found: any("The build is green." in text for text, _ in found))
     assert await driver.desk.shown_on(notice)
+    await driver.reply("deploy it", to="The build is green.", stranger=True)
+    assert messages_of(driver).waiting() == []
     await driver.reply("deploy it", to="The build is green.")
     (message,) = messages_of(driver).waiting()
     assert (message.text, message.link) == ("deploy it", "link")

@@ -19,7 +19,7 @@ from chatbridge.channels.chat.notices import ONLY_TEXT
 from chatbridge.channels.chat.poll_loop import FIRST_PAUSE
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.messages.agents import ConnectedAgent
-from chatbridge.core.messages.message import MAX_TEXT, MessageState, OwnerMessage, Way
+from chatbridge.core.messages.message import MAX_TEXT, OwnerMessage, Way
 from chatbridge.core.model import Agent, CallName, Notice, Project
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
@@ -170,26 +170,6 @@ async def test_nobody_there_is_said(chat: MemoryDesk) -> None:
 # ── replies ───────────────────────────────────────────────────────────────────────────────────────
 
 
-async def test_a_reply_to_a_card_with_the_command_is_for_its_agent_and_no_answer(
-    chat: MemoryDesk,
-) -> None:
-    connect(chat)
-    connect(chat, WEB, link="other")
-    ask = await chat.desk.ask(TEXT)
-    await chat.send(text="/tell use tabs", to=ask)
-    assert sent(chat) == [("link", "use tabs")]
-    assert (await chat.desk.inbox.ask(ask.id)).open
-
-
-async def test_a_plain_reply_to_a_notice_is_for_its_agent(chat: MemoryDesk) -> None:
-    connect(chat)
-    connect(chat, WEB, link="other")
-    notice = await shown(chat, await chat.desk.notify("I have finished."))
-    message = await chat.send(text="now the tests", to=notice)
-    assert sent(chat) == [("link", "now the tests")]
-    assert (chat.taken, said(chat)) == ([message.id], [])
-
-
 async def test_a_reply_goes_to_another_agent_of_the_same_project_only(chat: MemoryDesk) -> None:
     first = connect(chat)
     notice = await shown(chat, await chat.desk.notify("I have finished."))
@@ -260,11 +240,6 @@ async def test_agents_lists_who_is_connected_and_what_waits(chat: MemoryDesk) ->
     assert labels == ["Tell shop-api", "Tell web"]
 
 
-async def test_agents_says_if_there_is_none(chat: MemoryDesk) -> None:
-    await chat.send(text="/agents")
-    assert [it.text for it in chat.channel.chat.messages.values()] == [words.NOBODY]
-
-
 async def test_a_reply_to_the_prompt_is_for_its_agent(chat: MemoryDesk) -> None:
     connect(chat)
     web = connect(chat, WEB, CODEX, link="other")
@@ -310,16 +285,6 @@ async def test_a_prompt_that_the_bot_has_not_sent_means_nothing(chat: MemoryDesk
 
 
 # ── taking back ───────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_waiting_message_is_taken_back_with_a_tap(chat: MemoryDesk) -> None:
-    connect(chat)
-    message = await told(chat, "/tell use tabs")
-    status = await status_of(chat, message)
-    assert await chat.tap_data(status, TakeBack(message_id=message.id)) == ""
-    found = await chat.desk.inbox.sent_message(message.id)
-    assert found is not None
-    assert found.state is MessageState.TAKEN_BACK
 
 
 async def test_a_waiting_message_is_taken_back_with_words(chat: MemoryDesk) -> None:
@@ -394,20 +359,6 @@ async def test_a_voice_message_is_sent_as_a_recording(chat: MemoryDesk) -> None:
 
 
 # ── what may go wrong ─────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_stranger_sends_nothing_and_learns_nothing(chat: MemoryDesk) -> None:
-    connect(chat)
-    connect(chat, WEB, link="other")
-    photo = Sendable()
-    notice = await shown(chat, await chat.desk.notify("I have finished."))
-    before = len(chat.channel.chat.messages)
-    for text in ("/tell use tabs", "/tell web use tabs", "/agents", "/tell"):
-        await chat.send(photo, text=text, by="eve")
-        await chat.send(text=text, by="eve", to=notice)
-    await chat.send(text="use tabs", by="eve", to=notice)
-    assert (sent(chat), photo.fetches) == ([], 0)
-    assert len(chat.channel.chat.messages) == before
 
 
 @pytest.mark.parametrize("text", ["/tell", "/tell   ", "/tell\n\n", "/tell \t\u2003"])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatbridge.core.errors import NoSuchAgent
-from chatbridge.core.messages.agents import HOOK_SECONDS, MAX_NAME, Agents
+from chatbridge.core.messages.agents import HOOK_SECONDS, MAX_HOOKED, MAX_NAME, Agents
 from chatbridge.core.model import Agent, Project
 from tests.fakes.clock import StillClock
 
@@ -195,3 +195,27 @@ def test_a_hook_without_an_agent_is_one_under_its_own_link() -> None:
     assert found.of_hook(HOOK, "hooks", SHOP, CODEX) == link
     (agent,) = found.listed()
     assert (agent.link, agent.hooks_only, agent.name) == (link, True, "shop")
+
+
+def test_a_client_that_an_agent_has_started_has_hooks_of_its_own() -> None:
+    found = two_agents({**TWO, CLIENT_B: CLIENT_A, HOOK: CLIENT_B})
+    assert found.of_hook(HOOK, "hooks", SHOP, CLAUDE) == "b"
+
+
+def test_a_hook_is_a_sign_of_life_of_its_agent() -> None:
+    found = two_agents({**TWO, HOOK: CLIENT_A})
+    clock_of(found).advance(60.0)
+    found.of_hook(HOOK, "hooks", SHOP, CLAUDE)
+    assert [each.seen_at - each.since for each in found.listed()] == [60.0, 0.0]
+
+
+def test_hooks_of_ever_new_sessions_are_forgotten_the_oldest_first() -> None:
+    found = two_agents({**TWO, HOOK: SHELL})
+    links = []
+    for number in range(MAX_HOOKED + 5):
+        links.append(found.of_hook(HOOK, f"session-{number}", SHOP, CLAUDE))
+        clock_of(found).advance(1.0)
+    assert [found.of_link(link) is not None for link in links[:6]] == [False] * 5 + [True]
+    assert len(found.listed()) == MAX_HOOKED + 2
+    found.of_hook(HOOK, f"session-{MAX_HOOKED + 4}", SHOP, CLAUDE)
+    assert found.of_link(links[5]) is not None

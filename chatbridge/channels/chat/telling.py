@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from chatbridge.channels.chat import agents as words
 from chatbridge.channels.chat.callback_data import NeverMind, TellAgent, decode
 from chatbridge.channels.chat.inbound import ChatInput, Origin, Said
-from chatbridge.channels.chat.message_status import WrittenAt
+from chatbridge.channels.chat.message_status import TAKE_BACK, WrittenAt
 from chatbridge.channels.chat.received_files import FileIntake, IncomingFile, in_words
 from chatbridge.core.errors import AttachmentError, MessageRefused
 from chatbridge.core.messages.agents import Agents, ConnectedAgent
 from chatbridge.core.messages.message import NewMessage, OwnerMessage
 from chatbridge.core.model import Ask, Attachment, Project
 
-TAKE_BACK = "take back"
 _COMMAND = re.compile(r"\s*[/!]tell(?:@\w+)?(?:\s+|\Z)")
 _NAMESPACE = uuid.UUID("7d0c4b1e-6a53-4f0f-9a55-3b0d6a1f2c48")
 
@@ -188,7 +187,7 @@ class Telling:
         among = await self.at(to, by, buttons=buttons)
         if among is None or (not among and await self.input.asks_on(by.chat.name)):
             return None
-        if written.text.strip().casefold() == TAKE_BACK:
+        if written.text.strip().casefold() == TAKE_BACK.casefold():
             handle = by.chat.handle(by.chat.current_room(), to)
             sent = await self.input.inbox.message_at(handle, surface=by.chat.name)
             if sent is not None:

@@ -113,17 +113,15 @@ def main(argv: list[str]) -> int:
         event = json.loads(sys.stdin.buffer.read(MOST))
         if not isinstance(event, dict):
             raise ValueError("the event is not a JSON object")
-        if not in_plugin or not _is_in_settings(event):
-            _take(event, named(event), limit)
+        if in_plugin:
+            from chatbridge.cli.connect.own_hooks import has_own_hook
+
+            if has_own_hook(event.get("hook_event_name")):
+                return 0
+        _take(event, named(event), limit)
     except Exception as error:  # noqa: BLE001 - the edge: the agent goes on, whatever it was
         _complain(f"chatbridge hook: no decision: {error}\n")
     return 0
-
-
-def _is_in_settings(event: Json) -> bool:
-    from chatbridge.cli.connect.own_hooks import has_own_hook
-
-    return has_own_hook(event.get("hook_event_name"))
 
 
 def limit_in(argv: list[str]) -> int | None:
