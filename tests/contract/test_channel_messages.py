@@ -47,6 +47,8 @@ async def chat(
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def driver(chat: Driver) -> AsyncIterator[Driver]:
+    assert isinstance(chat.desk.clock, StillClock)
+    chat.desk.clock.advance(60.0)  # or the pace of the tests before would hold back what is said
     yield chat
     chat.desk.inbox.nights.policy = NightPolicy()
     messages = messages_of(chat)
