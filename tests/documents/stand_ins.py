@@ -194,6 +194,13 @@ def _uv() -> Grammar:
     return found
 
 
+def _uvx() -> Grammar:
+    found = Grammar("uvx")
+    found.add_argument("--from", dest="package", required=True)
+    found.add_argument("command", nargs=argparse.REMAINDER)
+    return found
+
+
 def _module(name: str) -> str:
     if find_spec(name) is None:
         raise argparse.ArgumentTypeError(f"there is no module {name}")
@@ -224,6 +231,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "systemd-analyze": _systemd_analyze,
     "timedatectl": _timedatectl,
     "uv": _uv,
+    "uvx": _uvx,
 }
 APART: dict[tuple[str, ...], Callable[[], Grammar]] = {("claude", "plugin"): _claude_plugin}
 """Commands of a program that also takes anything else as its first word."""
