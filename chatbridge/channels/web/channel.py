@@ -25,11 +25,13 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.web.agents import AgentsPage
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.attachments import Attachments
+from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Assets, Templates, json_response
 from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
+from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
@@ -72,14 +74,15 @@ class WebChannel:
     pace = RateLimit()
     idempotent = True
     trouble = None
-    remarks = ()
 
     host: str
     port: int | None
     token: str
     announce_address: Callable[[str], None]
     url: str | None = None
-    """Where a proxy serves it."""
+    """Where it is seen from elsewhere."""
+    certificate: Certificate | None = None
+    """Its own, if no proxy has one."""
     clock: Clock
     health: Health
     codes: LoginCodes
@@ -100,6 +103,7 @@ class WebChannel:
         watched = inbox.messages.agents.watched(changed)
         with listen(self.host, self.port) as listener, watched:
             port: int = listener.getsockname()[1]
+            scheme = "https" if self.certificate else "http"
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
             pages = Pages(self)
@@ -112,15 +116,15 @@ class WebChannel:
                 *look()[0].routes(),
             )
             app = Guard(
-                app=build_app(routes, self.templates),
-                hosts=Hosts(self.host, port, url=self.url),
+                app=build_app(routes, self.templates, self.codes),
+                hosts=Hosts(self.host, port, url=self.url, scheme=scheme),
                 token=self.token,
                 sessions=self.sessions,
                 cookie=self.cookie,
             )
-            async with serving(app, listener):
+            async with serving(app, listener, certificate=self.certificate):
                 try:
-                    self.announce_address(_address(self.host, port))
+                    self.announce_address(f"{scheme}://{_netloc(self.host, port)}")
                     ready()
                     # In the quiet after a start; a page that is asked for before does it itself.
                     await self.clock.sleep(QUIET)
@@ -128,6 +132,11 @@ class WebChannel:
                     await asyncio.Event().wait()
                 finally:
                     self.events.close()
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        problem = self.certificate.problem if self.certificate else None
+        return (problem,) if problem else ()
 
     async def recent_notices(self, *, dismissed: bool = False) -> Sequence[Notice]:
         """Those of the last day, the newest first; with the dismissed ones on demand."""
@@ -165,16 +174,16 @@ class WebChannel:
         return self.events.watched
 
 
-def _address(host: str, port: int) -> str:
+def _netloc(host: str, port: int) -> str:
     if host in EVERYWHERE:
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 # ── the application ───────────────────────────────────────────────────────────────────────────────
 
 
-def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
+def build_app(routes: Iterable[Route], templates: Templates, codes: LoginCodes) -> ASGIApp:
     """The routes behind `/healthz`; errors become JSON for the API and a page for a browser."""
 
     async def respond(request: Request, error: Exception) -> Response:
@@ -192,7 +201,7 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
 
     errors = (Refusal, HTTPException, ChatbridgeError, Exception)
     app = Starlette(
-        routes=[Route("/healthz", healthz), *routes],
+        routes=[Route("/healthz", partial(health_or_proof, codes)), *routes],
         exception_handlers=dict.fromkeys(errors, respond),
     )
     app.router.redirect_slashes = False
@@ -207,6 +216,13 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
 
 async def healthz(_request: Request) -> Response:
     return Response(b"", media_type="text/plain")
+
+
+async def health_or_proof(codes: LoginCodes, request: Request) -> Response:
+    """Nothing, except for who has a question from this hub: with its answer they know which hub
+    is behind an address."""
+    proof = codes.proof_for(request.headers.get(PROOF_HEADER, ""))
+    return Response(proof.encode(), media_type="text/plain") if proof else await healthz(request)
 
 
 def _refusal(error: Exception) -> Refusal:
@@ -236,12 +252,19 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
         host=table.host,
         port=table.port,
         url=table.url,
+        certificate=_certificate(table),
         token=token,
         clock=context.clock,
         announce_address=context.announce,
         health=context.health,
         codes=context.codes,
     )
+
+
+def _certificate(table: Web) -> Certificate | None:
+    if table.tls_cert is None or table.tls_key is None:
+        return None
+    return Certificate(table.tls_cert, table.tls_key)
 
 
 def web_token(state: Path) -> str:

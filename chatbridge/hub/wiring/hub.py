@@ -422,6 +422,10 @@ async def open_hub(
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
+        async def inbox_proof(_request: Request) -> Json:
+            question, answer = codes.new_proof()
+            return {"question": question, "answer": answer}
+
         background.keep("deadlines", broker.run)
         background.keep("messages", messages.run)
         background.keep("summaries", summaries.run)
@@ -444,6 +448,7 @@ async def open_hub(
                     "status": said,
                     "greet": pairs.greet,
                     "login-code": login_code,
+                    "inbox-proof": inbox_proof,
                     **asks.answers,
                     **told.answers,
                 },
