@@ -8,5 +8,6 @@ Standard library only and cheap to import, because links use it.
     descriptors: the limit of open files, and inherited ones
     locks: who holds the lock of a file
     processes: processes as the kernel knows them
+    file_changes: what changes in folders
     children: children that have ended, and orphans
 """
