@@ -21,7 +21,6 @@ Modules and sub-packages:
     runtime_paths: directories, files and the hub's socket
     lock_file: the hub's lock and its holder
     system: what differs between Linux and macOS
-    sockets: Unix sockets and the limit of open files
     framing: lines of a byte stream
     safe_json: JSON with bounded nesting, and valid request ids
     bounded_read: files with bounded size

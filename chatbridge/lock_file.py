@@ -9,9 +9,10 @@ import fcntl
 import json
 import os
 
-from chatbridge import bounded_read, sockets
+from chatbridge import bounded_read
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
 from chatbridge.runtime_paths import lock_path, make_private
+from chatbridge.system import locks, sockets
 
 _MIN_SIZE_BYTES = 1024
 
@@ -116,7 +117,7 @@ def find_holder(state: str) -> LockInfo | None:
     info = read(state)
     if info is None:
         return None
-    if _locks(info.pid, lock_path(state)):
+    if locks.holds(info.pid, lock_path(state)):
         return info
     # The kernel's list may be hidden; the process that listens for links has the lock.
     try:
@@ -124,20 +125,6 @@ def find_holder(state: str) -> LockInfo | None:
             return info if sockets.peer(sock)[0] == info.pid else None
     except (OSError, SocketUnusable):
         return None
-
-
-def _locks(pid: int, path: str) -> bool:
-    try:
-        inode = os.stat(path).st_ino
-        with open("/proc/locks", encoding="ascii") as file:
-            rows = [line.split() for line in file]
-    except OSError:
-        return False
-    # Do not compare the device: btrfs and overlayfs show another one than stat. A row with an arrow
-    # is a waiting process.
-    return any(
-        row[1] == "FLOCK" and row[4] == str(pid) and row[5].endswith(f":{inode}") for row in rows
-    )
 
 
 def _text(value: object) -> str | None:

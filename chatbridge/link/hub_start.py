@@ -13,6 +13,7 @@ import sys
 
 import chatbridge
 from chatbridge import runtime_paths
+from chatbridge.system import descriptors
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
 HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/homebrew/bin"
@@ -57,7 +58,7 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         null, log, report = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (null, log, report))
         for descriptor, target in ((null, 0), (null, 1), (log, 2), (report, 3)):
             os.dup2(descriptor, target)
-        _close_above(3)
+        descriptors.close_above(3)  # a client's pipe would stay open as long as the hub
         os.umask(0o077)
         os.chdir("/")
         for number in (signal.SIGTERM, signal.SIGINT):  # which the link of a command ignores
@@ -69,16 +70,6 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         os.write(2, f"chatbridge: the hub could not be started: {error}\n".encode())
     finally:
         os._exit(127)
-
-
-def _close_above(last: int) -> None:
-    """Close all descriptors above `last`: a client's pipe would stay open as long as the hub."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > last:
-            try:
-                os.close(int(name))
-            except OSError:  # the one that the listing itself used
-                pass
 
 
 def open_log(path: str) -> int:

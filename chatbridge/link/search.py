@@ -12,9 +12,10 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 
-from chatbridge import lock_file, runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
+from chatbridge.system import sockets
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not wait for it forever

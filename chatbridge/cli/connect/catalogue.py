@@ -20,6 +20,7 @@ from chatbridge.cli.connect.editing import Keys
 from chatbridge.cli.connect.hooks import Hook
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import did_you_mean, one_line
+from chatbridge.system.platform import MACOS
 from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
@@ -38,7 +39,7 @@ TIMER = 2_147_483.0
 class Places:
     home: Path
     environ: Mapping[str, str]
-    mac: bool = sys.platform == "darwin"
+    mac: bool = MACOS
 
     @property
     def config(self) -> Path:

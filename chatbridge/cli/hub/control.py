@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import select
-import signal
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.link import search
+from chatbridge.system.processes import Handle
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.settings import Web
@@ -64,32 +64,26 @@ def check_settings() -> None:
 def end_hub(state: str, *, manager: Manager | None = None) -> int | None:
     """The pid of the hub that has ended; None: none ran. :raises ChatbridgeError: it still runs."""
     named = lock_file.read(state)
-    try:
-        # The handle comes first, then the check: the process that is signalled is the one checked.
-        process = os.pidfd_open(named.pid) if named is not None else None
-    except OSError:
-        process = None
-    if named is None or process is None:
+    if named is None:
         return None
     try:
+        # The handle comes first, then the check: the process that is signalled is the one checked.
+        handle = Handle(named.pid)
+    except OSError:
+        return None
+    with handle, suppress(ProcessLookupError):
         holder = lock_file.find_holder(state)
         if holder is None or holder.pid != named.pid:
             return None
         if service := _service_of(holder, manager):
             service.stop()  # with its socket, which would start it again for the next agent
             return holder.pid
-        signal.pidfd_send_signal(process, signal.SIGTERM)
-        poller = select.poll()
-        poller.register(process, select.POLLIN)
-        if not poller.poll(PATIENCE * 1000):
+        handle.terminate()
+        if not handle.wait(PATIENCE):
             raise ChatbridgeError(
                 f"The hub (pid {named.pid}) was told to stop, but still runs after "
                 f"{PATIENCE:.0f} s. See {runtime_paths.log_path(state)}"
             )
-    except ProcessLookupError:
-        pass
-    finally:
-        os.close(process)
     return named.pid
 
 

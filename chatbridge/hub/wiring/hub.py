@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import AgentProcesses, ancestors, client_processes
+from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -251,7 +251,8 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
-        agents_there = Agents(clock, ancestors, client_processes)
+        processes = AgentProcesses()
+        agents_there = Agents(clock, processes.ancestors, processes.client)
         messages = OwnerMessages(
             store,
             clock=clock,
@@ -408,7 +409,6 @@ async def open_hub(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
-        processes = AgentProcesses()
         told = TerminalMessages(
             intake,
             clock,
