@@ -28,7 +28,7 @@ COMMANDS = {
     "doctor": "find what is wrong, and say how to fix it",
     "connect": "add chatbridge to an agent's MCP servers",
     "disconnect": "remove it again",
-    "service": "keep the hub running with systemd",
+    "service": "keep the hub running with systemd or launchd",
     "serve": "let agents on other machines ask, too",
     "token": "make, list and remove those tokens",
     "tools": "the commands that your agents may run",

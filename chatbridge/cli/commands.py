@@ -68,13 +68,14 @@ CHECK = (
 LIST = "Lists the tools that the files define, and which of them need your approval."
 ADD = "Copies an example into the first of your folders. An existing file is not changed."
 SERVICE = """\
-Keeps the hub running as a systemd user service: it starts with this computer
-or when you log in, and comes back by itself.
+Keeps the hub running as a service of systemd, on macOS of launchd: it starts
+with this computer or when you log in, and comes back by itself.
 
-  install    write the units, enable and start them; again if folders change
-  uninstall  stop it and remove the units
+  install    write its files, enable and start it; again if folders change
+  uninstall  stop it and remove its files
   status     whether it runs, and which version
-  logs       what the hub says; further options go to journalctl (-f, -n 20)
+  logs       what the hub says; further options go to journalctl, on macOS to
+             tail (-f, -n 20)
   restart    after an upgrade or a change of the settings
   start      start it after a stop
   stop       stop it until the next log-in, or until: chatbridge service start
@@ -526,11 +527,11 @@ service = Command(
     argument(
         "--linger",
         action=argparse.BooleanOptionalAction,
-        help="install: go on after a log-out, without asking",
+        help="install: go on after a log-out, without asking (not on macOS)",
     ),
     flag("--force", help="restart, stop: even if no hub could start with the settings"),
     usage="chatbridge service WHAT [--linger | --no-linger] [--force]",
-    passes_on=True,  # to journalctl
+    passes_on=True,  # to what shows the log
     work="chatbridge.cli.service.command:service",
 )
 
@@ -556,7 +557,7 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
     flags.add_argument(
         "--service",
         action=argparse.BooleanOptionalAction,
-        help="install the systemd user service (default: no)",
+        help="install the service (default: no)",
     )
     flags.add_argument(
         "--connect", metavar="CLIENT", nargs="+", default=[], type=_client, help="agents to connect"

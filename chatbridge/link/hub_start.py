@@ -16,7 +16,8 @@ from chatbridge import runtime_paths
 from chatbridge.system import descriptors
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
-HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/homebrew/bin"
+"""Homebrew's folder is the owner's own, so nothing in it replaces a program of the system."""
 ENVIRONMENT_NAMES = frozenset((
     "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
@@ -33,7 +34,7 @@ def start_hub(state: str) -> int:
     child of init, not of the caller."""
     runtime_paths.make_private(state)
     environment = _hub_environment(state)
-    log = _open_log(runtime_paths.log_path(state))
+    log = open_log(runtime_paths.log_path(state))
     report, report_end = os.pipe()
     try:
         child = os.fork()
@@ -71,7 +72,7 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         os._exit(127)
 
 
-def _open_log(path: str) -> int:
+def open_log(path: str) -> int:
     """Open the log for appending. Rotate a long one, replacing the previous one."""
     try:
         if os.path.getsize(path) > MAX_LOG_BYTES:
@@ -79,6 +80,16 @@ def _open_log(path: str) -> int:
     except FileNotFoundError:
         pass
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def last_log_line(path: str) -> str:
+    """Empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            return file.read().decode(errors="replace").strip().rpartition("\n")[2][:300]
+    except OSError:
+        return ""
 
 
 def _hub_environment(state: str) -> dict[str, str]:

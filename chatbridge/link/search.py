@@ -201,12 +201,7 @@ class Search:
         if self._retry(now):
             return
         path = runtime_paths.log_path(self.state)
-        try:
-            with open(path, "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-                last = file.read().decode(errors="replace").strip().rpartition("\n")[2][:300]
-        except OSError:
-            last = ""
+        last = hub_start.last_log_line(path)
         raise NoHub(f"the chatbridge hub ended before it was ready: {last}\nSee {path}")
 
 

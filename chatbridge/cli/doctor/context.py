@@ -13,6 +13,7 @@ from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import HubState
 from chatbridge.cli.database_file import notes, quiet_switch
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connection
+from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.cli.ui.wording import shown
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
@@ -36,6 +37,7 @@ class DoctorContext:
     unusable: str | None = None
     """Why the configuration cannot be used. `settings` are the defaults then."""
     clock: Clock = field(default_factory=SystemClock)
+    manager: Manager = field(default_factory=this_manager)
     hub_within: float = HUB_ANSWER_SECONDS
     _hub: asyncio.Task[HubState] | None = None
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
-from chatbridge.cli.service import manager
+from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable, SettingsError
 from chatbridge.link import search
 from chatbridge.system.processes import Handle
@@ -61,7 +61,7 @@ def check_settings() -> None:
         ) from None
 
 
-def end_hub(state: str) -> int | None:
+def end_hub(state: str, *, manager: Manager | None = None) -> int | None:
     """The pid of the hub that has ended; None: none ran. :raises ChatbridgeError: it still runs."""
     named = lock_file.read(state)
     if named is None:
@@ -75,8 +75,8 @@ def end_hub(state: str) -> int | None:
         holder = lock_file.find_holder(state)
         if holder is None or holder.pid != named.pid:
             return None
-        if holder.started_by == "service" and manager.runs(holder.pid):
-            manager.stop()  # with its socket, which would start it again for the next agent
+        if service := _service_of(holder, manager):
+            service.stop()  # with its socket, which would start it again for the next agent
             return holder.pid
         handle.terminate()
         if not handle.wait(PATIENCE):
@@ -87,17 +87,25 @@ def end_hub(state: str) -> int | None:
     return named.pid
 
 
-def restart_hub(*, start: bool = True) -> bool:
+def restart_hub(*, start: bool = True, manager: Manager | None = None) -> bool:
     """Whether a hub runs now. `start`: also if none ran before.
     :raises ChatbridgeError: it cannot be stopped, or does not come up; the message says why."""
     state = runtime_paths.state_dir()
     holder = lock_file.find_holder(state)
-    if holder is not None and holder.started_by == "service" and manager.runs(holder.pid):
-        manager.restart()
+    if service := _service_of(holder, manager):
+        service.restart()
     elif not _ended(state) and not start:
         return False
     connection(start=True).close()
     return True
+
+
+def _service_of(holder: lock_file.LockInfo | None, manager: Manager | None) -> Manager | None:
+    """The service manager, if it runs this hub."""
+    if holder is None or holder.started_by != "service":
+        return None
+    manager = manager or this_manager()
+    return manager if manager.state().pid == holder.pid else None
 
 
 def _ended(state: str) -> bool:

@@ -14,7 +14,7 @@ from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import available
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
@@ -34,7 +34,7 @@ def run(given: argparse.Namespace) -> int:
             f"there is nothing to do. Name at least one of {flags}, "
             "--web-only, --wait, --service, --connect"
         )
-    if given.service and (why_not := available()) is not None:
+    if given.service and (why_not := this_manager().available()) is not None:
         raise ChatbridgeError(why_not)
     steps: list[Work] = []
     longest = None
@@ -51,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
         if steps:
             restart_hub(start=False)
         if given.service:
-            install(linger=True, say=print)
+            install(this_manager(), linger=True, say=print)
         for planned in plans:
             for file in planned.changes:
                 print(fitted(f"  {file.summary()}"))

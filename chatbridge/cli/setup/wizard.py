@@ -15,7 +15,7 @@ from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import available, is_running
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
@@ -147,19 +147,21 @@ def _set_wait(setup: Setup) -> None:
 
 
 def _set_service(setup: Setup) -> None:
-    why_not = available()
+    manager = this_manager()
+    why_not = manager.available()
     if why_not is not None:
         prompts.wrapped(f"  {why_not}")
         return
-    if is_running():
+    if manager.state().running:
         prompts.good("the service is running")
         return
-    question = "Start chatbridge with this computer (systemd user service)?"
+    when = "with this computer" if manager.lingering else "when you log in"
+    question = f"Start chatbridge {when} ({manager.title})?"
     if not prompts.confirm(question, default=True):
         prompts.say("  To do it later: chatbridge service install")
         return
     try:
-        if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
+        if install(manager, linger=True, say=lambda line: prompts.say(f"  {line}")):
             setup.keeps("the service")
     except ChatbridgeError as error:
         prompts.bad(str(error))

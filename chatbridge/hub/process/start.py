@@ -24,9 +24,13 @@ from chatbridge.hub.process.systemd import Systemd
 from chatbridge.link.preface import parse_limit
 from chatbridge.redaction import redacted
 from chatbridge.system import descriptors
+from chatbridge.system.platform import MACOS
 
 NO_SOCKET = (
-    "a hub for several users takes its socket from systemd, and got none. Start "
+    "a hub for several users takes its socket from systemd, and macOS has none. There each user "
+    "has a hub of their own: chatbridge service install"
+    if MACOS
+    else "a hub for several users takes its socket from systemd, and got none. Start "
     "chatbridge-system.socket"
 )
 
