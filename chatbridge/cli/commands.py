@@ -148,6 +148,13 @@ ATTACH = argument(
     help="a file to show with it, repeated",
 )
 
+HUB = argument(
+    "--hub",
+    metavar="URL",
+    help="a hub elsewhere, with the token in CHATBRIDGE_TOKEN",
+)
+PLAIN_HTTP = flag("--plain-http", help="allow http:// there")
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -172,6 +179,8 @@ ask = Command(
         help="low never rings, urgent rings in quiet hours, too; default: normal",
     ),
     flag("--json", help="print the whole outcome"),
+    HUB,
+    PLAIN_HTTP,
     epilog=ASK_EPILOG,
     work="chatbridge.cli.questions.ask:ask",
 )
@@ -190,6 +199,8 @@ notify = Command(
         metavar="LEVEL",
         help="info (the default) arrives silently, warning and error make the phone ring",
     ),
+    HUB,
+    PLAIN_HTTP,
     epilog="exit codes: 0 the hub has it, 1 refused, 2 wrong usage, 4 no hub could be reached",
     work="chatbridge.cli.questions.ask:notify",
 )

@@ -177,6 +177,15 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
     (
+        r"chatbridge (ask|notify) --hub .*",
+        elsewhere(
+            "tests/acceptance/test_ask_over_http.py::"
+            "test_the_answer_comes_back_and_no_hub_is_started_here",
+            "needs a hub on another machine",
+            fills={" URL": ' https://agents.example.org "Deploy?"'},
+        ),
+    ),
+    (
         r"chatbridge ask --attach( FILE)?",
         run(
             "Yes",
