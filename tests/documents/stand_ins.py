@@ -155,6 +155,14 @@ def _ssh() -> Grammar:
     return found
 
 
+def _caffeinate() -> Grammar:
+    found = Grammar("caffeinate")
+    for kind in ("-d", "-i", "-m", "-s", "-u"):
+        found.add_argument(kind, action="store_true")
+    found.add_argument("-t", type=int)
+    return found
+
+
 def _systemctl() -> Grammar:
     found = Grammar("systemctl")
     found.add_argument("--user", action="store_true")
@@ -215,6 +223,7 @@ def _forward(text: str) -> str:
 
 
 GRAMMARS: dict[str, Callable[[], Grammar]] = {
+    "caffeinate": _caffeinate,
     "claude": _claude,
     "codex": _codex,
     "docker": _docker,

@@ -368,6 +368,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"uvx --from chatbridge-mcp chatbridge .*", stand_in("installs from the network")),
     (r"ssh -R 8788:127\.0\.0\.1:8788 build-server", stand_in("needs another computer")),
+    (r"caffeinate -is -t 36000", stand_in("is macOS's")),
     (r"timedatectl set-ntp true", stand_in("sets this machine's clock")),
     (r"systemctl --user edit chatbridge\.service", stand_in("opens an editor")),
     (r"systemd-analyze security", stand_in("looks at units that are installed")),

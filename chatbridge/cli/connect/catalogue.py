@@ -248,6 +248,12 @@ def _cline_file(at: Places) -> Path:
     return older / name if older.is_dir() and not data.is_dir() else data / name
 
 
+def _zed_folder(at: Places) -> Path:
+    if at.mac:
+        return at.home / ".config/zed"  # whatever the variables say
+    return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
+
+
 def _goose_folder(at: Places) -> Path:
     root = at.moved("GOOSE_PATH_ROOT")
     return root / "config" if root else at.config / "goose"
@@ -384,7 +390,7 @@ _ALL = (
     Client(
         name="zed",
         shown="Zed",
-        folder=lambda at: (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed",
+        folder=_zed_folder,
         place="settings.json",
         project=(".zed/settings.json",),
         servers="context_servers",
