@@ -62,12 +62,36 @@ def _codex() -> Grammar:
 
 
 def _docker() -> Grammar:
+    """What docker and podman have in common, and podman's `--format docker` and secrets."""
     found = Grammar("docker")
-    execute = found.add_subparsers(required=True).add_parser("exec")
-    execute.add_argument("-i", "--interactive", action="store_true")
-    execute.add_argument("-t", "--tty", action="store_true")
-    execute.add_argument("container")
-    execute.add_argument("command", nargs=argparse.REMAINDER)
+    verbs = found.add_subparsers(required=True)
+    build = verbs.add_parser("build")
+    for option in ("--build-arg", "--file", "--format", "--tag"):
+        build.add_argument(option)
+    build.add_argument("context")
+    create = verbs.add_parser("secret").add_subparsers(required=True).add_parser("create")
+    create.add_argument("name")
+    create.add_argument("file")
+    run, execute = verbs.add_parser("run"), verbs.add_parser("exec")
+    for flag in ("--detach", "--read-only", "--rm"):
+        run.add_argument(flag, action="store_true")
+    once = ("--cap-drop", "--entrypoint", "--name", "--restart", "--secret", "--tmpfs")
+    for option in (*once, "--env", "--publish", "--volume"):
+        run.add_argument(option, action="store" if option in once else "append")
+    for verb, what in ((run, "image"), (execute, "container")):
+        verb.add_argument("-i", "--interactive", action="store_true")
+        verb.add_argument("-t", "--tty", action="store_true")
+        verb.add_argument(what)
+        verb.add_argument("command", nargs=argparse.REMAINDER)
+    for name in ("start", "stop", "restart"):
+        verbs.add_parser(name).add_argument("container")
+    remove = verbs.add_parser("rm")
+    remove.add_argument("--force", action="store_true")
+    remove.add_argument("container")
+    compose = verbs.add_parser("compose")
+    compose.add_argument("--file")
+    up = compose.add_subparsers(required=True).add_parser("up")
+    up.add_argument("--detach", action="store_true")
     return found
 
 
@@ -232,6 +256,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "npm": _npm,
     "pip": _pip,
     "pipx": _pipx,
+    "podman": _docker,
     "pytest": _pytest,
     "python": _python,
     "sqlite3": _sqlite3,

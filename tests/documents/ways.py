@@ -79,6 +79,7 @@ SERVER = elsewhere(
     "needs a machine's root: the container's of those tests is set up with these lines",
 )
 NOT_WHOLE = "names a command whose rest is the reader's"
+OTHERS_IMAGE = "needs an image, which takes minutes: make container builds it and tries it"
 LONG = "takes minutes, and is what runs these tests or comes beside them: make -n says what it does"
 YES = (("Write these? [Y/n]", ENTER),)
 GIT = (f"install -D -m 600 -t ~/.config/chatbridge/tools {ROOT}/config/tools/git.json",)
@@ -373,6 +374,21 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"systemctl --user edit chatbridge\.service", stand_in("opens an editor")),
     (r"systemd-analyze security", stand_in("looks at units that are installed")),
     (r"ssh -t", stand_in(NOT_WHOLE, fills={"-t": "-t build-server chatbridge pair"})),
+    (
+        r"mkdir -m 700 config/container/secrets",
+        run(before=("mkdir -p config/container",), apart=True),
+    ),
+    (
+        rf"install -m 644 {TOKEN_FILE} config/container/secrets/telegram-token",
+        run(before=("mkdir -p config/container/secrets",), apart=True),
+    ),
+    (
+        r"podman exec chatbridge chatbridge",
+        parsed(NOT_WHOLE, fills={"exec chatbridge chatbridge": "exec chatbridge chatbridge inbox"}),
+    ),
+    (r"podman .* > backup\.tar", parsed(OTHERS_IMAGE, fills={" > backup.tar": ""})),
+    (r"podman .*", parsed(OTHERS_IMAGE)),
+    (r"TELEGRAM_USER=\d+ docker compose .*", parsed(OTHERS_IMAGE)),
     (r"docker exec -it", parsed(NOT_WHOLE, fills={"-it": "-it box chatbridge pair"})),
     (r"codex exec", parsed(NOT_WHOLE, fills={"exec": "exec hello"})),
     (r"npm run", parsed(NOT_WHOLE, fills={"run": "run build"})),
