@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -29,8 +31,11 @@ from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.routes import PushRoutes
+from chatbridge.channels.web.push.settings import Push
+from chatbridge.channels.web.push.subscriptions import Subscriptions
 from chatbridge.channels.web.render import Assets, Templates, json_response
-from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
+from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal, wants_json
 from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
@@ -53,10 +58,14 @@ from chatbridge.core.ports import Clock, Health, Remark, Shown, Surface
 from chatbridge.core.text import one_line, shortened
 from chatbridge.redaction import hide
 
+if TYPE_CHECKING:
+    from chatbridge.channels.web.push.surface import Browsers
+
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
+PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -87,18 +96,26 @@ class WebChannel:
     health: Health
     codes: LoginCodes
     """Log browsers in."""
+    push: Push = field(default_factory=Push)
     body_seconds: float = BODY_SECONDS
     heartbeat: float = HEARTBEAT_SECONDS
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
     sessions: Sessions = field(init=False)
+    subscriptions: Subscriptions = field(init=False)
+    browsers: Browsers | None = field(default=None, init=False)
+    hosts: Hosts = field(init=False)
     cookie: str = field(init=False)
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
+        self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
+        await self.subscriptions.load()
+        if self.subscriptions.listed():
+            await self.load_browsers()
         changed = partial(self.events.publish_to_pages, AgentsChanged())
         watched = inbox.messages.agents.watched(changed)
         with listen(self.host, self.port) as listener, watched:
@@ -106,6 +123,7 @@ class WebChannel:
             scheme = "https" if self.certificate else "http"
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
+            self.hosts = Hosts(self.host, port, url=self.url, scheme=scheme)
             pages = Pages(self)
             files = Attachments(self, pages)
             routes = (
@@ -113,11 +131,12 @@ class WebChannel:
                 *pages.routes(),
                 *files.routes(),
                 *AgentsPage(self, pages, files).routes(),
+                *PushRoutes(self, pages).routes(),
                 *look()[0].routes(),
             )
             app = Guard(
                 app=build_app(routes, self.templates, self.codes),
-                hosts=Hosts(self.host, port, url=self.url, scheme=scheme),
+                hosts=self.hosts,
                 token=self.token,
                 sessions=self.sessions,
                 cookie=self.cookie,
@@ -125,13 +144,17 @@ class WebChannel:
             async with serving(app, listener, certificate=self.certificate):
                 try:
                     self.announce_address(f"{scheme}://{_netloc(self.host, port)}")
+                    self.subscriptions.changed = ready
                     ready()
                     # In the quiet after a start; a page that is asked for before does it itself.
                     await self.clock.sleep(QUIET)
                     await self.templates.get_ready(lambda: self.clock.sleep(PAUSE))
                     await asyncio.Event().wait()
                 finally:
+                    self.subscriptions.changed = lambda: None
                     self.events.close()
+                    if self.browsers is not None:
+                        await self.browsers.close()
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -149,9 +172,27 @@ class WebChannel:
     async def drain(self) -> None:
         """Nothing to wait for: pages hold nothing back."""
 
+    async def load_browsers(self) -> Browsers:
+        """What rings them. Most inboxes never need it, and it takes a while."""
+        if self.browsers is None:
+            name = "chatbridge.channels.web.push.surface"
+            made: type[Browsers] = (await asyncio.to_thread(import_module, name)).Browsers
+            self.browsers = made(self.push, self.subscriptions, self.inbox, clock=self.clock)
+        return self.browsers
+
+    def origin_of(self, request: Request) -> str:
+        """Where this browser has the inbox open. The guard has checked it."""
+        return self.hosts.origin_of(request.headers["host"])
+
     @property
     def surfaces(self) -> Sequence[Surface]:
-        return (self,)
+        """The pages, and each browser that rings."""
+        return (self, *(self.browsers.surfaces if self.browsers else ()))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        troubles = self.browsers.troubles if self.browsers else ()
+        return [f"{PUSH_TROUBLE} {trouble}." for trouble in troubles]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self.events.publish(ask)
@@ -189,7 +230,7 @@ def build_app(routes: Iterable[Route], templates: Templates, codes: LoginCodes) 
     async def respond(request: Request, error: Exception) -> Response:
         refusal = _refusal(error)
         status = refusal.status
-        if request.scope["path"].startswith("/api/"):
+        if wants_json(request):
             response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
         else:
             title = refusal.title or TITLES.get(status, "That did not work")
@@ -258,6 +299,7 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
         announce_address=context.announce,
         health=context.health,
         codes=context.codes,
+        push=context.push or Push(),
     )
 
 

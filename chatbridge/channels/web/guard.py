@@ -35,7 +35,9 @@ PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
+OPEN_PATHS = frozenset(
+    {"/healthz", "/login", "/sw.js", "/offline", "/favicon.ico", "/apple-touch-icon.png"}
+)
 """The last two are not there: browsers ask for them, and need not be sent to the log-in."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 NO_PAGE = "This request did not come from one of the inbox's own pages."
@@ -47,8 +49,8 @@ PAGE = '<!doctype html><html lang="en"><title>chatbridge</title><main><p>{}</p><
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; manifest-src 'self'; font-src 'none'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
+        "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'none'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
     # Not "no-referrer": with it browsers send "Origin: null" with a form's POST.
