@@ -3,5 +3,5 @@
 hub_client: a connection to the hub: requests and events
 tool_client: tool calls through a link of its own
 status: `chatbridge status` and `version`
-control: `chatbridge stop`, `restart` and `inbox`
+control: `chatbridge stop` and `restart`
 """
