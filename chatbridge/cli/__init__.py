@@ -9,7 +9,8 @@ people: `chatbridge pair` and `people`
 agents: `chatbridge agents`, `tell`, `hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
     `history`, `summary`, `stats` and `quiet`
-hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
+hub: `chatbridge status`, `version`, `stop` and `restart`
+inbox: `chatbridge inbox`
 service: `chatbridge service`
 config_file: changes config.toml
 database_file: reads the database without a hub

@@ -87,6 +87,11 @@ SCRIPTS = """\
 Secrets are read from files, - is standard input: every user of the computer
 can see what is on a command line. Everything is checked before anything is
 written."""
+INBOX_EPILOG = """\
+--phone finds Tailscale, a proxy (web.url) or your own certificate (web.tls_cert),
+says what it would change, and asks. It then checks that the address is secure and
+leads to this hub. Nothing is opened to the internet.
+"""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION_EPILOG = """\
 where it goes:
@@ -454,8 +459,14 @@ inbox = Command(
     "inbox",
     "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
     "minutes. A hub is started if none runs.",
-    flag("--open", help="open the link in this computer's browser, too"),
-    work="chatbridge.cli.hub.control:inbox",
+    [
+        flag("--open", help="open the link in this computer's browser, too"),
+        flag("--phone", help="make the inbox reachable from your phone, and show a code to scan"),
+    ],
+    flag("--yes", "-y", help="with --phone: do not ask"),
+    flag("--json", help="with --phone: print the address and the link as JSON"),
+    epilog=INBOX_EPILOG,
+    work="chatbridge.cli.inbox.link:inbox",
 )
 
 doctor = Command(
@@ -564,6 +575,9 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
         if spec.setup is not None:
             spec.setup.add_flags(flags)
     flags.add_argument("--web-only", action="store_true", help="no chat: the inbox alone")
+    flags.add_argument(
+        "--phone", action="store_true", help="the inbox on your phone, as chatbridge inbox --phone"
+    )
     flags.add_argument("--wait", metavar="TIME", help="how long agents wait, as in 30m, 1h or 8h")
     flags.add_argument(
         "--service",

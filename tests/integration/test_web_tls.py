@@ -160,6 +160,6 @@ def test_a_key_with_a_password_is_not_asked_for(issued: Issued) -> None:
 
 def test_a_certificate_without_its_key_and_a_path_that_is_not_whole_are_refused() -> None:
     with pytest.raises(ValueError, match="belong together"):
-        Table(tls_cert="/etc/inbox.pem")
+        Table.model_validate({"tls_cert": "/etc/inbox.pem"})
     with pytest.raises(ValueError, match="a whole path"):
-        Table(tls_cert="inbox.pem", tls_key="/etc/inbox.key")
+        Table.model_validate({"tls_cert": "inbox.pem", "tls_key": "/etc/inbox.key"})
