@@ -13,7 +13,7 @@ from chatbridge.core.model import Status
 from tests.fakes.inbox import MULTI
 from tests.fakes.telegram_hub import LONG, Scene, TelegramHub
 
-MANY = 100
+MANY = 50
 STEP = 0.1
 
 
@@ -37,7 +37,7 @@ async def until_nothing_is_left(hub: TelegramHub, fits: Callable[[], bool]) -> f
 
 
 @pytest.mark.parametrize("group", [False, True], ids=["private", "group"])
-async def test_a_hundred_questions_at_once_all_arrive_and_none_is_one_too_many(
+async def test_fifty_questions_at_once_all_arrive_and_none_is_one_too_many(
     tmp_path: Path, group: bool
 ) -> None:
     with Scene.set(tmp_path, rate_limits=True, group=group) as scene:

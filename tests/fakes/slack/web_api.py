@@ -213,10 +213,10 @@ class WebApi(SocketMode):
 
     async def _conversations_history(self, given: Json) -> Json:
         room = self._room(given)
-        found = [each for each in room.messages.values() if _root(each) is None]
+        threads = _threads(room)
         page = self._page(
             given,
-            [self._with_thread(room, each) for each in found],
+            [_with_thread(each, threads.get(each["ts"])) for each in threads.get(None, ())],
             # The page that is the nearest to the only time that is given.
             forward="oldest" in given and "latest" not in given,
         )
@@ -226,20 +226,9 @@ class WebApi(SocketMode):
         room, root = self._room(given), str(given.get("ts"))
         if root not in room.messages:
             raise Refused("thread_not_found")
-        found = [each for each in room.messages.values() if _root(each) == root]
-        first = self._with_thread(room, room.messages[root])
+        found = _threads(room).get(root, [])
+        first = _with_thread(room.messages[root], found)
         return self._page(given, found, forward=True, first=first)
-
-    def _with_thread(self, room: Room, message: Json) -> Json:
-        thread = [each["ts"] for each in room.messages.values() if _root(each) == message["ts"]]
-        if not thread:
-            return message
-        newest = max(thread, key=float)
-        return message | {
-            "thread_ts": message["ts"],
-            "reply_count": len(thread),
-            "latest_reply": newest,
-        }
 
     def _page(
         self, given: Json, messages: list[Json], *, forward: bool, first: Json | None = None
@@ -422,6 +411,24 @@ def _time(message: Json) -> float:
 def _root(message: Json) -> str | None:
     root = message.get("thread_ts")
     return str(root) if root and root != message["ts"] else None
+
+
+def _threads(room: Room) -> dict[str | None, list[Json]]:
+    """The replies to each message; under None what is no reply."""
+    found: dict[str | None, list[Json]] = {}
+    for each in room.messages.values():
+        found.setdefault(_root(each), []).append(each)
+    return found
+
+
+def _with_thread(message: Json, replies: list[Json] | None) -> Json:
+    if not replies:
+        return message
+    return message | {
+        "thread_ts": message["ts"],
+        "reply_count": len(replies),
+        "latest_reply": max((each["ts"] for each in replies), key=float),
+    }
 
 
 def _named(found: Any, number: str) -> Any:
