@@ -156,11 +156,6 @@ class WebChannel:
                     if self.browsers is not None:
                         await self.browsers.close()
 
-    @property
-    def remarks(self) -> Sequence[str]:
-        problem = self.certificate.problem if self.certificate else None
-        return (problem,) if problem else ()
-
     async def recent_notices(self, *, dismissed: bool = False) -> Sequence[Notice]:
         """Those of the last day, the newest first; with the dismissed ones on demand."""
         since = self.clock.time() - DAY
@@ -191,8 +186,10 @@ class WebChannel:
 
     @property
     def remarks(self) -> Sequence[str]:
+        problem = self.certificate.problem if self.certificate else None
         troubles = self.browsers.troubles if self.browsers else ()
-        return [f"{PUSH_TROUBLE} {trouble}." for trouble in troubles]
+        found = [problem] if problem else []
+        return [*found, *(f"{PUSH_TROUBLE} {trouble}." for trouble in troubles)]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self.events.publish(ask)
