@@ -111,6 +111,10 @@ clients: $(VENV) ## Real agents' programs with a pretend model, offline: the tab
 packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and uv on each Python
 	@.ci/packages
 
+.PHONY: release
+release: $(VENV) ## Check that this commit can be published, and build dist/; uploads nothing
+	@.ci/release
+
 .PHONY: pictures
 pictures: $(VENV) ## Draw the documentation's pictures anew
 	@$(BIN)/python -m tests.pictures
