@@ -115,6 +115,11 @@ packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and 
 container: $(VENV) ## Build the container's image with podman, and try it
 	@.ci/container
 
+
+.PHONY: release
+release: $(VENV) ## Check that this commit can be published, and build dist/; uploads nothing
+	@.ci/release
+
 .PHONY: pictures
 pictures: $(VENV) ## Draw the documentation's pictures anew
 	@$(BIN)/python -m tests.pictures
