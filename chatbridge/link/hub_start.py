@@ -14,9 +14,12 @@ import sys
 import chatbridge
 from chatbridge import runtime_paths
 from chatbridge.system import descriptors
+from chatbridge.system.platform import MACOS
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
-HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+HUB_PATH = ("/opt/homebrew/bin:" if MACOS else "") + (
+    "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+)
 ENVIRONMENT_NAMES = frozenset((
     "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
