@@ -17,6 +17,7 @@ from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import connected
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.manager import WITHOUT, State, folders, user
+from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link.hub_start import HUB_PATH, last_log_line, open_log
 
@@ -69,16 +70,16 @@ class Launchd:
     def state(self) -> State:
         path, job = _path(), _job()
         installed = os.path.exists(path)
+        enabled = installed and not _is_disabled()
         if job is None:
-            return State(installed=installed, word="stopped", file=path if installed else "")
-        why = last_log_line(_log()) if job.failed and job.pid is None else ""
+            return State(installed=installed, enabled=enabled, word="stopped", file=path)
         return State(
             installed=installed,
             running=job.pid is not None,
-            enabled=installed and not _is_disabled(),
+            enabled=enabled,
             word=job.word,
             pid=job.pid,
-            why=why,
+            why=last_log_line(_log()) if job.failed and job.pid is None else "",
             file=path,
         )
 
@@ -91,7 +92,7 @@ class Launchd:
         return [
             f"runs {shlex.join(manager.command())}",
             *(f"with {name}={path}" for name, path in folders().items()),
-            f"and writes to {_log()}",
+            f"and writes to {shown(_log())}",
         ]
 
     def install(self, *, changed: bool) -> None:
