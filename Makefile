@@ -66,6 +66,13 @@ races: ## Look for races: tests with every event late by chance
 		tests/integration tests/acceptance tests/contract --deselect tests/integration/test_watch.py \
 		--deselect tests/integration/test_watch_property.py $(PYTEST_ARGS)"
 
+.PHONY: macos
+macos: $(VENV) ## Unit, contract and acceptance tests without all that macOS lacks: docs/macos.md
+	@$(BIN)/python -m tests.macos.environment .venv/macos
+	@.ci/scratch .venv/macos/bin/python -m pytest -p tests.macos.not_there --numprocesses $(WORKERS) \
+		--dist worksteal -m "not browser and not nspawn and not systemd" \
+		tests/unit tests/contract tests/acceptance $(PYTEST_ARGS)
+
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests
 

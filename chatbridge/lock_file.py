@@ -5,7 +5,6 @@ Standard library only and cheap to import, because every link imports it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 
@@ -92,15 +91,13 @@ def try_start_turn(state: str) -> int | None:
 
 def _flock(opened: int) -> int | None:
     """Lock the descriptor and return it, or close it and return None. :raises OSError:"""
+    taken = False
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        return None
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
+        taken = locks.take(opened)
+    finally:
+        if not taken:
+            os.close(opened)
+    return opened if taken else None
 
 
 def write(lock: int, info: LockInfo) -> None:

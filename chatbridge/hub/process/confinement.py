@@ -8,6 +8,7 @@ where a chat cannot be reached.
 from __future__ import annotations
 
 import errno
+import os
 import socket
 from collections.abc import Iterable, Iterator
 
@@ -51,7 +52,7 @@ def _outside() -> Iterator[int]:
     """The computer's first process, and this user's systemd."""
     yield 1
     try:
-        with sockets.connect(f"{login_dir()}/systemd/private") as manager:
+        with sockets.connect(os.path.join(login_dir() or "/", "systemd/private")) as manager:
             yield sockets.peer(manager)[0]
     except (OSError, ChatbridgeError):
         pass
