@@ -25,6 +25,7 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.service import launchd as ours
 from chatbridge.cli.service.command import service
 from chatbridge.cli.service.launchd import LABEL
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.core.errors import ServiceFailed
 from tests.acceptance.bridge import PATIENCE, until
 from tests.acceptance.login import asking
@@ -218,6 +219,11 @@ def test_the_agent_has_the_folders_and_no_token(
     assert agent["ProgramArguments"][-3:] == ["hub", "--started-by", "service"]
     assert os.path.isabs(agent["ProgramArguments"][0])
     assert agent["Umask"] == 0o077
+
+
+def test_each_system_has_its_manager() -> None:
+    titles = [this_manager(macos=macos).title for macos in (False, True)]
+    assert titles == ["systemd user service", "launchd agent"]
 
 
 def test_the_log_is_shown_by_tail(home: Path) -> None:

@@ -35,7 +35,8 @@ SETTLE_SECONDS = 15.0
 LOOK_EVERY_SECONDS = 0.1
 GONE = frozenset({3, 112, 113, 125})
 """What launchctl ends with when there is no such service, or nobody is logged in."""
-BUSY = frozenset({5, 36, 37})
+ALREADY = 37
+BUSY = frozenset({5, 36, ALREADY})
 """… when it is not yet done with an earlier one. 5 may be anything else, too."""
 SWITCHED_OFF = (
     "If chatbridge is switched off in System Settings, General, Login Items & Extensions, switch "
@@ -110,12 +111,10 @@ class Launchd:
 
     def start(self) -> None:
         job = _job()
-        if job is None:
+        if job is None or job.pid is None:
             _prepare_log()
             _do("enable", _target())
-            _bootstrap()
-        elif job.pid is None:
-            _do("kickstart", _target())
+            _do("kickstart", _target()) if job else _bootstrap()
         _wait_until_ready(after=job.runs if job else 0)
 
     def restart(self) -> None:
@@ -271,7 +270,7 @@ def _wait(done: Callable[[], bool], seconds: float) -> bool:
 def _do(*words: str) -> None:
     """:raises ServiceFailed:"""
     done = _launchctl(*words)
-    if done.returncode != 0:
+    if done.returncode not in (0, ALREADY):
         raise _failed(words[0], done)
 
 
