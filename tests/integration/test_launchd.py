@@ -13,6 +13,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
@@ -219,6 +221,54 @@ def test_the_agent_has_the_folders_and_no_token(
     assert agent["ProgramArguments"][-3:] == ["hub", "--started-by", "service"]
     assert os.path.isabs(agent["ProgramArguments"][0])
     assert agent["Umask"] == 0o077
+
+
+PRINTED = """\
+gui/501/chatbridge.hub = {{
+\tactive count = 1
+\tpath = /Users/ana/Library/LaunchAgents/chatbridge.hub.plist
+\ttype = LaunchAgent
+\tstate = {state}
+
+\tinherited environment = {{
+\t\tSSH_AUTH_SOCK => /private/tmp/com.apple.launchd.x/Listeners
+\t}}
+
+\tevent triggers = {{
+\t\tcom.apple.example => {{
+\t\t\tstate = 0
+\t\t}}
+\t}}
+
+\texit timeout = 15
+\truns = 3
+{pid}\timmediate reason = speculative
+\tlast exit code = {code}
+
+\tresource coalition = {{
+\t\tID = 1108
+\t\tstate = active
+\t\tpid = 1
+\t}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "pid", "code", "expected"),
+    [
+        ("running", "\tpid = 913\n", "(never exited)", ours.Job(913, "running", 3, failed=False)),
+        ("running", "\tpid = 913\n", "0", ours.Job(913, "running", 3, failed=False)),
+        ("spawn scheduled", "", "78: EX_CONFIG", ours.Job(None, "spawn scheduled", 3, failed=True)),
+    ],
+)
+def test_what_launchctl_prints_is_read(state: str, pid: str, code: str, expected: ours.Job) -> None:
+    assert ours.parse_job(PRINTED.format(state=state, pid=pid, code=code)) == expected
+
+
+@given(st.text())
+def test_whatever_launchctl_prints_can_be_read(said: str) -> None:
+    assert ours.parse_job(f"x = {{\n\truns = {said}\n\tpid = {said}\n}}\n").runs >= 0
 
 
 def test_each_system_has_its_manager() -> None:

@@ -44,7 +44,7 @@ SWITCHED_OFF = (
 )
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
     """What launchd knows of the service while it is loaded."""
 
     pid: int | None
@@ -196,21 +196,26 @@ def _print_command() -> str:
     return f"launchctl print {_target()}"
 
 
-def _job() -> _Job | None:
+def _job() -> Job | None:
     done = _launchctl("print", _target())
-    if done.returncode != 0:
-        return None
-    # Blocks inside have keys of the same names, further below.
+    return parse_job(done.stdout) if done.returncode == 0 else None
+
+
+def parse_job(said: str) -> Job:
+    """From what `launchctl print` says of a service. Apple does not promise its form: what is not
+    found is unknown."""
     known: dict[str, str] = {}
-    for key, value in re.findall(r"^\s*([\w ]+) = (.*)$", done.stdout, re.MULTILINE):
-        known.setdefault(key, value)
-    pid, runs = known.get("pid", ""), known.get("runs", "")
-    return _Job(
-        pid=int(pid) if pid.isdecimal() else None,
-        word=known.get("state", "unknown"),
-        runs=int(runs) if runs.isdecimal() else 0,
-        failed=re.match("0|\\(", known.get("last exit code", "0")) is None,
+    depth = 0
+    for line in said.splitlines():
+        key, _, value = line.strip().partition(" = ")
+        depth += line.endswith(("= {", "=> {")) - (key == "}")
+        if depth == 1:  # blocks inside have keys of the same names
+            known[key] = value
+    pid, runs, code = (
+        int(number[0]) if (number := re.match(r"\d{1,9}\b", known.get(key, ""))) else None
+        for key in ("pid", "runs", "last exit code")
     )
+    return Job(pid=pid, word=known.get("state", "unknown"), runs=runs or 0, failed=bool(code))
 
 
 def _is_disabled() -> bool:
