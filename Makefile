@@ -67,10 +67,10 @@ races: ## Look for races: tests with every event late by chance
 		--deselect tests/integration/test_watch_property.py $(PYTEST_ARGS)"
 
 .PHONY: macos
-macos: $(VENV) ## Unit, contract and acceptance tests without all that macOS lacks: docs/macos.md
+macos: $(VENV) browser synapse inspector mcp1 ## Unit, contract and acceptance tests without all that macOS lacks: docs/macos.md
 	@$(BIN)/python -m tests.macos.environment .venv/macos
 	@.ci/scratch .venv/macos/bin/python -m pytest -p tests.macos.not_there --numprocesses $(WORKERS) \
-		--dist worksteal -m "not browser and not nspawn and not systemd" \
+		--dist worksteal -m "not nspawn and not systemd" \
 		tests/unit tests/contract tests/acceptance $(PYTEST_ARGS)
 
 .PHONY: check

@@ -64,6 +64,7 @@ def test_the_mask_takes_away_what_macos_lacks(python: Path) -> None:
     assert run(python, "-I", "-c", SEEN).split() == ["darwin", "True", "False", "False"]
 
 
+@pytest.mark.early
 @pytest.mark.process
 def test_asks_commands_recovery_and_refusals_work_without_what_macos_lacks(python: Path) -> None:
     tests = [f"tests/{each}" for each in OUTCOMES]
