@@ -73,7 +73,7 @@ def _docker() -> Grammar:
     create.add_argument("name")
     create.add_argument("file")
     run, execute = verbs.add_parser("run"), verbs.add_parser("exec")
-    for flag in ("--detach", "--read-only", "--rm"):
+    for flag in ("--detach", "--init", "--read-only", "--rm"):
         run.add_argument(flag, action="store_true")
     once = ("--cap-drop", "--entrypoint", "--name", "--restart", "--secret", "--tmpfs")
     for option in (*once, "--env", "--publish", "--volume"):

@@ -380,7 +380,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (
         rf"install -m 644 {TOKEN_FILE} config/container/secrets/telegram-token",
-        run(before=("mkdir -p config/container/secrets",), apart=True),
+        run(before=("mkdir -p config/container/secrets", "touch token.txt"), apart=True),
     ),
     (
         r"podman exec chatbridge chatbridge",
