@@ -31,6 +31,7 @@ from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.doctor import TROUBLE
 from chatbridge.channels.web.push.routes import PushRoutes
 from chatbridge.channels.web.push.settings import Push
 from chatbridge.channels.web.push.subscriptions import Subscriptions
@@ -65,7 +66,6 @@ QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
-PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -189,7 +189,7 @@ class WebChannel:
         problem = self.certificate.problem if self.certificate else None
         troubles = self.browsers.troubles if self.browsers else ()
         found = [problem] if problem else []
-        return [*found, *(f"{PUSH_TROUBLE} {trouble}." for trouble in troubles)]
+        return [*found, *(f"{TROUBLE} {trouble}." for trouble in troubles)]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self.events.publish(ask)

@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Sequence
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.web.push.doctor import check_push
 from chatbridge.channels.web.secure_context import ANSWER_SECONDS, Proof, look
 from chatbridge.channels.web.settings import Web
 from chatbridge.core.errors import ChatbridgeError
@@ -38,7 +39,7 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     found = [_reach(table, str(address)), *_key(table, context)]
     if table.url or table.tls_cert:
         found.append(await _elsewhere(table, context, str(address)))
-    return found
+    return [*found, *await check_push(context)]
 
 
 def _reach(table: Web, address: str | None) -> Finding:
