@@ -25,7 +25,14 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.web.agents import AgentsPage
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.attachments import Attachments
-from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
+from chatbridge.channels.web.events import (
+    HEARTBEAT_SECONDS,
+    SURFACE,
+    AgentsChanged,
+    AskChange,
+    Bell,
+    Events,
+)
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Assets, Templates, json_response
@@ -33,6 +40,7 @@ from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
+from chatbridge.channels.web.shell import Shell
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import (
@@ -89,11 +97,13 @@ class WebChannel:
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
+    bell: Bell = field(init=False)
     sessions: Sessions = field(init=False)
     cookie: str = field(init=False)
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
+        self.bell = Bell(nights=inbox.nights, clock=self.clock)
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
         changed = partial(self.events.publish_to_pages, AgentsChanged())
@@ -109,6 +119,7 @@ class WebChannel:
                 *pages.routes(),
                 *files.routes(),
                 *AgentsPage(self, pages, files).routes(),
+                *Shell(*look()).routes(),
                 *look()[0].routes(),
             )
             app = Guard(
@@ -145,7 +156,12 @@ class WebChannel:
         return (self,)
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        self.events.publish(ask)
+        rings = (
+            {"title": f"{ask.project.name} asks", "body": ask.questions[0].text}
+            if self.bell.rings(ask)
+            else None
+        )
+        self.events.publish(AskChange(ask, rings=rings))
         return Shown(place=ask.id, seen=self.events.watched)
 
     def wants(self, ask: Ask) -> bool:

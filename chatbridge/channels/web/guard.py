@@ -34,7 +34,9 @@ PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 """Where the scope says who makes the request, and in which session, if it is in one."""
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
+OPEN_PATHS = frozenset(
+    {"/healthz", "/login", "/sw.js", "/offline", "/favicon.ico", "/apple-touch-icon.png"}
+)
 """The last two are not there: browsers ask for them, and need not be sent to the log-in."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 NO_PAGE = "This request did not come from one of the inbox's own pages."
