@@ -21,6 +21,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from chatbridge.channels.web.channel import WebChannel
+from chatbridge.channels.web.push.settings import Push
 from chatbridge.clock import SystemClock
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.ask_actions import AskActions
@@ -45,7 +46,9 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
+from tests.fakes.push_desk import Nowhere
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
@@ -160,7 +163,7 @@ class RunningInbox:
 
 @asynccontextmanager
 async def running_inbox(
-    folder: Path, *, policy: Policy = POLICY, port: int = 0
+    folder: Path, *, policy: Policy = POLICY, port: int = 0, push: Push | None = None
 ) -> AsyncIterator[RunningInbox]:
     clock = SystemClock()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -173,9 +176,12 @@ async def running_inbox(
         announce_address=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
+        push=push or Push(),
     )
-    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
-        serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
+    async with open_desk(folder, clock=clock, channel=Nowhere(), policy=policy) as desk:
+        supervisor = ChannelSupervisor(desk.delivery, clock=clock)
+        supervisor.add("web", lambda: channel, unwatched="no page was open")
+        serving = asyncio.create_task(supervisor.run(desk.inbox))
         desk.broker.waiting_calls.link_opened(LINK)
         try:
             yield RunningInbox(address=await address, desk=desk, codes=codes)

@@ -14,6 +14,7 @@ attachments: files of asks and notices, downloads, previews and uploads
 api: asks, notices and outputs of commands, for scripts
 events: the event stream
 shell: the service worker, and the page without a connection
+push: browsers that ring, also while no page is open
 request_parsing: bodies as forms and JSON, and what a tap means
 addresses: addresses in agents' texts, and which of them can be opened
 render: templates, static files, markdown and approvals as HTML

@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -35,13 +37,18 @@ from chatbridge.channels.web.events import (
 )
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.routes import PushRoutes
+from chatbridge.channels.web.push.settings import Push
+from chatbridge.channels.web.push.subscriptions import Subscriptions
 from chatbridge.channels.web.render import Assets, Templates, json_response
-from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
+from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal, wants_json
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
 from chatbridge.channels.web.shell import Shell
 from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import (
     ChatbridgeError,
@@ -59,10 +66,16 @@ from chatbridge.core.ports import Clock, Health, Remark, Shown, Surface
 from chatbridge.core.text import one_line, shortened
 from chatbridge.redaction import hide
 
+if TYPE_CHECKING:
+    from chatbridge.channels.web.push.surface import Browsers
+
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
+SURFACE_MODULE = "chatbridge.channels.web.push.surface"
+"""Loaded when something rings: it takes a while, and most inboxes never need it."""
 NO_PAGES = ("/api/", "/healthz", "/static/")
+PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -80,7 +93,6 @@ class WebChannel:
     pace = RateLimit()
     idempotent = True
     trouble = None
-    remarks = ()
 
     host: str
     port: int | None
@@ -92,6 +104,7 @@ class WebChannel:
     health: Health
     codes: LoginCodes
     """Log browsers in."""
+    push: Push = field(default_factory=Push)
     body_seconds: float = BODY_SECONDS
     heartbeat: float = HEARTBEAT_SECONDS
     events: Events = field(default_factory=Events, init=False)
@@ -99,6 +112,9 @@ class WebChannel:
     inbox: AskActions = field(init=False)
     bell: Bell = field(init=False)
     sessions: Sessions = field(init=False)
+    subscriptions: Subscriptions = field(init=False)
+    browsers: Browsers | None = field(default=None, init=False)
+    hosts: Hosts = field(init=False)
     cookie: str = field(init=False)
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
@@ -106,12 +122,17 @@ class WebChannel:
         self.bell = Bell(nights=inbox.nights, clock=self.clock)
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
+        self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
+        await self.subscriptions.load()
+        if self.subscriptions.listed():
+            await self.load_browsers()
         changed = partial(self.events.publish_to_pages, AgentsChanged())
         watched = inbox.messages.agents.watched(changed)
         with listen(self.host, self.port) as listener, watched:
             port: int = listener.getsockname()[1]
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
+            self.hosts = Hosts(self.host, port, url=self.url)
             pages = Pages(self)
             files = Attachments(self, pages)
             routes = (
@@ -120,11 +141,12 @@ class WebChannel:
                 *files.routes(),
                 *AgentsPage(self, pages, files).routes(),
                 *Shell(*look()).routes(),
+                *PushRoutes(self, pages).routes(),
                 *look()[0].routes(),
             )
             app = Guard(
                 app=build_app(routes, self.templates),
-                hosts=Hosts(self.host, port, url=self.url),
+                hosts=self.hosts,
                 token=self.token,
                 sessions=self.sessions,
                 cookie=self.cookie,
@@ -132,13 +154,17 @@ class WebChannel:
             async with serving(app, listener):
                 try:
                     self.announce_address(_address(self.host, port))
+                    self.subscriptions.changed = ready
                     ready()
                     # In the quiet after a start; a page that is asked for before does it itself.
                     await self.clock.sleep(QUIET)
                     await self.templates.get_ready(lambda: self.clock.sleep(PAUSE))
                     await asyncio.Event().wait()
                 finally:
+                    self.subscriptions.changed = lambda: None
                     self.events.close()
+                    if self.browsers is not None:
+                        await self.browsers.close()
 
     async def recent_notices(self, *, dismissed: bool = False) -> Sequence[Notice]:
         """Those of the last day, the newest first; with the dismissed ones on demand."""
@@ -151,18 +177,39 @@ class WebChannel:
     async def drain(self) -> None:
         """Nothing to wait for: pages hold nothing back."""
 
+    async def load_browsers(self) -> Browsers:
+        """What rings them."""
+        if self.browsers is None:
+            loaded = await asyncio.to_thread(import_module, SURFACE_MODULE)
+            made: type[Browsers] = loaded.Browsers
+            self.browsers = made(self.push, self.subscriptions, self.inbox, clock=self.clock)
+        return self.browsers
+
+    def origin_of(self, request: Request) -> str:
+        """Where this browser has the inbox open. The guard has checked it."""
+        return self.hosts.origin_of(request.headers["host"])
+
     @property
     def surfaces(self) -> Sequence[Surface]:
-        return (self,)
+        """The pages, and each browser that rings."""
+        return (self, *(self.browsers.surfaces if self.browsers else ()))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        troubles = self.browsers.troubles if self.browsers else ()
+        return [f"{PUSH_TROUBLE} {trouble}." for trouble in troubles]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        rings = (
-            {"title": f"{ask.project.name} asks", "body": ask.questions[0].text}
-            if self.bell.rings(ask)
-            else None
-        )
-        self.events.publish(AskChange(ask, rings=rings))
+        rings = self.bell.rings(ask) and self.events.watched
+        self.events.publish(AskChange(ask, rings=await self._words(ask) if rings else None))
         return Shown(place=ask.id, seen=self.events.watched)
+
+    async def _words(self, ask: Ask) -> dict[str, str]:
+        """What a page says that rings: the same as a browser's notification."""
+        surface = await asyncio.to_thread(import_module, SURFACE_MODULE)
+        card = await off_loop(lambda: build_card(ask, channel=SURFACE), weight=weight_of(ask))
+        title, body = surface.words(card, self.push.detail)
+        return {"title": title, "body": body}
 
     def wants(self, ask: Ask) -> bool:
         """Nothing is held back here."""
@@ -196,7 +243,7 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
     async def respond(request: Request, error: Exception) -> Response:
         refusal = _refusal(error)
         status = refusal.status
-        if request.scope["path"].startswith("/api/"):
+        if wants_json(request):
             response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
         else:
             title = refusal.title or TITLES.get(status, "That did not work")
@@ -257,6 +304,7 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
         announce_address=context.announce,
         health=context.health,
         codes=context.codes,
+        push=context.push or Push(),
     )
 
 

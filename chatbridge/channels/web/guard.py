@@ -48,8 +48,8 @@ PAGE = '<!doctype html><html lang="en"><title>chatbridge</title><main><p>{}</p><
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; manifest-src 'self'; font-src 'none'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
+        "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'none'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
     # Not "no-referrer": with it browsers send "Origin: null" with a form's POST.

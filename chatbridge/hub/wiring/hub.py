@@ -394,6 +394,7 @@ async def open_hub(
                 hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
+                push=settings.push,
             )
             channel: Channel = made(table, context)
             return channel
