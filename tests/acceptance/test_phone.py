@@ -60,8 +60,9 @@ async def test_a_phone_scans_the_terminals_code_and_answers_over_https(
             browser = await playwright.chromium.launch(
                 executable_path=quick_chromium, args=["--no-sandbox", trusted, resolved]
             )
-            size = {"width": PHONE[0], "height": PHONE[1]}
-            context = await browser.new_context(viewport=size, has_touch=True)
+            context = await browser.new_context(
+                viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True
+            )
             context.set_default_timeout(PATIENCE_MS)
             page = await context.new_page()
             await page.goto(link)

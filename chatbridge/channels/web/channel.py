@@ -262,9 +262,11 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
 
 
 def _certificate(table: Web) -> Certificate | None:
-    if table.tls_cert is None or table.tls_key is None:
-        return None
-    return Certificate(table.tls_cert, table.tls_key)
+    if table.tls_cert is not None:
+        return Certificate(table.tls_cert, table.tls_key or table.tls_cert)
+    if table.tls_key is not None:  # not without encryption, then
+        raise SettingsError("web.tls_key is set, but no certificate. Set web.tls_cert, too")
+    return None
 
 
 def web_token(state: Path) -> str:

@@ -54,15 +54,16 @@ def _reach(table: Web, address: str | None) -> Finding:
 
 
 def _key(table: Web, context: CheckContext) -> list[Finding]:
-    if table.tls_key is None:
+    key = table.tls_key or table.tls_cert
+    if key is None:
         return []
     try:
-        mode = table.tls_key.stat().st_mode
+        mode = key.stat().st_mode
     except OSError:
         return []  # the hub's remark says it
     if not mode & OTHERS:
         return []
-    path = context.shown(table.tls_key)
+    path = context.shown(key)
     what = f"others on this computer may read the key of its certificate, {path}"
     return [remark(NAME, what, f"chmod 600 {path}", mode=f"{mode & 0o777:o}")]
 

@@ -15,11 +15,11 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Scope
@@ -51,6 +51,8 @@ FINISH_SECONDS = 0.3
 """How long what is being answered may take at the end."""
 IDENTIFY = "chatbridge.identify"
 """Where a request's state has the function to tell whose credential it came with."""
+ACCEPT_AGAIN_SECONDS = 1.0
+"""After which a connection is accepted again, if one could not be."""
 QUIET_SECONDS = 600.0
 """Time without the same trouble after which it is logged again."""
 
@@ -251,58 +253,63 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
 
-class _Handshake(asyncio.Protocol):
-    """A connection until it is encrypted: a stranger's, with as much time as a request's head."""
-
-    _transport: asyncio.Transport
+class _Handshakes:
+    """Accepts connections and encrypts them. `asyncio`'s own server tells nobody of a connection
+    before that is done: those who never begin would be bounded by nothing."""
 
     def __init__(
         self,
         connect: Callable[[], asyncio.Protocol],
         certificate: Certificate,
         limits: ConnectionLimits,
-        running: set[asyncio.Task[None]],
     ) -> None:
-        self._connect, self._certificate = connect, certificate
-        self._limits, self._running = limits, running
-        self._early = b""
-        """What came with the end of the handshake."""
+        self._connect, self._certificate, self._limits = connect, certificate, limits
+        self._running: set[asyncio.Task[None]] = set()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = transport
-        transport.pause_reading()
-        self._limits.opened(self)
-        task = asyncio.ensure_future(self._encrypt())
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-
-    def data_received(self, data: bytes) -> None:
-        self._early += data
-
-    def evict(self) -> None:
-        self._transport.abort()
-
-    async def _encrypt(self) -> None:
+    async def run(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
         try:
-            encrypted = await asyncio.get_running_loop().start_tls(
-                self._transport,
-                self,
-                self._certificate.context(),
-                server_side=True,
+            while True:
+                try:
+                    accepted, _ = await loop.sock_accept(listener)
+                except OSError:  # no descriptor is left, for instance
+                    await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                    continue
+                handshake = _Handshake(accepted, self._encrypted(accepted), self._limits)
+                self._running.add(handshake.task)
+                handshake.task.add_done_callback(self._running.discard)
+        finally:
+            await end_tasks(self._running)
+
+    async def _encrypted(self, accepted: socket.socket) -> None:
+        with suppress(OSError):  # it has gone, speaks no TLS, or took too long
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._connect,
+                accepted,
+                ssl=self._certificate.context(),
                 ssl_handshake_timeout=REQUEST_SECONDS,
                 ssl_shutdown_timeout=IDLE_SECONDS,
             )
-        except OSError:
-            return  # it has gone, speaks no TLS, or took too long
-        finally:
-            self._limits.closed(self)
-        # One that was cut on the way counts as done.
-        if encrypted is not None and not encrypted.is_closing():
-            connection = self._connect()
-            encrypted.set_protocol(connection)
-            connection.connection_made(encrypted)
-            if self._early:
-                connection.data_received(self._early)
+
+
+class _Handshake:
+    """A connection until it is encrypted: a stranger's, with as much time as a request's head."""
+
+    def __init__(
+        self, accepted: socket.socket, work: Coroutine[Any, Any, None], limits: ConnectionLimits
+    ) -> None:
+        self._accepted, self._limits = accepted, limits
+        self.task = asyncio.ensure_future(work)
+        self.task.add_done_callback(self._ended)
+        limits.opened(self)
+
+    def evict(self) -> None:
+        self.task.cancel()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._limits.closed(self)
+        if task.cancelled():
+            self._accepted.close()  # it may not have begun
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -334,16 +341,19 @@ async def serving(
     state = ServerState()
     limits = ConnectionLimits(who, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
     loop = asyncio.get_running_loop()
-    connect: Callable[[], asyncio.Protocol] = partial(_Connection, config, state, limits, loop)
-    handshakes: set[asyncio.Task[None]] = set()
-    if certificate is not None:
-        connect = partial(_Handshake, connect, certificate, limits, handshakes)
-    server = await loop.create_server(connect, sock=listener)
+    connect = partial(_Connection, config, state, limits, loop)
+    server, accepting = None, []
+    if certificate is None:
+        server = await loop.create_server(connect, sock=listener)
+    else:
+        handshakes = _Handshakes(connect, certificate, limits)
+        accepting = [loop.create_task(handshakes.run(listener))]
     try:
         yield
     finally:
-        server.close()
-        await end_tasks(handshakes)
+        if server is not None:
+            server.close()
+        await end_tasks(accepting)
         # Let what is being answered finish, then cut what is left. A request that is cut sees its
         # client gone; what it has begun in the store it ends.
         for connection in list(state.connections):
