@@ -18,7 +18,7 @@ from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import available, is_running
-from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.setup.state import Setup, ask_at
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage, fitted
@@ -123,6 +123,7 @@ def _set_phone(setup: Setup) -> None:
     if served is not None:
         setup.keeps("the inbox's address")
         show(login_link(served.url), in_tailnet=served.tailscale is not None)
+        ask_at("in the inbox on your phone", hint="Log in there first, with the code above.")
 
 
 def _there(now: Settings) -> list[str]:
