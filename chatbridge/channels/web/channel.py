@@ -31,7 +31,6 @@ from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
 from chatbridge.channels.web.render import Assets, Templates, json_response
 from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
-from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
@@ -44,7 +43,7 @@ from chatbridge.core.errors import (
     SettingsError,
     UnknownAsk,
 )
-from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.login_codes import PROOF_HEADER, LoginCodes
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary

@@ -73,6 +73,9 @@ async def _elsewhere(table: Web, context: CheckContext, address: str) -> Finding
     if table.url is None:
         fix = "set web.url to the name in its certificate, with the port"
         return remark(ELSEWHERE, "the inbox has a certificate, but not its name", fix)
+    if not table.url.startswith("https:"):
+        what = f"{table.url} is plain http: phones keep notifications and the microphone from it"
+        return remark(ELSEWHERE, what, "chatbridge inbox --phone says how to get https")
     try:
         proof = Proof(**await context.ask("inbox-proof"))
         found = await asyncio.to_thread(look, table.url, proof, behind=address)

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.login_codes import PROOF_HEADER
 from chatbridge.core.text import one_line, shortened
 
-PROOF_HEADER = "x-chatbridge-proof"
 ANSWER_SECONDS = 5.0
 LARGEST_ANSWER = 1024
 WARN_SECONDS = 14 * 86400.0

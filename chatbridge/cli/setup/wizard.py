@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.web.spec import WEB
 from chatbridge.cli import commands
 from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
@@ -135,6 +136,8 @@ def _there(now: Settings) -> list[str]:
             people = listed_names(spec, table)
             paired = f"paired: {people}" if people else "nobody is paired"
             lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
+    if url := now.table(WEB).url:
+        lines.append(f"  {'Inbox':<10} {url}")
     return lines and ["Set up now:", *lines, ""]
 
 
