@@ -19,6 +19,7 @@ from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.channel import build
 from chatbridge.channels.web.settings import Web as Table
 from chatbridge.core.errors import SettingsError
+from chatbridge.core.model import Question
 from tests.fakes.authority import Authority, Issued
 from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
@@ -26,6 +27,7 @@ from tests.fakes.core_env import PATIENCE
 from tests.fakes.machine import House, house
 from tests.fakes.synapse import free_port
 from tests.fakes.web import TOKEN, Web, running_web
+from tests.fakes.web_stream import stream
 
 HOST = "127.0.0.1"
 
@@ -75,6 +77,12 @@ async def test_a_browser_logs_in_over_https_and_its_cookie_stays_there(
             "/login", data={"code": "x"}, headers={"Origin": f"http://{HOST}:{web.port}"}
         )
         assert refused.status_code == 403
+
+
+async def test_questions_come_over_the_event_stream(web: Web, authority: Authority) -> None:
+    async with stream(web, tls=authority.client()) as events:
+        ask = await web.desk.ask(Question(id="long", text="word " * 20_000))
+        assert (await events.next())["id"] == ask.id
 
 
 async def test_plain_http_at_the_port_is_closed_without_a_word(
