@@ -75,13 +75,17 @@ async def _elsewhere(table: Web, context: CheckContext, address: str) -> Finding
         return remark(ELSEWHERE, "the inbox has a certificate, but not its name", fix)
     if not table.url.startswith("https:"):
         what = f"{table.url} is plain http: phones keep notifications and the microphone from it"
-        return remark(ELSEWHERE, what, "chatbridge inbox --phone says how to get https")
+        return remark(ELSEWHERE, what, "remove web.url, then: chatbridge inbox --phone")
     try:
         proof = Proof(**await context.ask("inbox-proof"))
         found = await asyncio.to_thread(look, table.url, proof, behind=address)
     except ChatbridgeError as error:
         return from_error(ELSEWHERE, str(error), url=table.url)
     days = found.days_left(time.time())
+    if days is None and table.port is None:
+        port = address.rpartition(":")[2]
+        what = f"{table.url} works now, but the inbox may have another port after a restart"
+        return remark(ELSEWHERE, what, f"set web.port = {port}, and run: chatbridge restart")
     if days is None:
         return fine(ELSEWHERE, table.url, ends=found.ends)
     return remark(

@@ -52,8 +52,9 @@ def look(
     host = parts.hostname or ""
     if parts.scheme != "https":
         raise ChatbridgeError(
-            f"{url} is plain http. Phones give notifications and the microphone to https alone: "
-            "chatbridge inbox --phone says how to get there"
+            f"{url} is plain http. Phones keep notifications and the microphone from it: set "
+            "web.url to an https address, or remove it, and chatbridge inbox --phone says how to "
+            "get one"
         )
     try:
         with (

@@ -15,11 +15,11 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Scope
@@ -197,15 +197,19 @@ class _Connection(H11Protocol):
         state: ServerState,
         limits: ConnectionLimits,
         loop: asyncio.AbstractEventLoop,
+        handshake: Evictable | None = None,
     ) -> None:
+        """`handshake` is over once the connection is made."""
         super().__init__(config, state, {IDENTIFY: partial(limits.identified, self)}, loop)
-        self._limits = limits
+        self._limits, self._handshake = limits, handshake
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Whoever listens to uvicorn's log: a line of it would hold a log-in link's path.
         self.access_log = False
         self._await_request(after=None)
+        if self._handshake is not None:
+            self._limits.closed(self._handshake)
         self._limits.opened(self)
 
     def evict(self) -> None:
@@ -253,63 +257,60 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
 
-class _Handshakes:
-    """Accepts connections and encrypts them. `asyncio`'s own server tells nobody of a connection
-    before that is done: those who never begin would be bounded by nothing."""
-
-    def __init__(
-        self,
-        connect: Callable[[], asyncio.Protocol],
-        certificate: Certificate,
-        limits: ConnectionLimits,
-    ) -> None:
-        self._connect, self._certificate, self._limits = connect, certificate, limits
-        self._running: set[asyncio.Task[None]] = set()
-
-    async def run(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        try:
-            while True:
-                try:
-                    accepted, _ = await loop.sock_accept(listener)
-                except OSError:  # no descriptor is left, for instance
-                    await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-                    continue
-                handshake = _Handshake(accepted, self._encrypted(accepted), self._limits)
-                self._running.add(handshake.task)
-                handshake.task.add_done_callback(self._running.discard)
-        finally:
-            await end_tasks(self._running)
-
-    async def _encrypted(self, accepted: socket.socket) -> None:
-        with suppress(OSError):  # it has gone, speaks no TLS, or took too long
-            await asyncio.get_running_loop().connect_accepted_socket(
-                self._connect,
-                accepted,
-                ssl=self._certificate.context(),
-                ssl_handshake_timeout=REQUEST_SECONDS,
-                ssl_shutdown_timeout=IDLE_SECONDS,
-            )
-
-
 class _Handshake:
     """A connection until it is encrypted: a stranger's, with as much time as a request's head."""
 
     def __init__(
-        self, accepted: socket.socket, work: Coroutine[Any, Any, None], limits: ConnectionLimits
+        self,
+        accepted: socket.socket,
+        connect: Callable[[Evictable], asyncio.Protocol],
+        certificate: Certificate,
+        limits: ConnectionLimits,
     ) -> None:
-        self._accepted, self._limits = accepted, limits
-        self.task = asyncio.ensure_future(work)
+        self._accepted, self._connect = accepted, connect
+        self._certificate, self._limits = certificate, limits
+        self.task = asyncio.ensure_future(self._encrypt())
         self.task.add_done_callback(self._ended)
         limits.opened(self)
 
     def evict(self) -> None:
         self.task.cancel()
 
+    async def _encrypt(self) -> None:
+        with suppress(OSError):  # it has gone, speaks no TLS, or took too long
+            await asyncio.get_running_loop().connect_accepted_socket(
+                partial(self._connect, self),
+                self._accepted,
+                ssl=self._certificate.context(),
+                ssl_handshake_timeout=REQUEST_SECONDS,
+                ssl_shutdown_timeout=IDLE_SECONDS,
+            )
+
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._limits.closed(self)
         if task.cancelled():
             self._accepted.close()  # it may not have begun
+
+
+async def _accept(
+    listener: socket.socket, handshake: Callable[[socket.socket], _Handshake]
+) -> None:
+    """`asyncio`'s own server tells nobody of a connection before it is encrypted: those who never
+    begin would be bounded by nothing."""
+    loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
+    try:
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError:  # no descriptor is left, for instance
+                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
+            task = handshake(accepted).task
+            running.add(task)
+            task.add_done_callback(running.discard)
+    finally:
+        await end_tasks(running)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -346,8 +347,8 @@ async def serving(
     if certificate is None:
         server = await loop.create_server(connect, sock=listener)
     else:
-        handshakes = _Handshakes(connect, certificate, limits)
-        accepting = [loop.create_task(handshakes.run(listener))]
+        handshake = partial(_Handshake, connect=connect, certificate=certificate, limits=limits)
+        accepting = [loop.create_task(_accept(listener, handshake))]
     try:
         yield
     finally:
