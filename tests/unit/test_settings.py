@@ -170,6 +170,8 @@ VARIABLES = {
     "telegram.topics": ("true", True),
     "telegram.api_base": ("http://127.0.0.1:8081/", "http://127.0.0.1:8081"),
     "matrix.homeserver": ("example.org", "https://example.org"),
+    "web.tls_cert": ("/inbox.pem", Path("/inbox.pem")),
+    "web.tls_key": ("/inbox.key", Path("/inbox.key")),
     "matrix.user_id": ("@bot:example.org", "@bot:example.org"),
     "matrix.access_token": (SECRET, SECRET),
     "matrix.password": (SECRET, SECRET),
@@ -189,6 +191,8 @@ VARIABLES = {
 
 
 NEEDS = {
+    "web.tls_cert": {"web.tls_key": "/inbox.key"},
+    "web.tls_key": {"web.tls_cert": "/inbox.pem"},
     "reminders.escalate": {"telegram.token": BOT, "approvals.channels": "web"},
 }
 """Variables that have to be there as well."""

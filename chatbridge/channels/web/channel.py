@@ -44,7 +44,6 @@ from chatbridge.channels.web.push.settings import Push
 from chatbridge.channels.web.push.subscriptions import Subscriptions
 from chatbridge.channels.web.render import Assets, Templates, json_response
 from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal, wants_json
-from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
@@ -60,7 +59,7 @@ from chatbridge.core.errors import (
     SettingsError,
     UnknownAsk,
 )
-from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.login_codes import PROOF_HEADER, LoginCodes
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary
@@ -324,9 +323,11 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
 
 
 def _certificate(table: Web) -> Certificate | None:
-    if table.tls_cert is None or table.tls_key is None:
-        return None
-    return Certificate(table.tls_cert, table.tls_key)
+    if table.tls_cert is not None:
+        return Certificate(table.tls_cert, table.tls_key or table.tls_cert)
+    if table.tls_key is not None:  # not without encryption, then
+        raise SettingsError("web.tls_key is set, but no certificate. Set web.tls_cert, too")
+    return None
 
 
 def web_token(state: Path) -> str:
