@@ -28,7 +28,7 @@ endif
 .PHONY: help
 help: ## Show this list
 	@printf '\nchatbridge: the questions of AI agents, on your phone\n\n'
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[1mmake %-8s\033[0m %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  \033[1mmake %-9s\033[0m %s\n", $$1, $$2 }' Makefile
 	@printf '\nPython: make PYTHON=python3.12 …   one test: make test PYTEST_ARGS="-k name"\n\n'
 
 .PHONY: demo
@@ -111,6 +111,10 @@ clients: $(VENV) ## Real agents' programs with a pretend model, offline: the tab
 packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and uv on each Python
 	@.ci/packages
 
+.PHONY: container
+container: $(VENV) ## Build the container's image with podman, and try it
+	@.ci/container
+
 .PHONY: pictures
 pictures: $(VENV) ## Draw the documentation's pictures anew
 	@$(BIN)/python -m tests.pictures
@@ -126,8 +130,8 @@ lock: ## Compile requirements.txt and the lists in .ci anew, with the newest ver
 	@$(COMPILE) .ci/mcp1.in --output-file .ci/mcp1.txt
 
 .PHONY: clean
-clean: ## Remove .venv, .synapse, .inspector, .mcp1, .clients, caches and build products
-	rm -rf .venv .synapse .inspector .mcp1 .clients .hypothesis .import_linter_cache \
+clean: ## Remove .venv, .synapse, .inspector, .mcp1, .clients, .container, caches and build products
+	rm -rf .venv .synapse .inspector .mcp1 .clients .container .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache build dist
 	find chatbridge tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -20,7 +20,7 @@ Modules and sub-packages:
     durations: durations as people write them
     runtime_paths: directories, files and the hub's socket
     lock_file: the hub's lock and its holder
-    sockets: Unix sockets and the limit of open files
+    system: what differs between Linux and macOS
     framing: lines of a byte stream
     safe_json: JSON with bounded nesting, and valid request ids
     bounded_read: files with bounded size

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from chatbridge.core.errors import ExtraMissing
 
-NAME = "chatbridge"
+NAME = "chatbridge-mcp"
+"""The distribution, which is what installers know."""
 
 
 class Extra(NamedTuple):

@@ -5,13 +5,13 @@ Standard library only and cheap to import, because every link imports it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 
-from chatbridge import bounded_read, sockets
+from chatbridge import bounded_read
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
 from chatbridge.runtime_paths import lock_path, make_private
+from chatbridge.system import locks, sockets
 
 _MIN_SIZE_BYTES = 1024
 
@@ -91,15 +91,13 @@ def try_start_turn(state: str) -> int | None:
 
 def _flock(opened: int) -> int | None:
     """Lock the descriptor and return it, or close it and return None. :raises OSError:"""
+    taken = False
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        return None
-    except OSError:
-        os.close(opened)
-        raise
-    return opened
+        taken = locks.take(opened)
+    finally:
+        if not taken:
+            os.close(opened)
+    return opened if taken else None
 
 
 def write(lock: int, info: LockInfo) -> None:
@@ -116,7 +114,7 @@ def find_holder(state: str) -> LockInfo | None:
     info = read(state)
     if info is None:
         return None
-    if _locks(info.pid, lock_path(state)):
+    if locks.holds(info.pid, lock_path(state)):
         return info
     # The kernel's list may be hidden; the process that listens for links has the lock.
     try:
@@ -124,20 +122,6 @@ def find_holder(state: str) -> LockInfo | None:
             return info if sockets.peer(sock)[0] == info.pid else None
     except (OSError, SocketUnusable):
         return None
-
-
-def _locks(pid: int, path: str) -> bool:
-    try:
-        inode = os.stat(path).st_ino
-        with open("/proc/locks", encoding="ascii") as file:
-            rows = [line.split() for line in file]
-    except OSError:
-        return False
-    # Do not compare the device: btrfs and overlayfs show another one than stat. A row with an arrow
-    # is a waiting process.
-    return any(
-        row[1] == "FLOCK" and row[4] == str(pid) and row[5].endswith(f":{inode}") for row in rows
-    )
 
 
 def _text(value: object) -> str | None:

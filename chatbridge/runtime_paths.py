@@ -10,9 +10,10 @@ import os
 import socket
 import stat
 
-from chatbridge import sockets
 from chatbridge.core.errors import SettingsError, SocketUnusable
 from chatbridge.digests import sha256_hex
+from chatbridge.system import sockets
+from chatbridge.system.platform import login_dir
 
 
 def state_dir() -> str:
@@ -162,11 +163,6 @@ def _home() -> str:
 
 
 def user_runtime_dir() -> str | None:
-    """chatbridge's folder in the directory that systemd creates for a logged-in user."""
-    uid = os.getuid()
-    try:
-        if os.stat(f"/run/user/{uid}").st_uid == uid:
-            return f"/run/user/{uid}/chatbridge"
-    except OSError:
-        pass
-    return None
+    """chatbridge's folder in the directory that lasts until a user logs out."""
+    directory = login_dir()
+    return os.path.join(directory, "chatbridge") if directory else None

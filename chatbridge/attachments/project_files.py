@@ -18,9 +18,9 @@ from typing import BinaryIO
 
 from chatbridge import runtime_paths
 from chatbridge.core.errors import AttachmentError, SettingsError
+from chatbridge.system import descriptors
 
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | _NO_LINK
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | _NO_LINK
 """Does not block on a named pipe."""
 
@@ -87,10 +87,10 @@ def _identities(own: Sequence[str]) -> frozenset[tuple[int, int]]:
 def _opened(target: str, *, forbidden: frozenset[tuple[int, int]]) -> BinaryIO:
     """:raises OSError: :raises AttachmentError:"""
     *folders, name = Path(target).parts[1:]
-    above = os.open("/", _FOLDER)
+    above = os.open("/", descriptors.FOLDER)
     try:
         for part in folders:
-            inner = os.open(part, _FOLDER, dir_fd=above)
+            inner = os.open(part, descriptors.FOLDER, dir_fd=above)
             os.close(above)
             above = inner
             _check_identity(os.fstat(above), forbidden)

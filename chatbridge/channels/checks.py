@@ -130,6 +130,9 @@ class CheckContext(Protocol):
 
     async def hub(self) -> HubState: ...
 
+    async def ask(self, do: str) -> Json:
+        """The hub's reply. :raises ChatbridgeError:"""
+
     async def notes(self, channel: str) -> Mapping[str, str]:
         """What the hub has noted for this channel."""
 

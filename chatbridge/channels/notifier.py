@@ -1,6 +1,6 @@
 """Services that ring a phone and hold no conversation: what a notification says, and when it rings.
 
-A channel says how one is published and taken away. A person answers elsewhere, or by its buttons.
+A service says how one is published and taken away. A person answers elsewhere, or by its buttons.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from chatbridge.core.forms import form
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import GLYPHS, Ask, Attachment, Level, Notice, Priority, QuestionType
 from chatbridge.core.nights import summary as nights
+from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
-from chatbridge.core.ports import Remark, Shown, Surface
+from chatbridge.core.ports import Clock, Remark, Shown, Surface
 from chatbridge.core.text import clipped, one_line, prose, shortened
 from chatbridge.digests import sha256_hex
 
@@ -63,53 +64,77 @@ class Notification:
     page: str | None = None
     """What a tap opens."""
     keys: tuple[doc.Key, ...] = ()
+    until: float | None = None
+    """Nobody needs it after this time."""
 
 
-class Notifier(ABC):
-    """A channel with one surface: itself. Where the service cannot change a notification, it stays
-    as it was published."""
+@dataclass(slots=True, kw_only=True)
+class Bell:
+    """When a card rings: as in a chat, and only for what has come `since` then."""
+
+    nights: Nights
+    clock: Clock
+    since: float = float("-inf")
+    _rang_at: float = float("-inf")
+    """For one that came by the clock: those that come with it make no sound."""
+
+    def alert(self, ask: Ask) -> Alert:
+        """How loudly it comes, or comes back, now."""
+        attention, now = ask.attention, self.clock.time()
+        sound = self.nights.sound(ask, now=now)
+        if sound is Sound.ONCE and abs(now - self._rang_at) < ONE_RING_SECONDS:
+            return Alert.SILENT
+        came = attention.reminded_at if attention.raised else None
+        if sound not in (Sound.ONCE, Sound.LOUD) or (came or ask.created_at) < self.since:
+            return Alert.SILENT
+        return Alert.URGENT if attention.priority is Priority.URGENT else Alert.RINGS
+
+    def rang(self, ask: Ask) -> None:
+        """Call it once it has."""
+        now = self.clock.time()
+        if self.nights.sound(ask, now=now) is Sound.ONCE:
+            self._rang_at = now
+
+
+class NotifierSurface(ABC):
+    """A place that rings. Where the service cannot change a notification, it stays as it was
+    published."""
 
     name: str
+    channel: str
     persistent = idempotent = True
     pace = RateLimit()
-    remarks = ()
     most_keys = 0
     """How many buttons that answer there can be."""
+    silent = True
+    """Whether there can be notifications without a sound. Otherwise only what rings is published,
+    and it stays as it is until it rings again."""
 
-    def __init__(self, context: ChannelContext) -> None:
-        self._clock, self._page = context.clock, context.inbox
-        self._poll: PollLoop[Any] | None = None
-        """Reads answers, if there can be any."""
+    def __init__(self, clock: Clock, *, since: float = float("-inf")) -> None:
+        """`since`: what came before is no reason to ring."""
+        self._clock, self._since = clock, since
         self._trouble: str | None = None
-        self._rang_at = float("-inf")
-        """For one that came by the clock: those that come with it make no sound."""
 
     def attach(self, inbox: AskActions) -> None:
         """Call it before anything is shown."""
         self._inbox = inbox
-
-    @abstractmethod
-    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None: ...
+        self._bell = Bell(nights=inbox.nights, clock=self._clock, since=self._since)
 
     @abstractmethod
     async def publish(self, new: Notification, alert: Alert) -> bool:
         """Whether it can be changed. :raises ChatbridgeError: as every channel does."""
 
     @abstractmethod
-    async def clear(self, id: str) -> None:
-        """Take a notification away that can be changed."""
+    async def clear(self, ask: Ask) -> None:
+        """Take the notification of an ask away, which can be changed."""
 
-    @property
-    def surfaces(self) -> Sequence[Surface]:
-        return (self,)
+    @abstractmethod
+    def page_of(self, path: str) -> str | None:
+        """The address of this page of the inbox, if a phone can open it."""
 
     @property
     def trouble(self) -> str | None:
-        return (self._poll and self._poll.trouble) or self._trouble
-
-    async def drain(self) -> None:
-        if self._poll is not None:
-            await self._poll.drain()
+        return self._trouble
 
     def wants(self, ask: Ask) -> bool:
         return False
@@ -117,37 +142,34 @@ class Notifier(ABC):
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         """A place is how often the ask was raised, and what is shown if that can be changed."""
         raised, _, shown = (place or "").partition(" ")
-        attention, now = ask.attention, self._clock.time()
-        rings, snoozed = raised != str(attention.raised), attention.snoozed_until is not None
-        if shown and (rings or snoozed or not ask.open):
+        attention = ask.attention
+        rings = raised != str(attention.raised)
+        over = not ask.open or attention.snoozed_until is not None
+        if shown and (over or (rings and self.silent)):
             # Also before it rings again: phones make no sound for one that is still there.
-            await self._noted(self.clear(ask.id))
-        if snoozed or not ask.open:
-            return Shown(place=raised)
-        only_on = self._inbox.only_on(ask, self.name)
+            await self._noted(self.clear(ask))
+        if over:
+            return Shown(place=raised, seen=self.silent or bool(shown))
+        alert = self._bell.alert(ask) if rings else Alert.SILENT
+        if alert is Alert.SILENT and not self.silent:
+            return Shown(place=f"{attention.raised} {shown}".strip(), seen=bool(shown))
+        only_on = self._inbox.only_on(ask, self.channel)
         new = await off_loop(
-            lambda: self._drawn(build_card(ask, channel=self.name, only_on=only_on)),
+            lambda: self.drawn(build_card(ask, channel=self.channel, only_on=only_on)),
             weight=weight_of(ask),
         )
         shows = sha256_hex(json.dumps(asdict(new)).encode())[:16]
         if not rings and shown in ("", shows):
             return Shown(place=place or "")
-        sound = self._inbox.nights.sound(ask, now=now) if rings else Sound.SILENT
-        if sound is Sound.ONCE and abs(now - self._rang_at) < ONE_RING_SECONDS:
-            sound = Sound.SILENT
-        loud = Alert.URGENT if attention.priority is Priority.URGENT else Alert.RINGS
-        alert = loud if sound in (Sound.ONCE, Sound.LOUD) else Alert.SILENT
         changes = await self._noted(self.publish(new, alert))
-        self._rang_at = now if sound is Sound.ONCE else self._rang_at
+        if alert is not Alert.SILENT:
+            self._bell.rang(ask)
         there = f"{attention.raised} {shows}" if changes else str(attention.raised)
         return Shown(place=there, messages=int(place is None))
 
     async def announce(self, notice: Notice) -> bool:
-        title = _line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
-        text = "\n".join((_plain(notice.message), *_files(notice.attachments)))
-        new = Notification(id=notice.id, title=title, text=text)
-        await self._tell(new, silent=notice.level is Level.INFO)
-        return True
+        alert = self._alert(notice.at, rings=notice.level is not Level.INFO)
+        return await self._tell(lambda: self.drawn_notice(notice), alert)
 
     async def report(self, message: OwnerMessage) -> Shown:
         """Nobody writes here."""
@@ -156,24 +178,24 @@ class Notifier(ABC):
     async def summarize(self, summary: nights.Summary, *, place: str | None, again: bool) -> Shown:
         """Once: what is open has notifications of its own."""
         if place is None:
-            new = Notification(
-                id=f"summary-{summary.period.end:.0f}",
-                title=_line(f"{nights.GLYPH} {summary.heading}"),
-                text="\n".join(summary.counts),
-                page=summary.inbox,
-            )
-            await self._tell(new)
+            alert = self._alert(summary.period.end)
+            await self._tell(lambda: self.drawn_summary(summary), alert)
         return Shown(place="out")
 
-    async def tell(self, remark: Remark) -> None:
-        if self.name not in remark.told:
-            new = Notification(id=remark.id, title="chatbridge", text=_plain(remark.text))
-            await self._tell(new, silent=True)
-            remark.told.add(self.name)
+    def _alert(self, at: float, *, rings: bool = True) -> Alert:
+        """Of what came at that time, and is told once."""
+        quiet = self._inbox.nights.is_quiet
+        rings = rings and at >= self._since and not quiet(self._clock.time())
+        # Elsewhere it has come at that time, without a sound.
+        rings = rings and (self.silent or not quiet(at))
+        return Alert.RINGS if rings else Alert.SILENT
 
-    async def _tell(self, new: Notification, *, silent: bool = False) -> None:
-        silent = silent or self._inbox.nights.is_quiet(self._clock.time())
-        await self._noted(self.publish(new, Alert.SILENT if silent else Alert.RINGS))
+    async def _tell(self, draw: Callable[[], Notification], alert: Alert) -> bool:
+        """Whether it was published."""
+        if alert is Alert.SILENT and not self.silent:
+            return False
+        await self._noted(self.publish(draw(), alert))
+        return True
 
     async def _noted(self, work: Awaitable[T]) -> T:
         """Note what is wrong. A pause that the service asks for is not."""
@@ -187,8 +209,8 @@ class Notifier(ABC):
 
     # ── a card as a notification ──────────────────────────────────────────────────────────────────
 
-    def _drawn(self, card: Card) -> Notification:
-        lines = [_plain(card.question or "Send these answers?")]
+    def drawn(self, card: Card) -> Notification:
+        lines = [plain(card.question or "Send these answers?")]
         names = [keyboard.label_of(choice) for choice in card.choices]
         keys = self._keys(card)
         # A button shows little of a long name, and a phone without buttons none of it.
@@ -199,18 +221,30 @@ class Notifier(ABC):
             lines += [f"{number}. {name}" for number, name in enumerate(some, 1)]
             lines += ["…"] if len(names) > LISTED else []
         if card.subject is not None:
-            lines.append(_plain(card.subject.code)[:CODE])
+            lines.append(plain(card.subject.code)[:CODE])
         if card.only_on:
             lines.append(format_only_on(card.only_on))
         lines += _files(files_of(card))
         step = f"{card.number} of {card.count}" if card.count > 1 else None
-        page = self._page()
         return Notification(
             id=card.ask_id,
             title=_title(card, step),
             text="\n".join(lines),
-            page=f"{page}/asks/{card.ask_id}" if page else None,
+            page=self.page_of(f"/asks/{card.ask_id}"),
             keys=keys,
+        )
+
+    def drawn_notice(self, notice: Notice) -> Notification:
+        title = line(f"{GLYPHS[notice.level]} {notice.project.name}", notice.title)
+        text = "\n".join((plain(notice.message), *_files(notice.attachments)))
+        return Notification(id=notice.id, title=title, text=text)
+
+    def drawn_summary(self, summary: nights.Summary) -> Notification:
+        return Notification(
+            id=f"summary-{summary.period.end:.0f}",
+            title=line(f"{nights.GLYPH} {summary.heading}"),
+            text="\n".join(summary.counts),
+            page=summary.inbox,
         )
 
     def _keys(self, card: Card, *, listed: bool = False) -> tuple[doc.Key, ...]:
@@ -222,10 +256,47 @@ class Notifier(ABC):
         return tuple(key for row in rows for key in row if _answers(key))
 
 
+class Notifier(NotifierSurface):
+    """A channel with one surface: itself."""
+
+    remarks = ()
+
+    def __init__(self, context: ChannelContext) -> None:
+        super().__init__(context.clock)
+        self.channel, self._page = self.name, context.inbox
+        self._poll: PollLoop[Any] | None = None
+        """Reads answers, if there can be any."""
+
+    @abstractmethod
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None: ...
+
+    @property
+    def surfaces(self) -> Sequence[Surface]:
+        return (self,)
+
+    @property
+    def trouble(self) -> str | None:
+        return (self._poll and self._poll.trouble) or self._trouble
+
+    async def drain(self) -> None:
+        if self._poll is not None:
+            await self._poll.drain()
+
+    def page_of(self, path: str) -> str | None:
+        page = self._page()
+        return f"{page}{path}" if page else None
+
+    async def tell(self, remark: Remark) -> None:
+        if self.name not in remark.told:
+            new = Notification(id=remark.id, title="chatbridge", text=plain(remark.text))
+            await self._tell(lambda: new, Alert.SILENT)
+            remark.told.add(self.name)
+
+
 def _title(card: Card, step: str | None) -> str:
     if card.what_next:
-        return _line(f"{card.glyph} {card.title}")
-    return _line(f"{card.glyph} {card.project}", card.title or card.agent, step)
+        return line(f"{card.glyph} {card.title}")
+    return line(f"{card.glyph} {card.project}", card.title or card.agent, step)
 
 
 def _answers(key: doc.Key) -> bool:
@@ -233,7 +304,7 @@ def _answers(key: doc.Key) -> bool:
     return isinstance(tap, Tap) and isinstance(tap.action, ANSWERS)
 
 
-def _line(*parts: str | None) -> str:
+def line(*parts: str | None) -> str:
     return clipped(one_line(" · ".join(filter(None, parts))), TITLE)
 
 
@@ -244,7 +315,7 @@ def _files(attachments: Sequence[Attachment]) -> list[str]:
     return [f"{CLIP} {how_many} in the inbox."] if count else []
 
 
-def _plain(source: str) -> str:
+def plain(source: str) -> str:
     """An agent's markdown as text that fits."""
     block = doc.Markdown(source=prose(source), limit=TEXT, asking=False)
     return write_plain((block,), now=0.0)

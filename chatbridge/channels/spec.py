@@ -66,6 +66,8 @@ class ChannelContext(NamedTuple):
     """Says where the owner finds the secrets of these settings."""
     inbox: Callable[[], str | None] = lambda: None
     """Says where the inbox can be opened from elsewhere, once that is known."""
+    push: Any = None
+    """The table [push], for the inbox."""
 
 
 class SetupSpec(NamedTuple):

@@ -9,7 +9,8 @@ people: `chatbridge pair` and `people`
 agents: `chatbridge agents`, `tell`, `hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
     `history`, `summary`, `stats` and `quiet`
-hub: `chatbridge status`, `version`, `stop`, `restart` and `inbox`
+hub: `chatbridge status`, `version`, `stop` and `restart`
+inbox: `chatbridge inbox`
 service: `chatbridge service`
 config_file: changes config.toml
 database_file: reads the database without a hub
@@ -28,7 +29,7 @@ COMMANDS = {
     "doctor": "find what is wrong, and say how to fix it",
     "connect": "add chatbridge to an agent's MCP servers",
     "disconnect": "remove it again",
-    "service": "keep the hub running with systemd",
+    "service": "keep the hub running with systemd or launchd",
     "serve": "let agents on other machines ask, too",
     "token": "make, list and remove those tokens",
     "tools": "the commands that your agents may run",

@@ -68,13 +68,14 @@ CHECK = (
 LIST = "Lists the tools that the files define, and which of them need your approval."
 ADD = "Copies an example into the first of your folders. An existing file is not changed."
 SERVICE = """\
-Keeps the hub running as a systemd user service: it starts with this computer
-or when you log in, and comes back by itself.
+Keeps the hub running as a service of systemd, on macOS of launchd: it starts
+with this computer or when you log in, and comes back by itself.
 
-  install    write the units, enable and start them; again if folders change
-  uninstall  stop it and remove the units
+  install    write its files, enable and start it; again if folders change
+  uninstall  stop it and remove its files
   status     whether it runs, and which version
-  logs       what the hub says; further options go to journalctl (-f, -n 20)
+  logs       what the hub says; further options go to journalctl, on macOS to
+             tail (-f, -n 20)
   restart    after an upgrade or a change of the settings
   start      start it after a stop
   stop       stop it until the next log-in, or until: chatbridge service start
@@ -86,6 +87,11 @@ SCRIPTS = """\
 Secrets are read from files, - is standard input: every user of the computer
 can see what is on a command line. Everything is checked before anything is
 written."""
+INBOX_EPILOG = """\
+--phone finds Tailscale, a proxy (web.url) or your own certificate (web.tls_cert),
+says what it would change, and asks. It then checks that the address is secure and
+leads to this hub. Nothing is opened to the internet.
+"""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION_EPILOG = """\
 where it goes:
@@ -147,6 +153,13 @@ ATTACH = argument(
     help="a file to show with it, repeated",
 )
 
+HUB = argument(
+    "--hub",
+    metavar="URL",
+    help="a hub elsewhere, with the token in CHATBRIDGE_TOKEN",
+)
+PLAIN_HTTP = flag("--plain-http", help="allow http:// there")
+
 ask = Command(
     "ask",
     "Asks you on your phone, or wherever you answer, and waits for the answer. A hub\n"
@@ -171,6 +184,8 @@ ask = Command(
         help="low never rings, urgent rings in quiet hours, too; default: normal",
     ),
     flag("--json", help="print the whole outcome"),
+    HUB,
+    PLAIN_HTTP,
     epilog=ASK_EPILOG,
     work="chatbridge.cli.questions.ask:ask",
 )
@@ -189,6 +204,8 @@ notify = Command(
         metavar="LEVEL",
         help="info (the default) arrives silently, warning and error make the phone ring",
     ),
+    HUB,
+    PLAIN_HTTP,
     epilog="exit codes: 0 the hub has it, 1 refused, 2 wrong usage, 4 no hub could be reached",
     work="chatbridge.cli.questions.ask:notify",
 )
@@ -442,8 +459,14 @@ inbox = Command(
     "inbox",
     "Prints a link that logs your browser in to the inbox. It works once, for 10\n"
     "minutes. A hub is started if none runs.",
-    flag("--open", help="open the link in this computer's browser, too"),
-    work="chatbridge.cli.hub.control:inbox",
+    [
+        flag("--open", help="open the link in this computer's browser, too"),
+        flag("--phone", help="make the inbox reachable from your phone, and show a code to scan"),
+    ],
+    flag("--yes", "-y", help="with --phone: do not ask"),
+    flag("--json", help="with --phone: print the address and the link as JSON"),
+    epilog=INBOX_EPILOG,
+    work="chatbridge.cli.inbox.link:inbox",
 )
 
 doctor = Command(
@@ -526,11 +549,11 @@ service = Command(
     argument(
         "--linger",
         action=argparse.BooleanOptionalAction,
-        help="install: go on after a log-out, without asking",
+        help="install: go on after a log-out, without asking (not on macOS)",
     ),
     flag("--force", help="restart, stop: even if no hub could start with the settings"),
     usage="chatbridge service WHAT [--linger | --no-linger] [--force]",
-    passes_on=True,  # to journalctl
+    passes_on=True,  # to what shows the log
     work="chatbridge.cli.service.command:service",
 )
 
@@ -552,11 +575,14 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
         if spec.setup is not None:
             spec.setup.add_flags(flags)
     flags.add_argument("--web-only", action="store_true", help="no chat: the inbox alone")
+    flags.add_argument(
+        "--phone", action="store_true", help="the inbox on your phone, as chatbridge inbox --phone"
+    )
     flags.add_argument("--wait", metavar="TIME", help="how long agents wait, as in 30m, 1h or 8h")
     flags.add_argument(
         "--service",
         action=argparse.BooleanOptionalAction,
-        help="install the systemd user service (default: no)",
+        help="install the service (default: no)",
     )
     flags.add_argument(
         "--connect", metavar="CLIENT", nargs="+", default=[], type=_client, help="agents to connect"

@@ -26,7 +26,7 @@ from chatbridge.cli.ui.running import Help, Parser, fitted
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import split_recommended, visible
 from chatbridge.link.loop import wake_on
-from chatbridge.sockets import MAX_SOCKET_PATH
+from chatbridge.system.sockets import MAX_SOCKET_PATH
 
 Json = dict[str, Any]
 

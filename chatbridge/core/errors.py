@@ -51,7 +51,7 @@ class HubRefused(ChatbridgeError):
 
 
 class ServiceFailed(ChatbridgeError):
-    """systemd did not do what was asked of it."""
+    """systemd or launchd did not do what was asked of it."""
 
 
 class SocketUnusable(ChatbridgeError):

@@ -1,4 +1,4 @@
-"""Single-use codes that log a browser in to the inbox.
+"""Single-use codes that log a browser in to the inbox, and proofs that an address leads to it.
 
 Part of the core because the hub creates them before any channel is imported.
 """
@@ -16,6 +16,7 @@ CODE_SECONDS = 600
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # None look alike: five bits each
 _CODE_LETTERS = 12
 _CODES_AT_ONCE = 32
+_PROOFS_AT_ONCE = 32
 _TRIES = 10
 _TRIES_SECONDS = 60.0
 _ADDRESSES = 1024
@@ -40,6 +41,7 @@ class LoginCodes:
         self._codes: dict[bytes, tuple[float, CodeUse]] = {}
         """By hash: when the code expires, and the result of its next use."""
         self._misses: dict[str, list[float]] = {}
+        self._proofs: dict[str, str] = {}
 
     def new(self, *, by_token: bool) -> str:
         self._forget_old()
@@ -68,6 +70,17 @@ class LoginCodes:
             del self._misses[next(iter(self._misses))]
         self._misses[address] = [*misses, now]
         return use
+
+    def new_proof(self) -> tuple[str, str]:
+        """A question for the inbox, and the answer that only this hub's gives, once."""
+        while len(self._proofs) >= _PROOFS_AT_ONCE:
+            del self._proofs[next(iter(self._proofs))]
+        question, answer = secrets.token_urlsafe(16), secrets.token_urlsafe(16)
+        self._proofs[question] = answer
+        return question, answer
+
+    def proof_for(self, question: str) -> str | None:
+        return self._proofs.pop(question, None)
 
     def _forget_old(self) -> None:
         now = self._clock.time()

@@ -94,7 +94,9 @@ class Shown:
     messages: int = 0  # Number of new messages, including the card; an edit is none
     complete: bool = True  # If false, record this and show the same revision again
     cleanup_only: bool = False  # The remaining work can wait until other asks have been shown
-    seen: bool = True  # Whether somebody can see it: it is in a chat, or a page is open
+    seen: bool = True
+    """Whether somebody can see it: it is in a chat, or a page is open. Otherwise its `place` is
+    kept as a note of the surface, with the revision 0."""
 
 
 class Surface(Protocol):
@@ -142,7 +144,9 @@ class Channel(Protocol):
     name: str
 
     @property
-    def surfaces(self) -> Sequence[Surface]: ...
+    def surfaces(self) -> Sequence[Surface]:
+        """May change while the channel runs, if it then calls `ready` again: new ones catch up, and
+        nothing more is shown on one of a name that is gone."""
 
     @property
     def trouble(self) -> str | None:
@@ -153,7 +157,8 @@ class Channel(Protocol):
         """Remarks for the owner about a working channel."""
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
-        """Receive input until cancelled. Call `ready` as soon as cards can be shown.
+        """Receive input until cancelled. Call `ready` as soon as cards can be shown, and whenever
+        `surfaces` has changed.
         :raises ChatbridgeError: the channel does not work now; run it again later."""
 
     async def tell(self, remark: Remark) -> None:

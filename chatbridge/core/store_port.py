@@ -169,7 +169,8 @@ class Store(Protocol):
         it has no time, only for the link that has called for its ask."""
 
     async def surfaces_of(self, ask_id: str) -> Sequence[str]:
-        """The surfaces that have a post of this ask."""
+        """The surfaces that have a post of this ask, which somebody can have seen: of revision 0 it
+        is only a note."""
 
     async def notices(
         self,

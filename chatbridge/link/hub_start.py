@@ -13,9 +13,11 @@ import sys
 
 import chatbridge
 from chatbridge import runtime_paths
+from chatbridge.system import descriptors
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
-HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/homebrew/bin"
+"""Homebrew's folder is the owner's own, so nothing in it replaces a program of the system."""
 ENVIRONMENT_NAMES = frozenset((
     "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
@@ -32,7 +34,7 @@ def start_hub(state: str) -> int:
     child of init, not of the caller."""
     runtime_paths.make_private(state)
     environment = _hub_environment(state)
-    log = _open_log(runtime_paths.log_path(state))
+    log = open_log(runtime_paths.log_path(state))
     report, report_end = os.pipe()
     try:
         child = os.fork()
@@ -56,7 +58,7 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         null, log, report = (fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (null, log, report))
         for descriptor, target in ((null, 0), (null, 1), (log, 2), (report, 3)):
             os.dup2(descriptor, target)
-        _close_above(3)
+        descriptors.close_above(3)  # a client's pipe would stay open as long as the hub
         os.umask(0o077)
         os.chdir("/")
         for number in (signal.SIGTERM, signal.SIGINT):  # which the link of a command ignores
@@ -70,17 +72,7 @@ def _become_hub(environment: dict[str, str], *, log: int, report: int) -> None:
         os._exit(127)
 
 
-def _close_above(last: int) -> None:
-    """Close all descriptors above `last`: a client's pipe would stay open as long as the hub."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > last:
-            try:
-                os.close(int(name))
-            except OSError:  # the one that the listing itself used
-                pass
-
-
-def _open_log(path: str) -> int:
+def open_log(path: str) -> int:
     """Open the log for appending. Rotate a long one, replacing the previous one."""
     try:
         if os.path.getsize(path) > MAX_LOG_BYTES:
@@ -88,6 +80,16 @@ def _open_log(path: str) -> int:
     except FileNotFoundError:
         pass
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def last_log_line(path: str) -> str:
+    """Empty if there is none."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            return file.read().decode(errors="replace").strip().rpartition("\n")[2][:300]
+    except OSError:
+        return ""
 
 
 def _hub_environment(state: str) -> dict[str, str]:

@@ -12,9 +12,10 @@ import socket
 import stat
 from collections.abc import Callable, Iterator
 
-from chatbridge import lock_file, runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, SocketUnusable
 from chatbridge.link import hub_start
+from chatbridge.system import sockets
 
 FIRST_LIMIT = 15.0
 LOST_LIMIT_SECONDS = 600.0  # A lost hub usually comes back, but a call must not wait for it forever
@@ -200,12 +201,7 @@ class Search:
         if self._retry(now):
             return
         path = runtime_paths.log_path(self.state)
-        try:
-            with open(path, "rb") as file:
-                file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-                last = file.read().decode(errors="replace").strip().rpartition("\n")[2][:300]
-        except OSError:
-            last = ""
+        last = hub_start.last_log_line(path)
         raise NoHub(f"the chatbridge hub ended before it was ready: {last}\nSee {path}")
 
 

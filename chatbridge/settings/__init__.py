@@ -38,6 +38,7 @@ from chatbridge import bounded_read, runtime_paths
 from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.channels.registry import channel_specs, plugin_problems
 from chatbridge.channels.spec import ChannelSpec, text_of
+from chatbridge.channels.web.push.settings import Push
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.policy import DAY, HOUR, Policy
@@ -151,6 +152,7 @@ class Settings(BaseSettings):
     voice: Voice = Voice()
     messages: Messages = Messages()
     claude: Claude = Claude()
+    push: Push = Push()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)

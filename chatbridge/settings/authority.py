@@ -55,6 +55,8 @@ def limits() -> dict[Key, Fits]:
         ("voice", "command"): is_same,
         ("voice", "url"): is_same_or(""),
         ("messages", "terminal"): is_no_further("nobody", "person", "anybody"),
+        ("push", "detail"): is_no_further("nothing", "project", "all"),
+        ("push", "services"): is_within,
         ("http", "address"): is_same_or(None),
         ("http", "hosts"): is_within,
         ("store",): is_same,

@@ -114,7 +114,8 @@ STANDING_GRANTS = """
     ORDER BY grants.ask
 """
 SURFACES_OF = """
-    SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask WHERE asks.id = ?
+    SELECT posts.surface FROM posts JOIN asks ON asks.seq = posts.ask
+    WHERE asks.id = ? AND posts.revision > 0
 """
 NOTICES = """
     SELECT * FROM notices WHERE at > :since

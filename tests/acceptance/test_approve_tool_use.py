@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 
-from chatbridge import lock_file, sockets
+from chatbridge import lock_file
 from chatbridge.cli.hub.hub_client import HubClient
 from chatbridge.core.errors import HubRefused
+from chatbridge.system import sockets
 from tests.acceptance.bridge import CARRIERS, MODES, PATIENCE, Connection, connected
 from tests.acceptance.connections import Connections
 from tests.acceptance.raw_link import raw_link

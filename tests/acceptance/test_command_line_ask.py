@@ -6,11 +6,9 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any
 
 import pytest
 
@@ -18,10 +16,9 @@ from chatbridge.cli import commands
 from chatbridge.cli.questions import ask
 from chatbridge.core.model import Priority
 from chatbridge.tools import ask_user, clients, notify_user
-from tests.fakes.link_client import PATIENCE
+from tests.acceptance.asking import Asking
 from tests.fakes.machine import House, house
 from tests.fakes.on_terminal import OnTerminal
-from tests.fakes.program import CHATBRIDGE, bare
 
 Json = dict[str, Any]
 FIRST_LINE = re.compile(
@@ -43,64 +40,6 @@ def forgotten(home: House) -> Iterator[tuple[Asking, str]]:
     that there is. With what it said once it was out: a test may end the hub after that."""
     with Asking(home, "Forgotten?", "--timeout", "10") as asking:
         yield asking, asking.first_line()
-
-
-class Asking:
-    """A running `chatbridge ask`, its output in pipes."""
-
-    def __init__(self, home: House, *words: str, **environment: str) -> None:
-        self.process = subprocess.Popen(
-            [*CHATBRIDGE, "ask", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=home.project,
-            env=bare(
-                {
-                    **home.environment,
-                    **environment,
-                }
-            ),
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
-
-    def first_line(self) -> str:
-        """What it says once the question is out."""
-        return self._read(self._stderr.readline)
-
-    def ends(self) -> tuple[int, str, str]:
-        """Its code, and what it still had to say."""
-        assert self.process.stdout is not None
-        err = self._read(self._stderr.read)
-        out = self._read(self.process.stdout.read)
-        assert "Traceback" not in err, err
-        return self.process.wait(PATIENCE), out, err
-
-    def says_no_more(self) -> int:
-        assert self._read(self._stderr.read) == ""
-        return self.process.wait(PATIENCE)
-
-    @property
-    def _stderr(self) -> IO[str]:
-        assert self.process.stderr is not None
-        return self.process.stderr
-
-    def _read(self, read: Callable[[], str]) -> str:
-        """Not for ever. What was read too early by one call is there for the next."""
-        late = threading.Timer(PATIENCE, self.process.kill)
-        late.start()
-        try:
-            return read()
-        finally:
-            late.cancel()
 
 
 def asked(home: House, text: str) -> Json:

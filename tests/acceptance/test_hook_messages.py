@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from chatbridge import lock_file, sockets
+from chatbridge import lock_file
 from chatbridge.cli.hub.hub_client import HubClient
+from chatbridge.system import sockets
 from tests.acceptance.test_hook import until_alone
 from tests.fakes.hooked import EVENT, PATIENCE, Hook, hooked
 from tests.fakes.machine import House, house

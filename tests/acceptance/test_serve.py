@@ -15,7 +15,7 @@ from chatbridge import lock_file
 from tests.acceptance.bridge import MODES, PATIENCE, Json, connected, new_home, text_of
 from tests.acceptance.served import Served, served
 from tests.acceptance.windows import Window
-from tests.fakes.bearer_proxy import bearer_proxy
+from tests.fakes.reverse_proxy import bearer_proxy
 
 COLOUR = {"question": "Which colour?", "options": ["red", "blue"]}
 ERAS = ("2025-11-25", "2026-07-28")

@@ -42,7 +42,8 @@ lock_file.write(lock, info)
 """
 """What the running hub says of itself, as one before the upgrade would have."""
 KNOCK = """
-from chatbridge import runtime_paths, sockets
+from chatbridge import runtime_paths
+from chatbridge.system import sockets
 try:
     sockets.connect(runtime_paths.service_socket_path(runtime_paths.state_dir()))
 except OSError as error:

@@ -62,12 +62,36 @@ def _codex() -> Grammar:
 
 
 def _docker() -> Grammar:
+    """What docker and podman have in common, and podman's `--format docker` and secrets."""
     found = Grammar("docker")
-    execute = found.add_subparsers(required=True).add_parser("exec")
-    execute.add_argument("-i", "--interactive", action="store_true")
-    execute.add_argument("-t", "--tty", action="store_true")
-    execute.add_argument("container")
-    execute.add_argument("command", nargs=argparse.REMAINDER)
+    verbs = found.add_subparsers(required=True)
+    build = verbs.add_parser("build")
+    for option in ("--build-arg", "--file", "--format", "--tag"):
+        build.add_argument(option)
+    build.add_argument("context")
+    create = verbs.add_parser("secret").add_subparsers(required=True).add_parser("create")
+    create.add_argument("name")
+    create.add_argument("file")
+    run, execute = verbs.add_parser("run"), verbs.add_parser("exec")
+    for flag in ("--detach", "--read-only", "--rm"):
+        run.add_argument(flag, action="store_true")
+    once = ("--cap-drop", "--entrypoint", "--name", "--restart", "--secret", "--tmpfs")
+    for option in (*once, "--env", "--publish", "--volume"):
+        run.add_argument(option, action="store" if option in once else "append")
+    for verb, what in ((run, "image"), (execute, "container")):
+        verb.add_argument("-i", "--interactive", action="store_true")
+        verb.add_argument("-t", "--tty", action="store_true")
+        verb.add_argument(what)
+        verb.add_argument("command", nargs=argparse.REMAINDER)
+    for name in ("start", "stop", "restart"):
+        verbs.add_parser(name).add_argument("container")
+    remove = verbs.add_parser("rm")
+    remove.add_argument("--force", action="store_true")
+    remove.add_argument("container")
+    compose = verbs.add_parser("compose")
+    compose.add_argument("--file")
+    up = compose.add_subparsers(required=True).add_parser("up")
+    up.add_argument("--detach", action="store_true")
     return found
 
 
@@ -155,6 +179,14 @@ def _ssh() -> Grammar:
     return found
 
 
+def _caffeinate() -> Grammar:
+    found = Grammar("caffeinate")
+    for kind in ("-d", "-i", "-m", "-s", "-u"):
+        found.add_argument(kind, action="store_true")
+    found.add_argument("-t", type=int)
+    return found
+
+
 def _systemctl() -> Grammar:
     found = Grammar("systemctl")
     found.add_argument("--user", action="store_true")
@@ -194,6 +226,13 @@ def _uv() -> Grammar:
     return found
 
 
+def _uvx() -> Grammar:
+    found = Grammar("uvx")
+    found.add_argument("--from", dest="package", required=True)
+    found.add_argument("command", nargs=argparse.REMAINDER)
+    return found
+
+
 def _module(name: str) -> str:
     if find_spec(name) is None:
         raise argparse.ArgumentTypeError(f"there is no module {name}")
@@ -208,6 +247,7 @@ def _forward(text: str) -> str:
 
 
 GRAMMARS: dict[str, Callable[[], Grammar]] = {
+    "caffeinate": _caffeinate,
     "claude": _claude,
     "codex": _codex,
     "docker": _docker,
@@ -216,6 +256,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "npm": _npm,
     "pip": _pip,
     "pipx": _pipx,
+    "podman": _docker,
     "pytest": _pytest,
     "python": _python,
     "sqlite3": _sqlite3,
@@ -224,6 +265,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "systemd-analyze": _systemd_analyze,
     "timedatectl": _timedatectl,
     "uv": _uv,
+    "uvx": _uvx,
 }
 APART: dict[tuple[str, ...], Callable[[], Grammar]] = {("claude", "plugin"): _claude_plugin}
 """Commands of a program that also takes anything else as its first word."""

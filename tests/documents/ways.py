@@ -79,6 +79,7 @@ SERVER = elsewhere(
     "needs a machine's root: the container's of those tests is set up with these lines",
 )
 NOT_WHOLE = "names a command whose rest is the reader's"
+OTHERS_IMAGE = "needs an image, which takes minutes: make container builds it and tries it"
 LONG = "takes minutes, and is what runs these tests or comes beside them: make -n says what it does"
 YES = (("Write these? [Y/n]", ENTER),)
 GIT = (f"install -D -m 600 -t ~/.config/chatbridge/tools {ROOT}/config/tools/git.json",)
@@ -176,6 +177,15 @@ WAYS: tuple[tuple[str, Way], ...] = (
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
     (r"chatbridge ask", run("Yes", fills={"ask": 'ask "Deploy?" -o Yes -o No'}, answer="Yes")),
+    (
+        r"chatbridge (ask|notify) --hub .*",
+        elsewhere(
+            "tests/acceptance/test_ask_over_http.py::"
+            "test_the_answer_comes_back_and_no_hub_is_started_here",
+            "needs a hub on another machine",
+            fills={" URL": ' https://agents.example.org "Deploy?"'},
+        ),
+    ),
     (
         r"chatbridge ask --attach( FILE)?",
         run(
@@ -351,17 +361,34 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"claude plugin .*", stand_in("not every machine has Claude Code")),
     (r"pip install", parsed(NOT_WHOLE, fills={"install": "install --upgrade ."})),
-    (r"pip install .+", stand_in("installs from the network")),
+    (r"pip (install|uninstall) .+", stand_in("installs from the network")),
     (r"pipx (install|upgrade|inject|uninstall) .*", stand_in("installs from the network")),
     (
         r"uv tool (install|upgrade|uninstall) .*",
         stand_in("installs from the network"),
     ),
+    (r"uvx --from chatbridge-mcp chatbridge .*", stand_in("installs from the network")),
     (r"ssh -R 8788:127\.0\.0\.1:8788 build-server", stand_in("needs another computer")),
+    (r"caffeinate -is -t 36000", stand_in("is macOS's")),
     (r"timedatectl set-ntp true", stand_in("sets this machine's clock")),
     (r"systemctl --user edit chatbridge\.service", stand_in("opens an editor")),
     (r"systemd-analyze security", stand_in("looks at units that are installed")),
     (r"ssh -t", stand_in(NOT_WHOLE, fills={"-t": "-t build-server chatbridge pair"})),
+    (
+        r"mkdir -m 700 config/container/secrets",
+        run(before=("mkdir -p config/container",), apart=True),
+    ),
+    (
+        rf"install -m 644 {TOKEN_FILE} config/container/secrets/telegram-token",
+        run(before=("mkdir -p config/container/secrets",), apart=True),
+    ),
+    (
+        r"podman exec chatbridge chatbridge",
+        parsed(NOT_WHOLE, fills={"exec chatbridge chatbridge": "exec chatbridge chatbridge inbox"}),
+    ),
+    (r"podman .* > backup\.tar", parsed(OTHERS_IMAGE, fills={" > backup.tar": ""})),
+    (r"podman .*", parsed(OTHERS_IMAGE)),
+    (r"TELEGRAM_USER=\d+ docker compose .*", parsed(OTHERS_IMAGE)),
     (r"docker exec -it", parsed(NOT_WHOLE, fills={"-it": "-it box chatbridge pair"})),
     (r"codex exec", parsed(NOT_WHOLE, fills={"exec": "exec hello"})),
     (r"npm run", parsed(NOT_WHOLE, fills={"run": "run build"})),

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import __version__, runtime_paths, sockets
+from chatbridge import __version__, runtime_paths
 from chatbridge.channels.checks import Finding, Json
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import Check, run_checks
 from chatbridge.cli.doctor.screen import drawn
 from chatbridge.core.ports import Clock
+from chatbridge.system import sockets
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
 
 PATIENCE = 20.0

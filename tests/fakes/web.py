@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
+from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.channel import WebChannel
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.policy import Policy
@@ -84,6 +85,7 @@ async def running_web(
     heartbeat: float = 15.0,
     policy: Policy | None = None,
     attachments: SampleStore | None = None,
+    certificate: Certificate | None = None,
 ) -> AsyncIterator[Web]:
     clock = StillClock()
     announced: list[str] = []
@@ -93,6 +95,7 @@ async def running_web(
         host=host,
         port=0,
         url=url,
+        certificate=certificate,
         token=TOKEN,
         clock=clock,
         announce_address=announced.append,

@@ -19,7 +19,7 @@ import pytest
 
 from chatbridge.core.errors import MessageRefused
 from chatbridge.hub.control.server import Request
-from chatbridge.hub.links.processes import MAX_ANCESTORS, AgentProcesses, client_of
+from chatbridge.hub.links.processes import MAX_ANCESTORS, AgentProcesses
 from tests.fakes.message_desk import Json, desk
 from tests.fakes.on_terminal import OnTerminal
 
@@ -139,7 +139,7 @@ def test_launchers_between_a_client_and_its_link_hide_nothing(stage: Stage) -> N
         shlex.join(stage.client(launched, in_script(stage.stays("scripted")), group=True))
     )
     stage.agents.note(stage.pid("link"))
-    assert len(client_of(stage.pid("link"))) >= 2
+    assert len(stage.agents.client(stage.pid("link"))) >= 2
     assert not stage.person_at("scripted")
 
 

@@ -19,8 +19,8 @@ from chatbridge.hub.process.confinement import (
     OUTSIDE,
     SANDBOXED,
     confinement,
-    same_network,
 )
+from chatbridge.system.processes import same_network
 from tests.fakes.network import no_namespaces
 from tests.fakes.program import bare
 

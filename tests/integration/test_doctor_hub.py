@@ -36,7 +36,7 @@ async def test_none_runs_and_none_is_started(
     machine: Machine, systemd: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     why_not = None if systemd else "There is no systemd on this computer."
-    monkeypatch.setattr("chatbridge.cli.service.manager.available", lambda: why_not)
+    monkeypatch.setattr("chatbridge.cli.service.systemd.Systemd.available", lambda _: why_not)
     machine.configure("")
     (found,) = await machine.look(HUB)
     assert found.what == "The hub is not running"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,34 +29,10 @@ WORKS = {"name": "telegram", "trouble": None}
 
 @pytest.fixture
 def machine(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    clients = ("CODEX_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR")
-    for name in (*clients, "DISPLAY", "WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP"):
+    for name in ("CODEX_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(machine.home)
     return machine
-
-
-@pytest.fixture
-def power(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the kernel says of batteries. Programs are only those that a test makes."""
-    folder = machine.home / "power"
-    monkeypatch.setattr(tonight, "POWER_SUPPLIES", folder)
-    monkeypatch.setattr(tonight, "SLEEP_TARGET", str(machine.home / "sleep.target"))
-    machine.set(PATH=str(machine.home / "bin"))
-    return folder
-
-
-def supply(power: Path, name: str, **said: str) -> None:
-    (power / name).mkdir(parents=True)
-    for key, value in said.items():
-        (power / name / key).write_text(f"{value}\n")
-
-
-def program(machine: Machine, name: str, script: str) -> None:
-    path = machine.home / "bin" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
 
 
 async def one(machine: Machine, look: Callable[..., Any]) -> Finding:
@@ -221,52 +196,6 @@ async def test_hooks_that_end_before_the_questions_do_are_a_warning(machine: Mac
 
 
 # ── the computer ──────────────────────────────────────────────────────────────────────────────────
-
-
-async def test_a_computer_without_battery_or_desktop_stays_awake(
-    machine: Machine, power: Path
-) -> None:
-    supply(power, "mouse", type="Battery", scope="Device")
-    found = await one(machine, tonight.sleep)
-    assert found.mark is Mark.FINE
-    assert found.what.startswith("nothing was found")
-
-
-async def test_a_laptop_is_to_be_plugged_in(machine: Machine, power: Path) -> None:
-    supply(power, "BAT0", type="Battery")
-    supply(power, "AC", type="Mains", online="0")
-    assert (await one(machine, tonight.sleep)).what == "this computer runs on battery"
-    (power / "AC/online").write_text("1\n")
-    assert (await one(machine, tonight.sleep)).what == "plugged in; leave the lid open"
-
-
-async def test_a_desktop_that_suspends_is_told_until_something_keeps_it_awake(
-    machine: Machine, power: Path
-) -> None:
-    machine.set(DISPLAY=":0")
-    program(machine, "gsettings", "case $3 in *type) echo \"'suspend'\";; *) echo 1200;; esac")
-    found = await one(machine, tonight.sleep)
-    assert (found.mark, found.what) == (
-        Mark.PROBLEM,
-        "this computer goes to sleep after 20 min without input",
-    )
-    program(
-        machine,
-        "systemd-inhibit",
-        'echo "NetworkManager 0 root 9 NetworkManager sleep turns off networks delay"\n'
-        'echo "gsd 7 ada 8 gsd-power handle-lid-switch A screen block"',
-    )
-    assert (await one(machine, tonight.sleep)).mark is Mark.PROBLEM
-    program(
-        machine, "systemd-inhibit", 'echo "me 7 ada 9 systemd-inhibit sleep:idle Unknown block"'
-    )
-    assert (await one(machine, tonight.sleep)).mark is Mark.FINE
-
-
-async def test_sleep_that_is_masked_is_well(machine: Machine, power: Path) -> None:
-    supply(power, "BAT0", type="Battery")
-    (machine.home / "sleep.target").symlink_to("/dev/null")
-    assert (await one(machine, tonight.sleep)).what == "switched off on this computer"
 
 
 async def test_too_little_disk_space_is_a_problem(

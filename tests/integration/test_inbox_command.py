@@ -57,7 +57,7 @@ def test_it_starts_a_hub_and_its_link_logs_in_once(home: House) -> None:
     found = re.fullmatch(
         r"Open this link \(works once, 10 minutes\):\n"
         r"  (http://127\.0\.0\.1:\d+/login/\w{4}-\w{4}-\w{4})\n\n"
-        r"Only this computer can reach it\. For a phone: chatbridge setup\n",
+        r"Only this computer can reach it\. For a phone: chatbridge inbox --phone\n",
         done.stdout,
     )
     assert found

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from chatbridge import runtime_paths, sockets
+from chatbridge import runtime_paths
 from chatbridge.core.errors import SocketUnusable
+from chatbridge.system import sockets
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
 

@@ -19,7 +19,7 @@ from chatbridge import __version__
 from tests.fakes.program import ROOT
 from tests.packages.licences import HEADING, PAGE, licence_text, needed, requirements, table
 
-NOTES = f"chatbridge-{__version__}.dist-info/"
+NOTES = f"chatbridge_mcp-{__version__}.dist-info/"
 USES = """
 import sys
 from pathlib import Path

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge import lock_file, runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths
 from chatbridge.core.errors import HubAlreadyRunning, SettingsError, SocketUnusable
+from chatbridge.system import sockets
 
 
 @pytest.fixture
@@ -195,7 +196,7 @@ def test_the_socket_is_for_its_user_alone_and_a_dead_ones_place_is_taken(short: 
     listener = runtime_paths.bind_socket(path)
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
     with sockets.connect(path) as connection:
-        assert sockets.peer_uid(connection) == os.getuid()
+        assert sockets.peer(connection) == (os.getpid(), os.getuid())
     listener.close()
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.cli import commands
-from chatbridge.cli.service import manager, unit_files
-from chatbridge.cli.service.manager import SERVICE, SOCKET
+from chatbridge.cli.service import manager, systemd, unit_files
+from chatbridge.cli.service.systemd import SERVICE, SOCKET
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.skipif(manager.has_systemd(), reason="this computer has a journal")
+@pytest.mark.skipif(systemd.has_systemd(), reason="this computer has a journal")
 def test_logs_without_a_journal_name_the_file_instead_of_waiting_for_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -67,7 +67,7 @@ def test_a_mistake_in_the_settings_keeps_the_service_running(
     program.write_text(f"#!/bin/sh\necho $@ >> '{told}'\necho LoadState=loaded\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{home}:/usr/bin:/bin")
-    monkeypatch.setattr(manager, "has_systemd", lambda: True)
+    monkeypatch.setattr(systemd, "has_systemd", lambda: True)
     (home / ".config/chatbridge").mkdir(parents=True)
     (home / ".config/chatbridge/config.toml").write_text("max_open_ask = 3\n")
     code = commands.service([what, *forced])
@@ -111,5 +111,5 @@ def test_folders_of_ones_own_are_written_down_and_tokens_are_not(
     assert f"\nEnvironment=CHATBRIDGE_CONFIG={home}/settings/chatbridge/config.toml\n" in service
     assert "\nListenStream=/run/50%%/service-" in socket
     assert "secret" not in service
-    assert "CHATBRIDGE_TELEGRAM__TOKEN" in unit_files.left_out()
+    assert "CHATBRIDGE_TELEGRAM__TOKEN" in manager.left_out()
     assert unit_files.folder() == str(home / "settings" / "systemd" / "user")

@@ -70,7 +70,7 @@ class Installation:
 
 
 def it_says_what_it_is(it: Installation) -> None:
-    version = importlib.metadata.version("chatbridge")
+    version = importlib.metadata.version("chatbridge-mcp")
     assert it.run("--version") == f"chatbridge {version}\n"
     assert "usage: chatbridge" in it.run("--help")
 
@@ -81,7 +81,7 @@ def its_files_are_there(it: Installation) -> None:
     package = Path(chatbridge.__file__).parent
     missing = [name for name in FILES if not (package / name).is_file()]
     assert not missing, missing
-    licences = importlib.metadata.files("chatbridge") or []
+    licences = importlib.metadata.files("chatbridge-mcp") or []
     assert any(file.name == "LICENSE" for file in licences)
 
 

@@ -44,7 +44,7 @@ def table() -> str:
     wanted = {name: ["chatbridge"] for name in base}
     for extra in ("matrix", "slack", "discord", "pictures"):
         for name in needed([*base, *requirements(extra)]) - base:
-            wanted.setdefault(name, []).append(f"`chatbridge[{extra}]`")
+            wanted.setdefault(name, []).append(f"`chatbridge-mcp[{extra}]`")
     lines = ["| package | licence | needed for |", "|---|---|---|"]
     lines += [
         f"| {name} | {licence(name)} | {', '.join(wanted[name])} |" for name in sorted(wanted)

@@ -33,14 +33,27 @@ USUAL = {
 }
 
 
+ON_MACOS = {"vscode": "/home/ana/Library/Application Support/Code/User/mcp.json"}
+"""Where that differs."""
+
+
 def file(client: str, **variables: str) -> str:
+    return _file(client, variables, mac=False)
+
+
+def file_on_macos(client: str, **variables: str) -> str:
+    return _file(client, variables, mac=True)
+
+
+def _file(client: str, variables: dict[str, str], *, mac: bool) -> str:
     environ = {"HOME": "/home/ana", **variables}
-    return str(CATALOGUE[client].file(Places(Path("/home/ana"), environ, mac=False)))
+    return str(CATALOGUE[client].file(Places(Path("/home/ana"), environ, mac=mac)))
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_each_client_has_its_usual_file(client: str) -> None:
     assert file(client) == USUAL[client]
+    assert file_on_macos(client) == {**USUAL, **ON_MACOS}[client]
 
 
 @pytest.mark.parametrize(
@@ -70,13 +83,24 @@ def test_a_relative_configuration_folder_does_not_count() -> None:
     assert file("zed", XDG_CONFIG_HOME="etc") == USUAL["zed"]
 
 
-def test_an_older_clines_file_is_used_until_there_is_a_newer_one(tmp_path: Path) -> None:
-    here = places({"HOME": str(tmp_path)})
-    older = here.electron / "Code/User/globalStorage/saoudrizwan.claude-dev"
+def test_on_macos_zed_stays_where_it_is_and_the_programs_of_electron_are_elsewhere() -> None:
+    assert file_on_macos("zed", XDG_CONFIG_HOME="/moved") == USUAL["zed"]
+    assert file_on_macos("vscode", XDG_CONFIG_HOME="/moved") == ON_MACOS["vscode"]
+    assert file_on_macos("goose", XDG_CONFIG_HOME="/moved") == "/moved/goose/config.yaml"
+
+
+@pytest.mark.parametrize(
+    ("mac", "folder"), [(False, ".config"), (True, "Library/Application Support")]
+)
+def test_an_older_clines_file_is_used_until_there_is_a_newer_one(
+    tmp_path: Path, mac: bool, folder: str
+) -> None:
+    here = Places(tmp_path, {"HOME": str(tmp_path)}, mac=mac)
+    older = tmp_path / folder / "Code/User/globalStorage/saoudrizwan.claude-dev"
     older.mkdir(parents=True)
     name = "settings/cline_mcp_settings.json"
     assert CATALOGUE["cline"].file(here) == older / name
-    assert "cline" in [it.client.name for it in found_clients(here.environ)]
+    assert CATALOGUE["cline"].folder(here).is_dir(), "it counts as installed"
     (tmp_path / ".cline/data").mkdir(parents=True)
     assert CATALOGUE["cline"].file(here) == tmp_path / ".cline/data" / name
 

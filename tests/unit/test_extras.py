@@ -30,9 +30,9 @@ def prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def came_from(monkeypatch: pytest.MonkeyPatch, path: Path, noted: Any) -> None:
     """As if an installer had written this down beside the package."""
-    folder = path / "chatbridge-1.dist-info"
+    folder = path / "chatbridge_mcp-1.dist-info"
     folder.mkdir()
-    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: chatbridge\nVersion: 1\n")
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: chatbridge-mcp\nVersion: 1\n")
     if noted is not None:
         (folder / "direct_url.json").write_text(json.dumps(noted))
     found = importlib.metadata.PathDistribution(folder)
@@ -45,19 +45,19 @@ FROM_GIT = {
     "url": "https://ada:secret@example.org/chatbridge.git",
     "vcs_info": {"vcs": "git", "requested_revision": "v1", "commit_id": "0" * 40},
 }
-WHEEL = {"url": "file:///tmp/chatbridge-1-py3-none-any.whl", "archive_info": {}}
+WHEEL = {"url": "file:///tmp/chatbridge_mcp-1-py3-none-any.whl", "archive_info": {}}
 UV = "uv tool install --with 'matrix-nio[e2e]'"
 
 
 @pytest.mark.parametrize(
     ("noted", "command"),
     [
-        (None, f"{UV} chatbridge"),
+        (None, f"{UV} chatbridge-mcp"),
         (FOLDER, f"{UV} '/home/ada/my code/chatbridge'"),
         (EDITABLE, f"{UV} --editable /code/chatbridge"),
-        (FROM_GIT, f"{UV} 'chatbridge @ git+https://example.org/chatbridge.git@v1'"),
-        (WHEEL, f"{UV} 'chatbridge @ file:///tmp/chatbridge-1-py3-none-any.whl'"),
-        (["not what it should be"], f"{UV} chatbridge"),
+        (FROM_GIT, f"{UV} 'chatbridge-mcp @ git+https://example.org/chatbridge.git@v1'"),
+        (WHEEL, f"{UV} 'chatbridge-mcp @ file:///tmp/chatbridge_mcp-1-py3-none-any.whl'"),
+        (["not what it should be"], f"{UV} chatbridge-mcp"),
     ],
     ids=["index", "folder", "editable", "git", "wheel", "nonsense"],
 )
@@ -71,7 +71,7 @@ def test_uv_is_told_where_this_chatbridge_came_from(
 
 def test_pipx_adds_it_to_its_own_installation(prefix: Path) -> None:
     (prefix / "pipx_metadata.json").touch()
-    assert extras.command(EXTRA) == "pipx inject chatbridge 'matrix-nio[e2e]'"
+    assert extras.command(EXTRA) == "pipx inject chatbridge-mcp 'matrix-nio[e2e]'"
 
 
 def test_elsewhere_it_is_for_the_pip_of_this_python_or_for_uv_where_it_has_none(
@@ -91,7 +91,7 @@ def test_one_package_of_the_extra_has_all_others_among_its_requirements() -> Non
 def test_an_extra_of_several_packages_names_each(prefix: Path) -> None:
     assert set(requirements("slack")) <= needed(SLACK_EXTRA.package.split())
     (prefix / "pipx_metadata.json").touch()
-    assert extras.command(SLACK_EXTRA) == "pipx inject chatbridge slack-sdk aiohttp"
+    assert extras.command(SLACK_EXTRA) == "pipx inject chatbridge-mcp slack-sdk aiohttp"
 
 
 @pytest.mark.parametrize("missing", EXTRA.modules)

@@ -22,7 +22,7 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import AskEnded, NotHere, UnknownAsk
-from chatbridge.core.model import ChannelState, Person
+from chatbridge.core.model import Ask, ChannelState, Person
 from chatbridge.redaction import hide
 
 PRIORITIES = {Alert.SILENT: 2, Alert.RINGS: 3, Alert.URGENT: 5}
@@ -78,8 +78,8 @@ class NtfyChannel(Notifier):
             actions=actions[:MOST_ACTIONS],
         )
 
-    async def clear(self, id: str) -> None:
-        await self._api.clear(self._table.topic, id)
+    async def clear(self, ask: Ask) -> None:
+        await self._api.clear(self._table.topic, ask.id)
 
     def _ours(self, said: str) -> bool:
         data = said.partition(" ")[0]

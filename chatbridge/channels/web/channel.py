@@ -10,7 +10,9 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,11 +27,16 @@ from chatbridge.channels.spec import ChannelContext
 from chatbridge.channels.web.agents import AgentsPage
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.attachments import Attachments
+from chatbridge.channels.web.certificate import Certificate
 from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.routes import PushRoutes
+from chatbridge.channels.web.push.settings import Push
+from chatbridge.channels.web.push.subscriptions import Subscriptions
 from chatbridge.channels.web.render import Assets, Templates, json_response
-from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal
+from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal, wants_json
+from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
@@ -51,10 +58,14 @@ from chatbridge.core.ports import Clock, Health, Remark, Shown, Surface
 from chatbridge.core.text import one_line, shortened
 from chatbridge.redaction import hide
 
+if TYPE_CHECKING:
+    from chatbridge.channels.web.push.surface import Browsers
+
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
 NO_PAGES = ("/api/", "/healthz", "/static/")
+PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -72,36 +83,47 @@ class WebChannel:
     pace = RateLimit()
     idempotent = True
     trouble = None
-    remarks = ()
 
     host: str
     port: int | None
     token: str
     announce_address: Callable[[str], None]
     url: str | None = None
-    """Where a proxy serves it."""
+    """Where it is seen from elsewhere."""
+    certificate: Certificate | None = None
+    """Its own, if no proxy has one."""
     clock: Clock
     health: Health
     codes: LoginCodes
     """Log browsers in."""
+    push: Push = field(default_factory=Push)
     body_seconds: float = BODY_SECONDS
     heartbeat: float = HEARTBEAT_SECONDS
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
     sessions: Sessions = field(init=False)
+    subscriptions: Subscriptions = field(init=False)
+    browsers: Browsers | None = field(default=None, init=False)
+    hosts: Hosts = field(init=False)
     cookie: str = field(init=False)
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
+        self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
+        await self.subscriptions.load()
+        if self.subscriptions.listed():
+            await self.load_browsers()
         changed = partial(self.events.publish_to_pages, AgentsChanged())
         watched = inbox.messages.agents.watched(changed)
         with listen(self.host, self.port) as listener, watched:
             port: int = listener.getsockname()[1]
+            scheme = "https" if self.certificate else "http"
             # Browsers share cookies between the ports of a host: two hubs need two names.
             self.cookie = f"chatbridge-{port}"
+            self.hosts = Hosts(self.host, port, url=self.url, scheme=scheme)
             pages = Pages(self)
             files = Attachments(self, pages)
             routes = (
@@ -109,25 +131,30 @@ class WebChannel:
                 *pages.routes(),
                 *files.routes(),
                 *AgentsPage(self, pages, files).routes(),
+                *PushRoutes(self, pages).routes(),
                 *look()[0].routes(),
             )
             app = Guard(
-                app=build_app(routes, self.templates),
-                hosts=Hosts(self.host, port, url=self.url),
+                app=build_app(routes, self.templates, self.codes),
+                hosts=self.hosts,
                 token=self.token,
                 sessions=self.sessions,
                 cookie=self.cookie,
             )
-            async with serving(app, listener):
+            async with serving(app, listener, certificate=self.certificate):
                 try:
-                    self.announce_address(_address(self.host, port))
+                    self.announce_address(f"{scheme}://{_netloc(self.host, port)}")
+                    self.subscriptions.changed = ready
                     ready()
                     # In the quiet after a start; a page that is asked for before does it itself.
                     await self.clock.sleep(QUIET)
                     await self.templates.get_ready(lambda: self.clock.sleep(PAUSE))
                     await asyncio.Event().wait()
                 finally:
+                    self.subscriptions.changed = lambda: None
                     self.events.close()
+                    if self.browsers is not None:
+                        await self.browsers.close()
 
     async def recent_notices(self, *, dismissed: bool = False) -> Sequence[Notice]:
         """Those of the last day, the newest first; with the dismissed ones on demand."""
@@ -140,9 +167,29 @@ class WebChannel:
     async def drain(self) -> None:
         """Nothing to wait for: pages hold nothing back."""
 
+    async def load_browsers(self) -> Browsers:
+        """What rings them. Most inboxes never need it, and it takes a while."""
+        if self.browsers is None:
+            name = "chatbridge.channels.web.push.surface"
+            made: type[Browsers] = (await asyncio.to_thread(import_module, name)).Browsers
+            self.browsers = made(self.push, self.subscriptions, self.inbox, clock=self.clock)
+        return self.browsers
+
+    def origin_of(self, request: Request) -> str:
+        """Where this browser has the inbox open. The guard has checked it."""
+        return self.hosts.origin_of(request.headers["host"])
+
     @property
     def surfaces(self) -> Sequence[Surface]:
-        return (self,)
+        """The pages, and each browser that rings."""
+        return (self, *(self.browsers.surfaces if self.browsers else ()))
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        problem = self.certificate.problem if self.certificate else None
+        troubles = self.browsers.troubles if self.browsers else ()
+        found = [problem] if problem else []
+        return [*found, *(f"{PUSH_TROUBLE} {trouble}." for trouble in troubles)]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         self.events.publish(ask)
@@ -165,22 +212,22 @@ class WebChannel:
         return self.events.watched
 
 
-def _address(host: str, port: int) -> str:
+def _netloc(host: str, port: int) -> str:
     if host in EVERYWHERE:
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 # ── the application ───────────────────────────────────────────────────────────────────────────────
 
 
-def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
+def build_app(routes: Iterable[Route], templates: Templates, codes: LoginCodes) -> ASGIApp:
     """The routes behind `/healthz`; errors become JSON for the API and a page for a browser."""
 
     async def respond(request: Request, error: Exception) -> Response:
         refusal = _refusal(error)
         status = refusal.status
-        if request.scope["path"].startswith("/api/"):
+        if wants_json(request):
             response = json_response({"error": refusal.sentence, **refusal.more}, status=status)
         else:
             title = refusal.title or TITLES.get(status, "That did not work")
@@ -192,7 +239,7 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
 
     errors = (Refusal, HTTPException, ChatbridgeError, Exception)
     app = Starlette(
-        routes=[Route("/healthz", healthz), *routes],
+        routes=[Route("/healthz", partial(health_or_proof, codes)), *routes],
         exception_handlers=dict.fromkeys(errors, respond),
     )
     app.router.redirect_slashes = False
@@ -207,6 +254,13 @@ def build_app(routes: Iterable[Route], templates: Templates) -> ASGIApp:
 
 async def healthz(_request: Request) -> Response:
     return Response(b"", media_type="text/plain")
+
+
+async def health_or_proof(codes: LoginCodes, request: Request) -> Response:
+    """Nothing, except for who has a question from this hub: with its answer they know which hub
+    is behind an address."""
+    proof = codes.proof_for(request.headers.get(PROOF_HEADER, ""))
+    return Response(proof.encode(), media_type="text/plain") if proof else await healthz(request)
 
 
 def _refusal(error: Exception) -> Refusal:
@@ -236,12 +290,20 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
         host=table.host,
         port=table.port,
         url=table.url,
+        certificate=_certificate(table),
         token=token,
         clock=context.clock,
         announce_address=context.announce,
         health=context.health,
         codes=context.codes,
+        push=context.push or Push(),
     )
+
+
+def _certificate(table: Web) -> Certificate | None:
+    if table.tls_cert is None or table.tls_key is None:
+        return None
+    return Certificate(table.tls_cert, table.tls_key)
 
 
 def web_token(state: Path) -> str:

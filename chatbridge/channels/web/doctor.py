@@ -1,17 +1,21 @@
-"""The web inbox: whether it answers, and who else can reach it."""
+"""The web inbox: whether it answers, who else can reach it, and whether a phone can use it."""
 
 from __future__ import annotations
 
 import asyncio
+import ssl
+import time
 import urllib.request
 from collections.abc import Sequence
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.web.secure_context import ANSWER_SECONDS, Proof, look
 from chatbridge.channels.web.settings import Web
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.setting_rules import is_loopback
 
-NAME = "web inbox"
-ANSWER_SECONDS = 5.0
+NAME, ELSEWHERE = "web inbox", "inbox address"
+OTHERS = 0o077
 
 
 async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
@@ -19,7 +23,7 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     if not (table.enabled if hub.status is None else hub.has("web")):
         return [fine(NAME, "off")]
     if hub.status is None:
-        return [_reach(table.host, None)]
+        return [_reach(table, None)]
     address, trouble = hub.status.get("web"), hub.trouble_of("web")
     if trouble:
         return [from_error(NAME, trouble)]
@@ -31,12 +35,15 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge restart")]
-    return [_reach(table.host, str(address))]
+    found = [_reach(table, str(address)), *_key(table, context)]
+    if table.url or table.tls_cert:
+        found.append(await _elsewhere(table, context, str(address)))
+    return found
 
 
-def _reach(host: str, address: str | None) -> Finding:
-    shown = address or "opens with the hub"
-    if is_loopback(host):
+def _reach(table: Web, address: str | None) -> Finding:
+    shown, host = address or "opens with the hub", table.host
+    if is_loopback(host) or table.tls_cert:
         return fine(NAME, shown, host=host)
     return remark(
         NAME,
@@ -46,7 +53,47 @@ def _reach(host: str, address: str | None) -> Finding:
     )
 
 
+def _key(table: Web, context: CheckContext) -> list[Finding]:
+    if table.tls_key is None:
+        return []
+    try:
+        mode = table.tls_key.stat().st_mode
+    except OSError:
+        return []  # the hub's remark says it
+    if not mode & OTHERS:
+        return []
+    path = context.shown(table.tls_key)
+    what = f"others on this computer may read the key of its certificate, {path}"
+    return [remark(NAME, what, f"chmod 600 {path}", mode=f"{mode & 0o777:o}")]
+
+
+async def _elsewhere(table: Web, context: CheckContext, address: str) -> Finding:
+    """What a phone would find."""
+    if table.url is None:
+        fix = "set web.url to the name in its certificate, with the port"
+        return remark(ELSEWHERE, "the inbox has a certificate, but not its name", fix)
+    try:
+        proof = Proof(**await context.ask("inbox-proof"))
+        found = await asyncio.to_thread(look, table.url, proof, behind=address)
+    except ChatbridgeError as error:
+        return from_error(ELSEWHERE, str(error), url=table.url)
+    days = found.days_left(time.time())
+    if days is None:
+        return fine(ELSEWHERE, table.url, ends=found.ends)
+    return remark(
+        ELSEWHERE,
+        f"{table.url}: its certificate ends in {days} days",
+        "renew it; the inbox notices by itself",
+        ends=found.ends,
+    )
+
+
 def _healthy(address: str) -> None:
-    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    unnamed = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    unnamed.check_hostname = False  # its certificate is made for the name in web.url
+    unnamed.verify_mode = ssl.CERT_NONE
+    direct = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=unnamed)
+    )
     with direct.open(f"{address}/healthz", timeout=ANSWER_SECONDS):
         pass

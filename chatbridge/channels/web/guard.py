@@ -33,8 +33,11 @@ BROWSER = "a browser"
 PERSON, SESSION = "chatbridge.person", "chatbridge.session"
 """Where the scope says who makes the request, and in which session, if it is in one."""
 
+DEFAULT_PORTS = {"http": 80, "https": 443}
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
-OPEN_PATHS = frozenset({"/healthz", "/login", "/favicon.ico", "/apple-touch-icon.png"})
+OPEN_PATHS = frozenset(
+    {"/healthz", "/login", "/sw.js", "/offline", "/favicon.ico", "/apple-touch-icon.png"}
+)
 """The last two are not there: browsers ask for them, and need not be sent to the log-in."""
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 NO_PAGE = "This request did not come from one of the inbox's own pages."
@@ -46,8 +49,8 @@ PAGE = '<!doctype html><html lang="en"><title>chatbridge</title><main><p>{}</p><
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; manifest-src 'self'; font-src 'none'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
+        "connect-src 'self'; manifest-src 'self'; worker-src 'self'; font-src 'none'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
     ),
     "x-content-type-options": "nosniff",
     # Not "no-referrer": with it browsers send "Origin: null" with a form's POST.
@@ -63,20 +66,28 @@ class Hosts:
     computer (DNS rebinding) is not one of them."""
 
     def __init__(
-        self, host: str, port: int, *, url: str | None = None, also: Iterable[str] = ()
+        self,
+        host: str,
+        port: int,
+        *,
+        url: str | None = None,
+        also: Iterable[str] = (),
+        scheme: str = "http",
     ) -> None:
         """`url` is where a proxy before the inbox serves it. `also` are other names: `name` goes
-        with every port, `name:port` with this one."""
+        with every port, `name:port` with this one. `scheme` is what the port itself speaks."""
         self._url = url
         self._also = frozenset(name.lower() for name in also)
         name = f"[{host}]" if ":" in host else host.lower()
         # Bound to every address: any address will do, a name still not.
         self._any_address = name in ("0.0.0.0", "[::]")  # noqa: S104
         self._names = LOOPBACK | {name}
-        self._ports = {str(port), ""} if port == 80 else {str(port)}
+        self._scheme = scheme
+        self._ports = {str(port), ""} if port == DEFAULT_PORTS[scheme] else {str(port)}
 
     def origin_of(self, host: str) -> str:
-        return f"http://{host.lower()}" if not self._is_proxied(host) else str(self._url)
+        own = f"{self._scheme}://{host.lower()}"
+        return own if not self._is_proxied(host) else str(self._url)
 
     def _is_proxied(self, host: str) -> bool:
         return self._url is not None and host.lower() == self._url.partition("://")[2]

@@ -317,6 +317,7 @@ class Pages:
         session = None if "everywhere" in fields else request.scope[SESSION]
         self.site.events.close(of=session)
         await self.site.sessions.revoke(session)
+        await self.site.subscriptions.drop_closed()
         response = RedirectResponse("/login", status_code=303)
         response.delete_cookie(self.site.cookie, httponly=True, samesite="strict")
         return response

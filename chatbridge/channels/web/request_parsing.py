@@ -97,6 +97,12 @@ async def read_form(request: Request, *, seconds: float) -> dict[str, str]:
     return {name: value.replace("\r\n", "\n") for name, value in fields}
 
 
+def wants_json(request: Request) -> bool:
+    """Whether who asks is a script or the worker, and not a person with a page."""
+    path, marked = request.scope["path"], "x-chatbridge" in request.headers
+    return path.startswith("/api/") or (marked and path.startswith("/push"))
+
+
 def check_media_type(request: Request, accepted: str) -> None:
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != accepted:

@@ -27,7 +27,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from chatbridge.channels.web.certificate import Certificate
 from chatbridge.core.errors import SettingsError
+from chatbridge.core.tasks import end_tasks
 
 log = logging.getLogger(__name__)
 # Anybody at the port can send what is no HTTP: as a line each they would fill the log.
@@ -249,6 +251,60 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
 
+class _Handshake(asyncio.Protocol):
+    """A connection until it is encrypted: a stranger's, with as much time as a request's head."""
+
+    _transport: asyncio.Transport
+
+    def __init__(
+        self,
+        connect: Callable[[], asyncio.Protocol],
+        certificate: Certificate,
+        limits: ConnectionLimits,
+        running: set[asyncio.Task[None]],
+    ) -> None:
+        self._connect, self._certificate = connect, certificate
+        self._limits, self._running = limits, running
+        self._early = b""
+        """What came with the end of the handshake."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        transport.pause_reading()
+        self._limits.opened(self)
+        task = asyncio.ensure_future(self._encrypt())
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def data_received(self, data: bytes) -> None:
+        self._early += data
+
+    def evict(self) -> None:
+        self._transport.abort()
+
+    async def _encrypt(self) -> None:
+        try:
+            encrypted = await asyncio.get_running_loop().start_tls(
+                self._transport,
+                self,
+                self._certificate.context(),
+                server_side=True,
+                ssl_handshake_timeout=REQUEST_SECONDS,
+                ssl_shutdown_timeout=IDLE_SECONDS,
+            )
+        except OSError:
+            return  # it has gone, speaks no TLS, or took too long
+        finally:
+            self._limits.closed(self)
+        # One that was cut on the way counts as done.
+        if encrypted is not None and not encrypted.is_closing():
+            connection = self._connect()
+            encrypted.set_protocol(connection)
+            connection.connection_made(encrypted)
+            if self._early:
+                connection.data_received(self._early)
+
+
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
     if timer is not None:
         timer.cancel()
@@ -256,8 +312,13 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 
 @asynccontextmanager
 async def serving(
-    app: ASGIApp, listener: socket.socket, who: str = INBOX.who
+    app: ASGIApp,
+    listener: socket.socket,
+    who: str = INBOX.who,
+    *,
+    certificate: Certificate | None = None,
 ) -> AsyncIterator[None]:
+    """`certificate`: with it https is spoken, else http."""
     config = Config(
         app,
         http=_Connection,
@@ -273,12 +334,16 @@ async def serving(
     state = ServerState()
     limits = ConnectionLimits(who, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
     loop = asyncio.get_running_loop()
-    connect = partial(_Connection, config, state, limits, loop)
+    connect: Callable[[], asyncio.Protocol] = partial(_Connection, config, state, limits, loop)
+    handshakes: set[asyncio.Task[None]] = set()
+    if certificate is not None:
+        connect = partial(_Handshake, connect, certificate, limits, handshakes)
     server = await loop.create_server(connect, sock=listener)
     try:
         yield
     finally:
         server.close()
+        await end_tasks(handshakes)
         # Let what is being answered finish, then cut what is left. A request that is cut sees its
         # client gone; what it has begun in the store it ends.
         for connection in list(state.connections):

@@ -42,6 +42,8 @@ class Sessions:
         self._inbox = inbox
         self._clock = clock
         self._open: dict[str, Session] = {}
+        self.mark = hmac.digest(self._key, b"mark", "sha256").hex()[:16]
+        """Another token has another one."""
 
     async def load(self) -> None:
         """Load what the last hub stored. Entries of another form are ignored."""
@@ -72,8 +74,11 @@ class Sessions:
         return cookie
 
     def of(self, cookie: str) -> Session | None:
-        session = self._open.get(self._digest(cookie))
-        return session if session and self._clock.time() < session.ends else None
+        digest = self._digest(cookie)
+        return self._open[digest] if self.is_open(digest) else None
+
+    def is_open(self, digest: str) -> bool:
+        return digest in self._open and self._clock.time() < self._open[digest].ends
 
     async def revoke(self, session: Session | None) -> None:
         """None: all. :raises StoreError: revoked, but perhaps valid again with the next hub."""

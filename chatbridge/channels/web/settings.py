@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
 from chatbridge.setting_rules import address
 
@@ -19,6 +28,20 @@ def _url(value: str | None) -> str | None:
     return f"{parts.scheme}://{parts.netloc.lower()}"
 
 
+def _file(value: object) -> object:
+    return Path(value).expanduser() if isinstance(value, str) and value else value or None
+
+
+def _whole(value: Path | None) -> Path | None:
+    # A hub starts in any folder.
+    if value is not None and not value.is_absolute():
+        raise ValueError("accepted: a whole path, such as /etc/ssl/inbox/fullchain.pem")
+    return value
+
+
+File = Annotated[Path | None, BeforeValidator(_file), AfterValidator(_whole)]
+
+
 class Web(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
 
@@ -26,5 +49,13 @@ class Web(BaseModel):
     host: str = "127.0.0.1"
     port: int | None = Field(default=None, ge=1, le=65535)
     url: Annotated[str | None, AfterValidator(_url)] = None
-    """Where a proxy before it serves it."""
+    """Where it is seen from elsewhere: through a proxy, or with its own certificate."""
+    tls_cert: File = None
+    tls_key: File = None
     token: SecretStr | None = None
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Web:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ValueError("tls_cert and tls_key belong together: set both, or none")
+        return self

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def _page(table: Web, address: str) -> str | None:
     """One that listens everywhere has no address of its own."""
-    here = is_loopback(table.host) or address.startswith("http://127.0.0.1:")
+    here = is_loopback(table.host) or "://127.0.0.1:" in address
     return table.url or (None if here else address)
 
 
@@ -26,6 +26,12 @@ WEB: ChannelSpec[Web] = ChannelSpec(
     is_elsewhere=lambda table: bool(table.url) or not is_loopback(table.host),
     page=_page,
     unwatched="no page was open",
-    limits={"enabled": is_no_more, "host": is_same, "url": is_same_or(None)},
+    limits={
+        "enabled": is_no_more,
+        "host": is_same,
+        "url": is_same_or(None),
+        "tls_cert": is_same,
+        "tls_key": is_same,
+    },
     watched_settings=("enabled", "host", "url"),
 )

@@ -20,6 +20,7 @@ from chatbridge.cli.connect.editing import Keys
 from chatbridge.cli.connect.hooks import Hook
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import did_you_mean, one_line
+from chatbridge.system.platform import MACOS
 from chatbridge.tool_names import TOOLS
 from chatbridge.tools.clients import KNOWN
 
@@ -38,7 +39,7 @@ TIMER = 2_147_483.0
 class Places:
     home: Path
     environ: Mapping[str, str]
-    mac: bool = sys.platform == "darwin"
+    mac: bool = MACOS
 
     @property
     def config(self) -> Path:
@@ -247,6 +248,12 @@ def _cline_file(at: Places) -> Path:
     return older / name if older.is_dir() and not data.is_dir() else data / name
 
 
+def _zed_folder(at: Places) -> Path:
+    if at.mac:
+        return at.home / ".config/zed"  # whatever the variables say
+    return (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed"
+
+
 def _goose_folder(at: Places) -> Path:
     root = at.moved("GOOSE_PATH_ROOT")
     return root / "config" if root else at.config / "goose"
@@ -383,7 +390,7 @@ _ALL = (
     Client(
         name="zed",
         shown="Zed",
-        folder=lambda at: (at.moved("FLATPAK_XDG_CONFIG_HOME") or at.config) / "zed",
+        folder=_zed_folder,
         place="settings.json",
         project=(".zed/settings.json",),
         servers="context_servers",

@@ -9,8 +9,9 @@
     approvals: the check of what agents may do without asking
     clients: checks of MCP clients and commands
     tonight: checks of `--tonight`, whether agents can be left alone until the morning
+    sleep: the check of whether the computer would go to sleep
     voice: the check of who turns voice messages into text
-    computer: checks of the systemd user service and of the clock
+    computer: checks of the service and of the clock
 
 Channels have their checks in their own folders.
 """

@@ -1,5 +1,5 @@
-"""The systemd user service, where there is systemd: whether it runs, and outlives a log-out. And
-this computer's clock against that of the chat services: deadlines are times of day."""
+"""The service, where there can be one: whether it runs, and outlives a log-out. And this computer's
+clock against that of the chat services: deadlines are times of day."""
 
 from __future__ import annotations
 
@@ -14,37 +14,44 @@ from urllib.parse import urlsplit
 
 from chatbridge.channels.checks import Finding, fine, problem, remark
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.service import manager, unit_files
+from chatbridge.cli.service.manager import Manager
 from chatbridge.cli.ui.wording import lasted
+from chatbridge.system.platform import MACOS
 
 INSTALL = "chatbridge service install"
 ANSWER_SECONDS = 5.0
 WRONG_FROM_SECONDS = 60.0
 ZONE = "/etc/localtime"
+SET_CLOCK, SET_ZONE = (
+    ("set it in System Settings, General, Date & Time",) * 2
+    if MACOS
+    else ("set it: timedatectl set-ntp true", "timedatectl set-timezone Europe/Berlin, or yours")
+)
 
 
-def service(_context: DoctorContext) -> list[Finding]:
-    name = "service"
+def service(context: DoctorContext) -> list[Finding]:
+    name, manager = "service", context.manager
     if why_not := manager.available():
         return [fine(name, why_not.partition(". ")[0])]
-    found = manager.properties()
-    if found.get("LoadState") != "loaded":
+    found = manager.state()
+    if not found.installed:
         what = "not installed: the hub starts with the first agent"
         return [fine(name, what, installed=False)]
-    state, unit = found.get("ActiveState", ""), found.get("UnitFileState", "")
-    details = {"state": state, "enabled": unit, "file": found.get("FragmentPath", "")}
-    enabled = unit.startswith("enabled")
-    if state != "active":
-        said = f"{'enabled' if enabled else 'installed'}, but not running: "
-        said += found.get("StatusText") or state
+    details = {"state": found.word, "enabled": found.enabled, "file": found.file}
+    if not found.running:
+        said = f"{'enabled' if found.enabled else 'installed'}, but not running: "
+        said += found.why or found.word
         return [problem(name, said, "chatbridge service logs", **details)]
-    if not enabled:
-        what = "running, but it does not start with this computer"
+    if not found.enabled:
+        when = "with this computer" if manager.lingering else "when you log in"
+        what = f"running, but it does not start {when}"
         return [remark(name, what, INSTALL, **details)]
-    if _is_old(details["file"]):
-        what = "its unit files are out of date"
+    if _is_old(manager, found.file):
+        what = f"its {'unit files are' if manager.lingering else 'file is'} out of date"
         return [remark(name, what, INSTALL, **details)]
-    lingers = manager.lingers()
+    if manager.lingering is None:
+        return [fine(name, "enabled; it stops when you log out", **details)]
+    lingers = manager.lingering.is_on()
     if lingers is False:
         what = "enabled, but it stops when you log out, and questions wait"
         return [remark(name, what, f"{INSTALL} --linger", **details)]
@@ -52,14 +59,13 @@ def service(_context: DoctorContext) -> list[Finding]:
     return [fine(name, f"enabled{known}", **details, lingering=lingers)]
 
 
-def _is_old(used: str) -> bool:
+def _is_old(manager: Manager, used: str) -> bool:
     """Only of files that `chatbridge service install` has written: a package has its own."""
-    folder = unit_files.folder()
-    if os.path.dirname(used) != folder:
+    wanted = manager.files()
+    if used not in wanted:
         return False
-    wanted = unit_files.contents()
     try:
-        return any(Path(folder, it).read_text(encoding="utf-8") != wanted[it] for it in wanted)
+        return any(Path(path).read_text(encoding="utf-8") != it for path, it in wanted.items())
     except FileNotFoundError:
         return True
     except (OSError, UnicodeDecodeError):
@@ -76,12 +82,11 @@ async def clock(context: DoctorContext) -> Sequence[Finding]:
             how = "ahead of" if ahead > 0 else "behind"
             host = urlsplit(address).hostname
             what = f"{lasted(abs(ahead))} {how} {host}: questions end at the wrong time"
-            fix = "set it: timedatectl set-ntp true"
-            return [problem(name, what, fix, ahead=round(ahead))]
+            return [problem(name, what, SET_CLOCK, ahead=round(ahead))]
     zone = _zone_name()
     if zone is None:
         what = "no time zone is set, so the times on cards are UTC"
-        return [remark(name, what, "timedatectl set-timezone Europe/Berlin, or yours")]
+        return [remark(name, what, SET_ZONE)]
     compared = any(ahead is not None for ahead in found)
     said = "correct" if compared else "not compared with a chat service"
     return [fine(name, f"{said}, {zone}", zone=zone)]

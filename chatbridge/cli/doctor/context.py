@@ -12,7 +12,8 @@ from typing import Any
 from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import HubState
 from chatbridge.cli.database_file import notes, quiet_switch
-from chatbridge.cli.hub.hub_client import HubClient, connection
+from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connection
+from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.cli.ui.wording import shown
 from chatbridge.clock import SystemClock
 from chatbridge.core.errors import ChatbridgeError, SettingsError
@@ -36,6 +37,7 @@ class DoctorContext:
     unusable: str | None = None
     """Why the configuration cannot be used. `settings` are the defaults then."""
     clock: Clock = field(default_factory=SystemClock)
+    manager: Manager = field(default_factory=this_manager)
     hub_within: float = HUB_ANSWER_SECONDS
     _hub: asyncio.Task[HubState] | None = None
 
@@ -67,6 +69,10 @@ class DoctorContext:
         if self._hub is None:
             self._hub = asyncio.ensure_future(self._look())
         return await asyncio.shield(self._hub)
+
+    async def ask(self, do: str) -> Json:
+        """The hub's reply. :raises ChatbridgeError:"""
+        return await asyncio.to_thread(ask_hub, do)
 
     async def notes(self, channel: str) -> dict[str, str]:
         """What the hub has noted for this channel."""

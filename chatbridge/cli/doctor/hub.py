@@ -17,8 +17,9 @@ from chatbridge.cli.hub.hub_client import why_not_running
 from chatbridge.cli.hub.status import RESTART
 from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.text import one_line, shortened
-from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED, same_network
+from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED
 from chatbridge.settings.secrets import folder_of
+from chatbridge.system.processes import same_network
 
 LONGEST_PROJECT = 18
 

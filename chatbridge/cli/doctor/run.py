@@ -19,7 +19,7 @@ from chatbridge import __version__
 from chatbridge.channels.checks import Finding, Mark, from_error, problem
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli.doctor import tonight
+from chatbridge.cli.doctor import sleep, tonight
 from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.clients import clients, commands
 from chatbridge.cli.doctor.computer import clock, service
@@ -33,6 +33,7 @@ from chatbridge.cli.ui import running
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.nights.hours import find_zone
+from chatbridge.system.platform import MACOS
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +119,7 @@ def tonight_checks() -> list[Check]:
         Check("quiet", tonight.quiet),
         Check("agents", tonight.agents),
         Check("service", tonight.night_service),
-        Check("sleep", tonight.sleep),
+        Check("sleep", sleep.on_macos if MACOS else sleep.on_linux),
         Check("disk", tonight.disk),
         Check("questions", tonight.deadlines),
     ]

@@ -1,20 +1,17 @@
 """`chatbridge doctor --tonight`: whether agents can be left alone until the morning.
 
 Owns what matters for a night alone: a phone that was reached, how long questions may wait, what
-each client would stop for, sleep, disk space, and questions that end in the night.
+each client would stop for, disk space, and questions that end in the night.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
@@ -39,10 +36,6 @@ NIGHT = 8 * HOUR
 RECENT = HOUR
 LEAST_FREE = 500 * 1024**2
 LONGEST_NAME = 40
-POWER_SUPPLIES = Path("/sys/class/power_supply")
-SLEEP_TARGET = "/etc/systemd/system/sleep.target"
-SLEEP_SCHEMA = "org.gnome.settings-daemon.plugins.power"
-LOOK_SECONDS = 5.0
 ENDED = "SELECT * FROM asks WHERE settled_at > ?"
 ENDING = "SELECT * FROM asks WHERE status = 'open' AND deadline < ? ORDER BY deadline"
 TEST_QUESTION = 'chatbridge ask "Can you see this?" -o Yes    (and answer it on the phone)'
@@ -234,76 +227,6 @@ def _has(found: Found, ready: Readiness) -> str:
 # ── the computer ──────────────────────────────────────────────────────────────────────────────────
 
 
-def sleep(_context: DoctorContext) -> list[Finding]:
-    name = "sleep"
-    if os.path.realpath(SLEEP_TARGET) == os.devnull:
-        return [fine(name, "switched off on this computer")]
-    if _is_kept_awake():
-        return [fine(name, "another program keeps this computer awake")]
-    battery, plugged = _power()
-    if battery and not plugged:
-        return [problem(name, "this computer runs on battery", "plug it in")]
-    after = _sleeps_after() if battery or _has_desktop() else None
-    if after is not None:
-        what = f"this computer goes to sleep after {duration(after)} without input"
-        fix = "switch that off, or: systemd-inhibit --what=sleep:idle sleep 10h"
-        return [problem(name, what, fix)]
-    if battery:
-        return [fine(name, "plugged in; leave the lid open")]
-    return [fine(name, "nothing was found that would put this computer to sleep")]
-
-
-def _power() -> tuple[bool, bool]:
-    """Whether there is a battery of the computer's own, and whether it is plugged in."""
-    types: list[str] = []
-    online = False
-    for supply in POWER_SUPPLIES.glob("*"):
-        said = {it: _said(supply / it) for it in ("type", "scope", "online")}
-        if said["scope"] != "Device":  # that of a mouse
-            types.append(said["type"])
-            online = online or (said["type"] != "Battery" and said["online"] == "1")
-    return "Battery" in types, online or "Battery" not in types
-
-
-def _said(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def _has_desktop() -> bool:
-    return any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP")))
-
-
-def _sleeps_after() -> float | None:
-    """Seconds until GNOME suspends a computer that is plugged in; None: never, or unknown."""
-    if _output("gsettings", "get", SLEEP_SCHEMA, "sleep-inactive-ac-type") != "'suspend'":
-        return None
-    said = _output("gsettings", "get", SLEEP_SCHEMA, "sleep-inactive-ac-timeout").split()
-    return float(said[-1]) if said and said[-1].isdecimal() and int(said[-1]) else None
-
-
-def _is_kept_awake() -> bool:
-    for line in _output("systemd-inhibit", "--list", "--no-legend", "--no-pager").splitlines():
-        *words, mode = line.split() or [""]
-        if mode == "block" and any("sleep" in word.split(":") for word in words):
-            return True
-    return False
-
-
-def _output(*words: str) -> str:
-    """Empty where there is no such program, or it fails."""
-    try:
-        done = subprocess.run(
-            words, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
-            timeout=LOOK_SECONDS, env={**os.environ, "LC_ALL": "C"}, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
-
-
 def disk(context: DoctorContext) -> list[Finding]:
     folder = next(it for it in (context.state, *context.state.parents) if it.exists())
     free = shutil.disk_usage(folder).free
@@ -319,5 +242,7 @@ def night_service(context: DoctorContext) -> list[Finding]:
     found = service(context)
     if found[0].details.get("installed") is False:
         what = "not installed: the hub ends when you log out"
+        if context.manager.lingering is None:
+            what = "not installed: nothing starts the hub again if it ends"
         return [remark("service", what, "chatbridge service install")]
     return found

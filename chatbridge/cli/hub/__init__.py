@@ -2,6 +2,7 @@
 
 hub_client: a connection to the hub: requests and events
 tool_client: tool calls through a link of its own
+remote_client: tool calls to a hub on another machine, over HTTP
 status: `chatbridge status` and `version`
-control: `chatbridge stop`, `restart` and `inbox`
+control: `chatbridge stop` and `restart`
 """

@@ -47,10 +47,10 @@ def why_not_running() -> str:
     """Why there is no hub, and what to do next."""
     if not is_set_up():
         return "Nothing is set up yet. Next: chatbridge setup"
-    from chatbridge.cli.service import manager
+    from chatbridge.cli.service.manager import KEEP_RUNNING, this_manager
 
     without = str(HubUnreachable())
-    return without if manager.available() else f"{without} {manager.KEEP_RUNNING}"
+    return without if this_manager().available() else f"{without} {KEEP_RUNNING}"
 
 
 def is_set_up() -> bool:

@@ -39,6 +39,18 @@ class NoAnswer(Exception):
         self.refused = refused
 
 
+def content_of(result: Json) -> Json:
+    """The JSON of a tool's result. :raises NoAnswer: the tool has refused."""
+    content, meta = result.get("content"), result.get("_meta")
+    blocks = content if isinstance(content, list) else []
+    texts = [str(block["text"]) for block in blocks if "text" in block] or ["no answer"]
+    for text in () if result.get("isError") else texts:
+        if text.startswith("{"):
+            return dict(json.loads(text))
+    alone = isinstance(meta, dict) and meta.get(ALONE)
+    raise NoAnswer(texts[0], refused=not alone)
+
+
 class OwnRelay(Relay):
     def answer(self, request: Request, response: dict[str, object]) -> None:
         result = response.get("result")
@@ -121,15 +133,7 @@ class Calls:
     def content(self, name: str, arguments: Json, *, within: float | None = None) -> Json:
         """The JSON of the result: a text, since beside a picture there is no structured content.
         :raises NoAnswer: also if the tool refuses."""
-        result = self.call(name, arguments, within=within)
-        content, meta = result.get("content"), result.get("_meta")
-        blocks = content if isinstance(content, list) else []
-        texts = [str(block["text"]) for block in blocks if "text" in block] or ["no answer"]
-        for text in () if result.get("isError") else texts:
-            if text.startswith("{"):
-                return dict(json.loads(text))
-        alone = isinstance(meta, dict) and meta.get(ALONE)
-        raise NoAnswer(texts[0], refused=not alone)
+        return content_of(self.call(name, arguments, within=within))
 
     def _say(self, *messages: Json) -> None:
         data = b"".join(json.dumps({"jsonrpc": "2.0", **it}).encode() + b"\n" for it in messages)

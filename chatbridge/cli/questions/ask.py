@@ -1,7 +1,7 @@
 """`chatbridge ask`, which prints the answer, and `chatbridge notify`, which waits for none.
 
-Both are real tool calls through a link of their own: shown, answered and kept like an agent's. A
-restart of the hub is not noticed.
+Both are real tool calls, through a link of their own or, with `--hub`, over HTTP: shown, answered
+and kept like an agent's. A restart of the hub is not noticed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import signal
 import sys
 from collections.abc import Callable
-from typing import Any
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 from chatbridge.cli.commands import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
@@ -23,6 +24,9 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line, title_of, visible
 from chatbridge.durations import parse
 
+if TYPE_CHECKING:
+    from chatbridge.cli.hub.remote_client import RemoteCalls
+
 Json = dict[str, Any]
 
 CLIENT = "chatbridge-cli"
@@ -30,6 +34,10 @@ TIMED_OUT, CANCELLED = 3, 5
 SHORTEST = 10.0
 LONGEST_QUESTION, LONGEST_TITLE, LONGEST_MESSAGE = 1_000, 100, 10_000
 NOTICE_WITHIN = 30.0
+TOO_LONG = "timeout is out of range"
+"""How `ask_user` refuses a time. What is too short never gets there."""
+ELSEWHERE: Json = {"attach": "data"}
+"""What is known of a hub on another machine: it cannot read our files."""
 
 
 def ask(given: argparse.Namespace) -> int:
@@ -37,16 +45,22 @@ def ask(given: argparse.Namespace) -> int:
     timeout = _timeout(given.timeout)
     text = _text("question", given.question, LONGEST_QUESTION)
     attached = readable(given.attach)
-    limits = ask_hub("limits", start=True)
-    if timeout is not None and timeout > limits["longest"]:
-        raise WrongUsage(
-            f"--timeout {given.timeout!r}: {duration(limits['longest'])} is the longest\n"
-            "To allow more: chatbridge setup, or max_timeout in config.toml"
-        )
-    asked = Asked(withdraws=bool(limits["withdraws"]))
+    link: AbstractContextManager[Calls | RemoteCalls]
+    if remote := _remote(given):
+        limits, asked = ELSEWHERE, Asked(through=str(remote.address))
+        link = nullcontext(remote)
+    else:
+        limits = ask_hub("limits", start=True)
+        if timeout is not None and timeout > limits["longest"]:
+            raise WrongUsage(
+                f"--timeout {given.timeout!r}: {duration(limits['longest'])} is the longest\n"
+                "To allow more: chatbridge setup, or max_timeout in config.toml"
+            )
+        asked = Asked(withdraws=bool(limits["withdraws"]))
+        link = own_link(CLIENT, quiet=True)
     try:
         _on_leaving(_leave)
-        with own_link(CLIENT, quiet=True) as calls:
+        with link as calls:
             arguments = _arguments(given, text, timeout) | attachments(attached, limits)
             outcome = _outcome(calls, arguments, asked)
         _on_leaving(signal.SIG_DFL)
@@ -54,6 +68,12 @@ def ask(given: argparse.Namespace) -> int:
         say(asked.left_sentence)
         return left.code
     except NoAnswer as error:
+        if remote and TOO_LONG in str(error):
+            complain(
+                f"--timeout {given.timeout!r} is longer than this hub allows. To allow more: "
+                "max_timeout in its config.toml"
+            )
+            return FAILED
         return _failed(error, given.attach)
     return _told(outcome, asked, whole=given.json, confirm=given.confirm)
 
@@ -63,15 +83,31 @@ def notify(given: argparse.Namespace) -> int:
     arguments: Json = {"message": message, "level": LEVELS[given.level]}
     if given.title:
         arguments["title"] = given.title
+    remote = _remote(given)
     if attached := readable(given.attach):
-        arguments |= attachments(attached, ask_hub("limits", start=True))
+        limits = ELSEWHERE if remote else ask_hub("limits", start=True)
+        arguments |= attachments(attached, limits)
+    link: AbstractContextManager[Calls | RemoteCalls]
+    link = nullcontext(remote) if remote else own_link(CLIENT, quiet=True)
     try:
-        with own_link(CLIENT, quiet=True) as calls:
+        with link as calls:
             content = calls.content("notify_user", arguments, within=NOTICE_WITHIN)
     except NoAnswer as error:
         return _failed(error, given.attach)
     say(notified(content))
     return 0
+
+
+def _remote(given: argparse.Namespace) -> RemoteCalls | None:
+    """The hub that `--hub` names."""
+    if given.hub is None:
+        if given.plain_http:
+            raise WrongUsage("--plain-http goes with --hub")
+        return None
+    from chatbridge.cli.hub import remote_client
+
+    address = remote_client.parse_address(given.hub, plain_http=given.plain_http)
+    return remote_client.RemoteCalls(address, remote_client.given_token(), CLIENT)
 
 
 def notified(content: Json) -> str:
@@ -144,13 +180,16 @@ def _leave(number: int, _frame: object) -> None:
 class Asked:
     """What is known of the question that is out."""
 
-    def __init__(self, *, withdraws: bool) -> None:
+    def __init__(self, *, withdraws: bool = False, through: str | None = None) -> None:
+        """`through`: the address of a hub on another machine, of which no more can be asked."""
         self.id: str | None = None
         self.deadline: float | None = None
-        self._withdraws = withdraws
+        self._withdraws, self.through = withdraws, through
 
     @property
     def left_sentence(self) -> str:
+        if self.through is not None:
+            return "Stopped waiting. Whether it is still open shows, at the hub: chatbridge pending"
         if self.id is None:
             return "Stopped. If the question was sent, it is listed here: chatbridge pending"
         if self._withdraws:
@@ -159,6 +198,8 @@ class Asked:
 
     def look(self) -> Json | None:
         """What the hub says of it now; None if it cannot be asked."""
+        if self.through is not None:
+            return None
         try:
             found = ask_hub("ask", id=self.id)
         except ChatbridgeError:
@@ -171,7 +212,8 @@ class Asked:
         """Asked on Telegram and in the web inbox (k3f9a2). Ends 23:41. Ctrl-C: leave."""
         found = self.look()
         if found is None:
-            return f"Asked ({str(self.id)[:6]}). Ctrl-C: leave."
+            where = f" through {self.through}" if self.through else ""
+            return f"Asked{where} ({str(self.id)[:6]}). Ctrl-C: leave."
         places, troubles, short = found["places"], found["troubles"], found["ask"]["short"]
         *others, last = places or [""]
         where = f" {', '.join(others)} and {last}" if others else f" {last}"
@@ -201,12 +243,13 @@ def _arguments(given: argparse.Namespace, text: str, timeout: float | None) -> J
     return arguments
 
 
-def _outcome(calls: Calls, arguments: Json, asked: Asked) -> Json:
+def _outcome(calls: Calls | RemoteCalls, arguments: Json, asked: Asked) -> Json:
     """How it ended. With a ticket first, so that it is known under which id it is out."""
     outcome = calls.content("ask_user", arguments)
     if outcome.get("pending"):
         asked.id = str(outcome["askId"])
-        say(asked.sentence(), *filter(None, [outcome.get("note")]))
+        told = [outcome.get("note"), outcome.get("delivery") if asked.through else None]
+        say(asked.sentence(), *filter(None, told))
     while outcome.get("pending"):
         outcome = calls.content("wait_for_answer", {"askId": asked.id})
     return {**({"askId": asked.id} if asked.id else {}), **outcome}

@@ -178,7 +178,7 @@ def readable(paths: list[str]) -> list[str]:
 
 
 def attachments(paths: list[str], limits: Json) -> Json:
-    """The argument of a tool call. The machine's hub cannot read the files of its users."""
+    """The argument of a tool call. The machine's hub, and one elsewhere, cannot read our files."""
     if not paths:
         return {}
     how = limits.get("attach")
@@ -195,7 +195,7 @@ def attachments(paths: list[str], limits: Json) -> Json:
         with open(path, "rb") as content:
             data = content.read(left + 1)
         if len(data) > left:
-            raise ChatbridgeError(f"{path} is too large to be sent to the machine's hub")
+            raise ChatbridgeError(f"{path} is too large to be sent to the hub")
         left -= len(data)
         found.append({"data": b64encode(data).decode(), "name": os.path.basename(path)})
     return {"attachments": found}

@@ -1,18 +1,22 @@
-"""`chatbridge service`: keep the hub running as a systemd user service. Writes and removes its
-units."""
+"""`chatbridge service`: keep the hub running as a service. Writes and removes its files."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Callable
 
 from chatbridge import __version__, lock_file, runtime_paths
 from chatbridge.atomic_write import write_atomically
-from chatbridge.cli.service import manager, unit_files
-from chatbridge.cli.service.manager import SERVICE, SOCKET
+from chatbridge.cli.service.manager import (
+    KEEP_RUNNING,
+    WITHOUT,
+    Lingering,
+    Manager,
+    left_out,
+    this_manager,
+)
 from chatbridge.cli.ui.running import FAILED, WrongUsage, printable
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
@@ -21,37 +25,36 @@ from chatbridge.link import search
 Say = Callable[[str], None]
 
 
-def service(given: argparse.Namespace) -> int:
+def service(given: argparse.Namespace, manager: Manager | None = None) -> int:
+    manager = manager or this_manager()
     if given.what == "logs":
-        return _logs(given.rest)
+        return _logs(manager, given.rest)
     if given.rest:
         raise WrongUsage(f"unknown: {' '.join(given.rest)}")
     if given.what == "install":
-        return 0 if install(linger=given.linger, say=print) else FAILED
+        return 0 if install(manager, linger=given.linger, say=print) else FAILED
     if given.what in ("uninstall", "status"):
-        return _uninstall() if given.what == "uninstall" else _status()
-    return _control(given.what, force=given.force)
+        return _uninstall(manager) if given.what == "uninstall" else _status(manager)
+    return _control(manager, given.what, force=given.force)
 
 
-def install(*, linger: bool | None, say: Say) -> bool:
-    """Write the units and start them; whether the service runs now. Once is as good as twice.
+def install(manager: Manager, *, linger: bool | None, say: Say) -> bool:
+    """Write the files and start the service; whether it runs now. Once is as good as twice.
     `linger` None: explain it, and ask where there is somebody to ask.
-    :raises ServiceFailed: it does not start; the units stay in place."""
+    :raises ServiceFailed: it does not start; the files stay in place."""
     why_not = manager.available()
     if why_not is not None:
         say(why_not)
         return False
-    changed = _write(say)
-    if names := unit_files.left_out():
+    changed = _write(manager, say)
+    if names := left_out():
         say(f"The service does not get what is set in this terminal: {', '.join(names)}.")
         say(f"Put it into {runtime_paths.config_path()}.")
-    if changed:
-        manager.systemctl("daemon-reload")
-    if changed and manager.is_running():
-        manager.stop()  # a socket can have another path only when nobody uses it
-    manager.systemctl("--quiet", "enable", SERVICE, SOCKET)
-    manager.start()
-    _linger(linger, say)
+    manager.install(changed=changed)
+    if manager.lingering is not None:
+        _linger(manager.lingering, linger, say)
+    else:
+        say("✓ running; starts when you log in, and stops when you log out")
     try:
         search.connect_machine_hub().close()
         if search.is_machine_hub_wanted():
@@ -61,33 +64,38 @@ def install(*, linger: bool | None, say: Say) -> bool:
     return True
 
 
-def _write(say: Say) -> bool:
+def _write(manager: Manager, say: Say) -> bool:
     """Whether anything is new."""
-    folder = unit_files.folder()
     changed = False
-    try:
-        os.makedirs(folder, exist_ok=True)
-        for name, content in unit_files.contents().items():
-            path = os.path.join(folder, name)
-            new = not unit_files.has(path, content)
+    for path, content in manager.files().items():
+        new = not _has(path, content)
+        try:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
             if new:
                 # A link to somebody's own files stays one.
                 write_atomically(os.path.realpath(path), content.encode(), mode=0o644)
-            changed = changed or new
-            say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
-            for line in content.splitlines():
-                if line.startswith(("ExecStart=", "Environment=", "ListenStream=")):
-                    say(f"      {line}")
-    except OSError as error:
-        raise ServiceFailed(
-            f"the units cannot be written into {folder} ({error.strerror}). Make it a folder that "
-            "you can write to"
-        ) from error
+        except OSError as error:
+            raise ServiceFailed(
+                f"{path} cannot be written ({error.strerror}). Make its folder one that you can "
+                "write to"
+            ) from error
+        changed = changed or new
+        say(f"  {shown(path)}  {'written' if new else 'unchanged'}")
+        for line in manager.telling(content):
+            say(f"      {line}")
     return changed
 
 
-def _linger(wanted: bool | None, say: Say) -> None:
-    if manager.lingers():
+def _has(path: str, content: str) -> bool:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read() == content
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _linger(lingering: Lingering, wanted: bool | None, say: Say) -> None:
+    if lingering.is_on():
         say("✓ running; starts with this computer")
         return
     say("✓ running; starts when you log in")
@@ -102,43 +110,35 @@ def _linger(wanted: bool | None, say: Say) -> None:
         wanted = answer.strip().lower() in ("", "y", "yes")
     if not wanted:
         say("  To turn it on later: chatbridge service install --linger")
-    elif needed := manager.enable_linger():
+    elif needed := lingering.turn_on():
         say(f"! lingering needs root on this computer. Run: {needed}")
     else:
         say("✓ lingering is on: it keeps running when you log out")
 
 
-def _uninstall() -> int:
-    """Stop the service and remove its units. Settings and questions stay."""
-    why_not = manager.available()
-    paths = [os.path.join(unit_files.folder(), name) for name in (SERVICE, SOCKET)]
-    found = [path for path in paths if os.path.lexists(path)]
-    if why_not is None and found:
-        manager.systemctl("--quiet", "disable", "--now", SERVICE, SOCKET)
+def _uninstall(manager: Manager) -> int:
+    """Stop the service and remove its files. Settings and questions stay."""
+    found = manager.uninstall()
     for path in found:
-        os.unlink(path)
         print(f"  {shown(path)}  removed")
-    if why_not is None and found:
-        manager.systemctl("daemon-reload")
-    kept = f"The service is removed. {manager.WITHOUT} Your settings and questions are kept."
-    print(kept if found else f"The service is not installed. {manager.WITHOUT}")
+    kept = f"The service is removed. {WITHOUT} Your settings and questions are kept."
+    print(kept if found else f"The service is not installed. {WITHOUT}")
     return 0
 
 
-def _status() -> int:
+def _status(manager: Manager) -> int:
     if why_not := manager.available():
         print(why_not)
         return FAILED
-    known = manager.properties()
-    if known.get("LoadState") != "loaded":
-        print(f"The service is not installed. {manager.WITHOUT}\n{manager.KEEP_RUNNING}")
+    known = manager.state()
+    if not known.installed:
+        print(f"The service is not installed. {WITHOUT}\n{KEEP_RUNNING}")
         return FAILED
-    active = known.get("ActiveState", "unknown")
-    enabled = "enabled" if known.get("UnitFileState") == "enabled" else "not enabled"
-    running = active == "active"
-    print(f"{'✓' if running else '✗'} service    {'running' if running else active}, {enabled}")
-    if not running and (text := known.get("StatusText")):
-        print(f"             {printable(text)}")
+    enabled = "enabled" if known.enabled else "not enabled"
+    word = "running" if known.running else known.word
+    print(f"{'✓' if known.running else '✗'} service    {word}, {enabled}")
+    if not known.running and known.why:
+        print(f"             {printable(known.why)}")
     if holder := lock_file.find_holder(runtime_paths.state_dir()):
         version = printable(holder.version)
         if version == __version__:
@@ -149,31 +149,26 @@ def _status() -> int:
         if holder.started_by != "service":
             who = printable(holder.started_by)
             print(f"!            it was started by a {who}, not by the service")
-    linger = {True: "on", False: "off: it stops when you log out", None: "unknown"}
-    print(f"{'✓' if manager.lingers() else '!'} lingering  {linger[manager.lingers()]}")
-    return 0 if running else FAILED
+    if manager.lingering is not None:
+        lingers = manager.lingering.is_on()
+        words = {True: "on", False: "off: it stops when you log out", None: "unknown"}
+        print(f"{'✓' if lingers else '!'} lingering  {words[lingers]}")
+    return 0 if known.running else FAILED
 
 
-def _logs(rest: list[str]) -> int:
-    # Not `--user`, which looks at a journal of one's own: not every system keeps one.
-    words = ["journalctl", "--quiet", f"--user-unit={SERVICE}"]
-    words += rest or ["--lines=100", "--no-pager"]
-    if not manager.has_systemd() or shutil.which(words[0]) is None:
-        raise ServiceFailed(
-            "there is no journal on this computer. A hub that an agent started writes to "
-            f"{runtime_paths.log_path(runtime_paths.state_dir())}"
-        )
+def _logs(manager: Manager, options: list[str]) -> int:
+    words = manager.log_command(options)
     sys.stdout.flush()
     os.execvp(words[0], words)
 
 
-def _control(what: str, *, force: bool) -> int:
+def _control(manager: Manager, what: str, *, force: bool) -> int:
     """:raises ServiceFailed: :raises SettingsError: nothing was stopped."""
     from chatbridge.cli.hub.control import check_settings
 
     if why_not := manager.available():
         raise ServiceFailed(why_not)
-    if manager.properties().get("LoadState") != "loaded":
+    if not manager.state().installed:
         raise ServiceFailed("the service is not installed. Run: chatbridge service install")
     if what != "start" and not force:
         check_settings()

@@ -1,119 +1,143 @@
-"""Talks to the user's systemd through systemctl, loginctl and journalctl."""
+"""What a service manager does for the hub, whichever this computer has, and what goes into its
+files: the command of this installation and the folders that the environment names. Tokens from the
+environment are never written."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from chatbridge.core.errors import ServiceFailed
+from chatbridge import runtime_paths
+from chatbridge.system.platform import MACOS
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Mapping, Sequence
 
-SERVICE = "chatbridge.service"
-SOCKET = "chatbridge.socket"
 PATIENCE = 120.0
-"""A start may take the manager's own 90 s."""
+"""A start may take systemd's own 90 s."""
 WITHOUT = "The hub starts with the first agent."
 KEEP_RUNNING = "To keep it running: chatbridge service install"
-_PROPERTIES = "LoadState,UnitFileState,ActiveState,MainPID,StatusText,FragmentPath"
+FOLDERS = ("CHATBRIDGE_CONFIG", "CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR")
 
 
-def available() -> str | None:
-    """Why this user can have no service here; None if they can."""
-    if not has_systemd():
-        return f"There is no systemd on this computer. {WITHOUT}"
-    if _run("systemctl", "--user", "show", "--property=Version").returncode != 0:
-        return (
-            f"systemd does not serve {_user()} here, as it would after a real log-in "
-            f"(ssh, or the screen; not su or sudo). {WITHOUT}"
-        )
-    return None
+class State(NamedTuple):
+    """What the manager knows about the service."""
+
+    installed: bool = False
+    running: bool = False
+    enabled: bool = False
+    """Whether it starts at the next log-in or with the computer."""
+    word: str = "unknown"
+    """The manager's own for what it does now."""
+    pid: int | None = None
+    why: str = ""
+    """What the hub said when it could not start."""
+    file: str = ""
 
 
-def has_systemd() -> bool:
-    return shutil.which("systemctl") is not None and os.path.isdir("/run/systemd/system")
+class Lingering(Protocol):
+    """Services that go on after a log-out, and start with the computer."""
+
+    def is_on(self) -> bool | None:
+        """None: unknown."""
+
+    def turn_on(self) -> str | None:
+        """None: it could be done; else the command, as some systems keep it to root."""
 
 
-def properties() -> dict[str, str]:
-    """What systemd knows about the service; nothing where there is no systemd."""
-    if shutil.which("systemctl") is None:
-        return {}
-    said = _run("systemctl", "--user", "show", SERVICE, f"--property={_PROPERTIES}").stdout
-    pairs = (line.partition("=") for line in said.splitlines() if "=" in line)
-    return {key: value for key, _, value in pairs}
+class Manager(Protocol):
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def lingering(self) -> Lingering | None:
+        """None: a service always ends at the log-out."""
+
+    def available(self) -> str | None:
+        """Why this user can have no service here; None if they can."""
+
+    def state(self) -> State: ...
+
+    def files(self) -> dict[str, str]:
+        """Each file's path, and what has to be in it."""
+
+    def telling(self, content: str) -> list[str]:
+        """What is this installation's own in a file, for a person."""
+
+    def install(self, *, changed: bool) -> None:
+        """Start what the files say, now and from now on. Return when the hub is ready.
+        :raises ServiceFailed:"""
+
+    def uninstall(self) -> list[str]:
+        """Stop it and remove the files; their paths. :raises ServiceFailed:"""
+
+    def start(self) -> None:
+        """Return when the hub is ready. :raises ServiceFailed:"""
+
+    def restart(self) -> None:
+        """Return when the new hub is ready; agents that wait notice nothing.
+        :raises ServiceFailed:"""
+
+    def stop(self) -> None:
+        """Until the next log-in, or a start. :raises ServiceFailed:"""
+
+    def log_command(self, options: Sequence[str]) -> list[str]:
+        """What shows the hub's log. :raises ServiceFailed: there is none."""
 
 
-def is_running() -> bool:
-    return properties().get("ActiveState") in ("active", "activating", "reloading")
+def this_manager(*, macos: bool = MACOS) -> Manager:
+    if macos:
+        from chatbridge.cli.service.launchd import Launchd
+
+        return Launchd()
+    from chatbridge.cli.service.systemd import Systemd
+
+    return Systemd()
 
 
-def runs(pid: int) -> bool:
-    """Whether this process is the service's hub."""
-    return properties().get("MainPID") == str(pid)
+def command() -> list[str]:
+    """The hub of this chatbridge: by the script beside the Python that runs, else the module."""
+    script = os.path.join(os.path.dirname(sys.executable), "chatbridge")
+    found = [script] if os.access(script, os.X_OK) else [sys.executable, "-m", "chatbridge"]
+    return [*found, "hub", "--started-by", "service"]
 
 
-def start() -> None:
-    """Returns when the hub is ready. :raises ServiceFailed:"""
-    # Both of them forget an earlier series of failures: a person has looked at it now.
-    _run("systemctl", "--user", "reset-failed", SERVICE, SOCKET)
-    systemctl("start", SOCKET, SERVICE)
+def folders() -> dict[str, str]:
+    """Variables for the folders that are not where a service would look by itself."""
+    home = os.path.expanduser("~")
+    given = {
+        "CHATBRIDGE_CONFIG": runtime_paths.config_path(),
+        "CHATBRIDGE_STATE_DIR": runtime_paths.state_dir(),
+    }
+    usual = {
+        "CHATBRIDGE_CONFIG": os.path.join(home, ".config/chatbridge/config.toml"),
+        "CHATBRIDGE_STATE_DIR": os.path.realpath(os.path.join(home, ".local/state/chatbridge")),
+    }
+    found = {name: path for name, path in given.items() if path != usual[name]}
+    if runtime := os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
+        found["CHATBRIDGE_RUNTIME_DIR"] = runtime_paths.absolute(runtime)
+    return found
 
 
-def restart() -> None:
-    """Returns when the new hub is ready; agents that wait notice nothing. :raises ServiceFailed:"""
-    _run("systemctl", "--user", "reset-failed", SERVICE, SOCKET)
-    systemctl("start", SOCKET)
-    systemctl("restart", SERVICE)
+def left_out() -> list[str]:
+    """Variables of this terminal that the service will not have."""
+    return sorted(n for n in os.environ if n.startswith("CHATBRIDGE_") and n not in FOLDERS)
 
 
-def stop() -> None:
-    """Also the socket: an agent that looks for a hub would start the service again.
-    :raises ServiceFailed:"""
-    systemctl("stop", SOCKET, SERVICE)
-
-
-def systemctl(*words: str) -> None:
-    """:raises ServiceFailed:"""
-    done = _run("systemctl", "--user", *words)
-    if done.returncode == 0:
-        return
-    why = properties().get("StatusText") or done.stderr.strip().partition("\n")[0]
-    raise ServiceFailed(
-        f"systemctl --user {' '.join(words)} did not work: {why.rstrip('.')}. "
-        "There may be more in: chatbridge service logs"
-    )
-
-
-def lingers() -> bool | None:
-    """Whether the service goes on after a log-out and starts with the computer. None: unknown."""
-    said = _run("loginctl", "show-user", _user(), "--property=Linger", "--value").stdout.strip()
-    if said in ("yes", "no"):
-        return said == "yes"
-    return os.path.exists(f"/var/lib/systemd/linger/{_user()}") or None
-
-
-def enable_linger() -> str | None:
-    """None: it could be done; else the command, as some systems keep it to root."""
-    done = _run("loginctl", "--no-ask-password", "enable-linger").returncode == 0
-    return None if done else f"sudo loginctl enable-linger {_user()}"
-
-
-def _user() -> str:
+def user() -> str:
     import getpass
 
     return getpass.getuser()
 
 
-def _run(*words: str) -> subprocess.CompletedProcess[str]:
+def run(
+    words: Sequence[str], environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A program that cannot be run has failed."""
     import subprocess
 
-    # A terminal in a container or after `su` may not name the folder where the manager is.
-    mine = f"/run/user/{os.getuid()}"
-    environment = {**os.environ, "LC_ALL": "C", "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"}
-    if not environment.get("XDG_RUNTIME_DIR") and os.path.isdir(mine):
-        environment["XDG_RUNTIME_DIR"] = mine
     try:
         return subprocess.run(
             words,
@@ -122,7 +146,7 @@ def _run(*words: str) -> subprocess.CompletedProcess[str]:
             errors="replace",
             stdin=subprocess.DEVNULL,
             timeout=PATIENCE,
-            env=environment,
+            env={**os.environ, "LC_ALL": "C", **(environment or {})},
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -1,23 +1,19 @@
-"""The unit files of the user service, as this installation needs them.
-
-They are those of `systemd/`, with the path of this chatbridge and the folders that the environment
-names. Tokens from the environment are never written.
-"""
+"""The unit files of systemd's user service, as this installation needs them: those of `systemd/`
+with the path of this chatbridge and its folders."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 
 from chatbridge import runtime_paths
-from chatbridge.cli.service.manager import SERVICE, SOCKET
+from chatbridge.cli.service.manager import command, folders
+from chatbridge.cli.service.systemd import SERVICE, SOCKET
 
 NOTE = (
     "# Written by: chatbridge service install, which writes it anew. For changes of your own:\n"
     "# systemctl --user edit {unit}\n"
 )
-FOLDERS = ("CHATBRIDGE_CONFIG", "CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR")
 _UNITS = os.path.join(os.path.dirname(__file__), "units")
 _COMMAND = "/usr/bin/env chatbridge"
 
@@ -32,23 +28,9 @@ def contents() -> dict[str, str]:
     return {SERVICE: _service(), SOCKET: _socket()}
 
 
-def has(path: str, content: str) -> bool:
-    """Whether the file is as it has to be."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read() == content
-    except (OSError, UnicodeDecodeError):
-        return False
-
-
-def left_out() -> list[str]:
-    """Variables of this terminal that the service will not have."""
-    return sorted(n for n in os.environ if n.startswith("CHATBRIDGE_") and n not in FOLDERS)
-
-
 def _service() -> str:
-    lines = [f"ExecStart={command()} hub --started-by service"]
-    lines += [f"Environment={quoted(f'{name}={path}')}" for name, path in _folders().items()]
+    lines = [f"ExecStart={' '.join(quoted(word, dollar=True) for word in command())}"]
+    lines += [f"Environment={quoted(f'{name}={path}')}" for name, path in folders().items()]
     unit = _template(SERVICE)
     replaced, count = re.subn(
         rf"^ExecStart={_COMMAND} .*$", lambda _: "\n".join(lines), unit, flags=re.MULTILINE
@@ -59,7 +41,7 @@ def _service() -> str:
 
 def _socket() -> str:
     unit = _template(SOCKET)
-    if not _folders():
+    if not folders():
         return unit
     path = runtime_paths.service_socket_path(runtime_paths.state_dir()).replace("%", "%%")
     return re.sub(r"^ListenStream=.*$", lambda _: f"ListenStream={path}", unit, flags=re.MULTILINE)
@@ -69,31 +51,6 @@ def _template(unit: str) -> str:
     with open(os.path.join(_UNITS, unit), encoding="utf-8") as file:
         _, _, rest = file.read().partition("[Unit]\n")
     return f"{NOTE.format(unit=unit)}[Unit]\n{rest}"
-
-
-def command() -> str:
-    """This chatbridge: the script beside the Python that runs, else the module."""
-    script = os.path.join(os.path.dirname(sys.executable), "chatbridge")
-    if os.access(script, os.X_OK):
-        return quoted(script, dollar=True)
-    return f"{quoted(sys.executable, dollar=True)} -m chatbridge"
-
-
-def _folders() -> dict[str, str]:
-    """Those that are not where a service would look by itself."""
-    home = os.path.expanduser("~")
-    given = {
-        "CHATBRIDGE_CONFIG": runtime_paths.config_path(),
-        "CHATBRIDGE_STATE_DIR": runtime_paths.state_dir(),
-    }
-    usual = {
-        "CHATBRIDGE_CONFIG": os.path.join(home, ".config/chatbridge/config.toml"),
-        "CHATBRIDGE_STATE_DIR": os.path.realpath(os.path.join(home, ".local/state/chatbridge")),
-    }
-    found = {name: path for name, path in given.items() if path != usual[name]}
-    if runtime := os.environ.get("CHATBRIDGE_RUNTIME_DIR"):
-        found["CHATBRIDGE_RUNTIME_DIR"] = runtime_paths.absolute(runtime)
-    return found
 
 
 def quoted(value: str, *, dollar: bool = False) -> str:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 
 from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.web.spec import WEB
 from chatbridge.cli.connect.plans import LEAST, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
+from chatbridge.cli.inbox.phone import on_phone, way
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import available
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
@@ -32,10 +34,12 @@ def run(given: argparse.Namespace) -> int:
         flags = ", ".join(own.flag for _, own in channels)
         raise WrongUsage(
             f"there is nothing to do. Name at least one of {flags}, "
-            "--web-only, --wait, --service, --connect"
+            "--web-only, --phone, --wait, --service, --connect"
         )
-    if given.service and (why_not := available()) is not None:
+    if given.service and (why_not := this_manager().available()) is not None:
         raise ChatbridgeError(why_not)
+    if given.phone:
+        way(setup.settings.table(WEB))
     steps: list[Work] = []
     longest = None
     if given.wait is not None:
@@ -51,11 +55,13 @@ def run(given: argparse.Namespace) -> int:
         if steps:
             restart_hub(start=False)
         if given.service:
-            install(linger=True, say=print)
+            install(this_manager(), linger=True, say=print)
         for planned in plans:
             for file in planned.changes:
                 print(fitted(f"  {file.summary()}"))
             write(planned)
+        if given.phone:
+            on_phone(yes=True, as_json=False)
     except ChatbridgeError as error:
         if not setup.kept:
             raise

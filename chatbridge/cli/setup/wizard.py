@@ -13,9 +13,11 @@ from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
+from chatbridge.cli.inbox.link import login_link
+from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import available, is_running
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.cli.setup.state import Setup
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
@@ -30,6 +32,7 @@ WELCOME = """
 chatbridge brings your agents' questions to your phone. It takes three minutes.
 You can run this again at any time; nothing is lost.
 """
+PHONE = Choice(value="phone", title="Inbox on phone  an app that rings, without a chat service")
 BROWSER = Choice(value="", title="Browser only    nothing to install, this computer only")
 KEEP = Choice(value="keep", title="As it is        nothing changes")
 WAITS = {"8h": "8 hours, through the night", "1h": "1 hour", "30m": "30 minutes"}
@@ -91,12 +94,15 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     choices = [
         *([KEEP] if there else []),
         *(Choice(value=it, title=f"{title_of(it):<15} {steps[it].choice}") for it in steps),
+        PHONE,
         BROWSER,
     ]
     place = prompts.pick("Where do you want to answer?", choices, default=None)
     prompts.say()
     if place in steps:
         specs[place].load(steps[place].ask)(setup)
+    elif place == PHONE.value:
+        _set_phone(setup)
     elif place == BROWSER.value and commands.inbox([]) != 0:
         raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()
@@ -104,6 +110,19 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
     _set_service(setup)
     prompts.say()
     return _connect_agents(setup, leave_out)
+
+
+def _set_phone(setup: Setup) -> None:
+    try:
+        served = reachable(yes=False)
+    except ChatbridgeError as error:
+        what, _, then = str(error).partition(". ")
+        prompts.bad(prompts.shown(what))
+        prompts.explain(then)
+        return
+    if served is not None:
+        setup.keeps("the inbox's address")
+        show(login_link(served.url), in_tailnet=served.tailscale is not None)
 
 
 def _there(now: Settings) -> list[str]:
@@ -147,19 +166,21 @@ def _set_wait(setup: Setup) -> None:
 
 
 def _set_service(setup: Setup) -> None:
-    why_not = available()
+    manager = this_manager()
+    why_not = manager.available()
     if why_not is not None:
         prompts.wrapped(f"  {why_not}")
         return
-    if is_running():
+    if manager.state().running:
         prompts.good("the service is running")
         return
-    question = "Start chatbridge with this computer (systemd user service)?"
+    when = "with this computer" if manager.lingering else "when you log in"
+    question = f"Start chatbridge {when} ({manager.title})?"
     if not prompts.confirm(question, default=True):
         prompts.say("  To do it later: chatbridge service install")
         return
     try:
-        if install(linger=True, say=lambda line: prompts.say(f"  {line}")):
+        if install(manager, linger=True, say=lambda line: prompts.say(f"  {line}")):
             setup.keeps("the service")
     except ChatbridgeError as error:
         prompts.bad(str(error))

@@ -36,7 +36,7 @@ SYSTEM = (
 )
 """Where a system has its programs, after the owner's folders. None of the owner's own is among
 them: an agent installs into ~/.local/bin and ~/.cargo/bin without asking anybody."""
-USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin")
+USERS = ("~/.local/bin", "~/.cargo/bin", "~/bin", "~/go/bin", "/opt/homebrew/bin")
 """Where a program that was not found may be. Nothing is run from there unless the owner says so."""
 _DEEPEST = 5
 """The most interpreters of interpreters that Linux follows."""

@@ -21,11 +21,12 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from chatbridge import lock_file, runtime_paths, safe_json, sockets
+from chatbridge import lock_file, runtime_paths, safe_json
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.commands.runner.service import MAX_LINE
 from chatbridge.core.errors import ChatbridgeError, RunnerUnavailable
 from chatbridge.core.ports import Clock
+from chatbridge.system import sockets
 
 log = logging.getLogger(__name__)
 

@@ -12,16 +12,17 @@ import json
 import os
 import sys
 
-from chatbridge import lock_file, runtime_paths, sockets
+from chatbridge import lock_file, runtime_paths
 from chatbridge.commands.runner import PROTOCOL, records, start
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.system import children, descriptors
 
 GRACE, LINGER = 5.0, 10.0
 
 
 def main(words: list[str]) -> int:
     if words[-1].startswith(start.DESCRIPTORS):
-        sockets.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
+        descriptors.put_back(int(words.pop().removeprefix(start.DESCRIPTORS)))
     # Only now: `child` notes the limit that it finds, for the commands.
     from chatbridge.commands.runner.service import Service
 
@@ -47,7 +48,7 @@ def main(words: list[str]) -> int:
         os._exit(0)  # everything is the child's now
     os.dup2(log, 2)  # whoever started it waits for the end of its words
     os.close(log)
-    _adopt_orphans()
+    children.adopt_orphans()
     service = Service(listener=listener, place=start.place(state), grace=grace, linger=linger)
     try:
         service.run()
@@ -56,18 +57,6 @@ def main(words: list[str]) -> int:
         records.remove(path)
         listener.close()
     return 0
-
-
-def _adopt_orphans() -> None:
-    """Have orphans of commands come to the runner instead of a machine's first process, which in a
-    container may be one that never looks after them."""
-    try:
-        import ctypes
-
-        set_child_subreaper = 36
-        ctypes.CDLL(None).prctl(set_child_subreaper, 1, 0, 0, 0)
-    except (AttributeError, ImportError, OSError):
-        pass  # they go where orphans go
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from chatbridge.commands.runner import processes, records
 from chatbridge.commands.runner.records import Output
+from chatbridge.system import children
 
 DRAIN = 0.25
 """Seconds for what others of its processes still print when the first one has gone."""
@@ -73,11 +74,10 @@ class Child:
         """Look whether the first process has gone."""
         if self.exited:
             return
-        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        found = children.look(self.pid)
         if found is None:
             return
-        by_itself = found.si_code == os.CLD_EXITED
-        self._exit = (found.si_status, None) if by_itself else (None, found.si_status)
+        self._exit = found
         self._exited_at = time.time()
         self._drained_by = now + DRAIN
         self.look_at = now if self.stopping else self._drained_by
@@ -124,9 +124,9 @@ class Child:
             os.close(self.pipe)
             self.pipe = None
         if self.stopping:
-            processes.send_group(self.pid, signal.SIGKILL)
+            self._send_group(signal.SIGKILL)
         # One that cannot be ended, because it became another user's, is an orphan from now on.
-        os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG)
+        children.release(self.pid)
         self._output.close()
         code, number = self._exit or (None, None)
         return {
@@ -143,9 +143,16 @@ class Child:
         }
 
     def _signal(self, number: int) -> None:
+        grouped = self._send_group(number)
+        rest = {it for it in self.living if not grouped or _group(it[0]) != self.pid}
+        processes.send(rest, number)
+
+    def _send_group(self, number: int) -> bool:
+        """Only while its number is nobody else's."""
+        if self.exited and not children.HELD:
+            return False
         processes.send_group(self.pid, number)
-        outside = {it for it in self.living if _group(it[0]) != self.pid}
-        processes.send(outside, number)
+        return True
 
 
 def _output(order: Order, now: float) -> Output:

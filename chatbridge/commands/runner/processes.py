@@ -3,6 +3,8 @@ runner that died.
 
 A command is a session of its own, and its environment carries a mark, by which a process that has
 left the session is found. A process that has left it and cleaned its environment is not found.
+Where no environment can be read, the mark counts for nothing: one that has left the session is
+found while a process is there that has started it.
 """
 
 from __future__ import annotations
@@ -11,9 +13,13 @@ import os
 import signal
 from collections.abc import Iterable, Mapping
 
+from chatbridge.system import processes
+from chatbridge.system.platform import PROC
+
 Process = tuple[int, int]
-"""Its number, and when it was started, in the kernel's ticks: the two are one process's own."""
+"""Its number, and when it was started: the two are one process's own."""
 MARK = "CHATBRIDGE_OPERATION"
+_MOST_PARENTS = 128
 _MARKED = b"\0" + MARK.encode() + b"="
 
 
@@ -30,24 +36,31 @@ def living(sessions: Mapping[str, int], seen: Mapping[Process, str]) -> dict[str
     hold its memory, files and ports."""
     found: dict[str, set[Process]] = {carried: set() for carried in sessions}
     led = {leader: carried for carried, leader in sessions.items() if leader}
-    try:
-        names = os.listdir("/proc")
-    except OSError:  # no Linux: the process group is what can be had
-        return found
-    own = os.getpid()
-    for name in names:
-        if not name.isdigit() or int(name) == own:
+    there, own = processes.everything(), os.getpid()
+    for each in there.values():
+        if each.over or each.pid == own:
             continue
-        fields = _status(name)
-        # A zombie is over. While other threads are there, it is one only in name.
-        if not fields or (fields[0] in (b"Z", b"X") and int(fields[17]) <= 1):
-            continue
-        process = (int(name), _born(fields))
-        known = led.get(int(fields[3])) or seen.get(process)
-        carried = known or _mark(_read(f"/proc/{name}/environ"))
+        process = (each.pid, each.started)
+        known = led.get(each.session) or seen.get(process)
+        carried = known or (_mark(each.pid) if PROC else _of_parents(each, there, led))
         if carried in found:
             found[carried].add(process)
     return found
+
+
+def _of_parents(
+    process: processes.Process, there: Mapping[int, processes.Process], led: Mapping[int, str]
+) -> str:
+    """The mark of what has started it, where no environment can be read: one that has left the
+    session is found as long as its parents are there."""
+    for _ in range(_MOST_PARENTS):
+        parent = there.get(process.parent)
+        if parent is None:
+            break
+        if carried := led.get(parent.session):
+            return carried
+        process = parent
+    return ""
 
 
 def send(to: Iterable[Process], number: int) -> None:
@@ -68,8 +81,8 @@ def send_group(leader: int, number: int) -> None:
 
 def born(pid: int) -> int | None:
     """When it was started, or None if there is no such process."""
-    fields = _status(str(pid))
-    return _born(fields) if fields else None
+    found = processes.find(pid)
+    return found.started if found else None
 
 
 def end_marked(marks: Mapping[str, tuple[object, object]]) -> None:
@@ -90,28 +103,10 @@ def _leader(pid: object, its_birth: object) -> int:
     return 0
 
 
-def _status(name: str) -> list[bytes]:
-    """What the kernel says of a process, from its state on; empty if it has gone."""
-    status = _read(f"/proc/{name}/stat")
-    return status[status.rfind(b")") + 1 :].split()
-
-
-def _born(fields: list[bytes]) -> int:
-    return int(fields[19])
-
-
-def _mark(environment: bytes) -> str:
-    environment = b"\0" + environment
+def _mark(pid: int) -> str:
+    environment = b"\0" + processes.environment(pid)
     at = environment.find(_MARKED)
     if at < 0:
         return ""
     value = environment[at + len(_MARKED) :]
     return os.fsdecode(value[: value.find(b"\0")] if b"\0" in value else value)
-
-
-def _read(path: str) -> bytes:
-    try:
-        with open(path, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""

@@ -14,10 +14,11 @@ import socket
 import time
 from collections.abc import Callable
 
-from chatbridge import safe_json, sockets
+from chatbridge import safe_json
 from chatbridge.commands.runner import PROTOCOL, processes, records
 from chatbridge.commands.runner.child import Child, Garbage, NotStarted, Order, allow_files
 from chatbridge.framing import LineReader, Overlong
+from chatbridge.system import children, sockets
 
 Message = dict[str, object]
 
@@ -128,7 +129,7 @@ class Service:
                 say(f"a connection was not accepted ({error.strerror})")
             return
         full = len(self._newcomers) >= _MOST_NEWCOMERS
-        if full or sockets.peer_uid(sock) != os.getuid():
+        if full or not sockets.is_own(sock):
             sock.close()
             return
         newcomer = Connection(sock, self._selector, heard=self._heard, closed=self._closed)
@@ -239,15 +240,7 @@ class Service:
 
     def _reap_orphans(self) -> None:
         """Processes that a command has left behind come to the runner when their parents go."""
-        held = {child.pid for child in self._children.values()}
-        while True:
-            try:
-                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if found is None or found.si_pid in held:  # then again when that one is over
-                return
-            os.waitid(os.P_PID, found.si_pid, os.WEXITED)
+        children.reap_orphans({child.pid for child in self._children.values()})
 
 
 def say(what: str) -> None:

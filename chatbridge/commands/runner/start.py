@@ -10,8 +10,9 @@ import os
 import sys
 
 import chatbridge
-from chatbridge import bounded_read, runtime_paths, sockets
+from chatbridge import bounded_read, runtime_paths
 from chatbridge.digests import sha256_hex
+from chatbridge.system import descriptors
 
 INHERITED = ("CHATBRIDGE_RUNTIME_DIR", "HOME", "LD_LIBRARY_PATH", "PYTHONPATH", "TZ")
 """What Python or the socket's place may depend on. None of the hub's settings is among them."""
@@ -49,7 +50,7 @@ def start_runner(state: str, *bounds: float) -> str | None:
     import subprocess  # slow to import, and the runner itself needs only the rest
 
     words = [sys.executable, "-P", "-m", "chatbridge.commands.runner", state, *map(str, bounds)]
-    before = sockets.limit_before()
+    before = descriptors.limit_before()
     if before is not None:
         words.append(f"{DESCRIPTORS}{before}")
     try:

@@ -375,6 +375,8 @@ class SurfaceQueue:
         for _ in range(shown.messages - (place is None)):
             self._rate_limiter.spend(self._clock.monotonic(), edit=False)
         revision = ask.revision if shown.complete else ask.revision - 1
+        if not shown.seen and (post is None or not post.revision):
+            revision = 0  # only what the surface has to remember of it
         post = Post(ask_id=ask.id, surface=name, place=shown.place, revision=revision)
         await self._record(post, shown.handles)
         if not shown.complete:

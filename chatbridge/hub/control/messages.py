@@ -91,7 +91,7 @@ class TerminalMessages:
         }
 
     async def _tell(self, request: Request) -> Json:
-        self._check_person(request)
+        await self._check_person(request)
         name, text = request.given.get("agent"), request.given.get("text")
         if not isinstance(name, str) or not isinstance(text, str):
             raise MessageRefused("agent and text are needed")
@@ -107,7 +107,7 @@ class TerminalMessages:
         return {"message": self._object(message), "agent": agent.name}
 
     async def _take_back(self, request: Request) -> Json:
-        self._check_person(request)
+        await self._check_person(request)
         given = request.given.get("id")
         wanted = given.strip().lower() if isinstance(given, str) else ""
         seen = [each for each in self.inbox.messages.waiting() if _sees(each, request.uid)]
@@ -128,12 +128,13 @@ class TerminalMessages:
         short = short_ids([message, *self.inbox.messages.waiting()])[message.id]
         return message_object(message, now=self.clock.time()) | {"short": short}
 
-    def _check_person(self, request: Request) -> None:
+    async def _check_person(self, request: Request) -> None:
         """:raises MessageRefused: an agent may have started it."""
         if self.writes == "nobody":
             raise MessageRefused(SWITCHED_OFF)
         if self.writes == "anybody":
             return
+        await self.processes.look()
         if not self.processes.is_person(request.pid):
             raise MessageRefused(NOT_A_PERSON)
 
@@ -183,6 +184,7 @@ class TerminalMessages:
         if (problem := identity_problem(given)) is not None:
             raise MessageRefused(f"this request {problem}")
         link, project = identity(given, request.uid if self.system else None)
+        await self.processes.look()
         self.processes.note(request.pid)
         messages, client = self.inbox.messages, given.get("client")
         named = agent_of(encodable(client) if isinstance(client, str) else None)

@@ -18,7 +18,7 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge import __version__, safe_json, sockets
+from chatbridge import __version__, safe_json
 from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
@@ -32,6 +32,7 @@ from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.links.session import Delivered, Session
 from chatbridge.link.preface import MAX_LIMIT_SECONDS, PROTOCOL
 from chatbridge.settings import compared_settings
+from chatbridge.system import sockets
 
 log = logging.getLogger(__name__)
 
@@ -108,12 +109,18 @@ class Links:
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         sock = writer.get_extra_info("socket")
-        pid, uid = sockets.peer(sock)
+        try:
+            pid, uid = sockets.peer(sock)
+            admitted = self.peers.admits(sock)
+        except OSError as error:
+            log.warning("a connection was refused: whose it is cannot be seen (%s)", error.strerror)
+            writer.close()
+            return
         self._of_user[uid] += 1
         if (task := asyncio.current_task()) is not None:
             self._tasks[writer] = task
         try:
-            if not self.peers.admits(sock):
+            if not admitted:
                 log.warning("a process of uid %d tried to connect", uid)
                 return
             if not owns(uid) and self._of_user[uid] > MOST_OF_ONE_USER:
@@ -166,6 +173,7 @@ class Links:
     ) -> None:
         link, project = identity(preface, self.peers.owner(uid))
         self.opened(project)
+        await self.processes.look()
         self.processes.note(peer)
 
         async def send(line: bytes) -> None:

@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import re
 import socket
-import sys
 from dataclasses import dataclass
 from typing import Any
 
-from chatbridge import sockets
 from chatbridge.core.model import Ask, Project
 from chatbridge.projects import belongs_to, project_of, project_of_user
+from chatbridge.system import sockets
 
-SO_PEERGROUPS = 59
 LINK_ID = re.compile(r"[!-~]{1,64}")
 LONGEST_TEXT = 4096  # Of a folder's path, a label or a project's file
-_LONGEST_LIST = 1024  # All that Python's getsockopt takes: 256 groups
 FOR_EVERY_USER = frozenset(
     (
         *("status", "limits", "pending", "watch", "ask", "answer", "cancel", "history"),
@@ -37,10 +34,11 @@ class Peers:
     group: int | None = None
 
     def admits(self, sock: socket.socket) -> bool:
-        uid = sockets.peer_uid(sock)
+        """:raises OSError: the kernel does not say whose it is."""
+        uid = sockets.peer(sock)[1]
         if self.group is None:
             return uid == os.getuid()
-        return uid == 0 or self.group in peer_groups(sock)
+        return uid == 0 or self.group in sockets.peer_groups(sock)
 
     def owner(self, uid: int) -> int | None:
         """Whom the asks of this user's agents belong to; None where everything is one user's."""
@@ -90,13 +88,3 @@ def may_request(do: str, uid: int) -> bool:
 def owns(uid: int) -> bool:
     """Whether everything in this hub is theirs: its own user's, and root's."""
     return uid in (0, os.getuid())
-
-
-def peer_groups(sock: socket.socket) -> set[int]:
-    """The groups of the process at the other end when it connected, as the kernel knows them."""
-    raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    try:
-        raw = raw[8:] + sock.getsockopt(socket.SOL_SOCKET, SO_PEERGROUPS, _LONGEST_LIST)
-    except OSError:  # more than fit: the first one has to do
-        raw = raw[8:]
-    return {int.from_bytes(raw[at : at + 4], sys.byteorder) for at in range(0, len(raw), 4)}

@@ -67,13 +67,18 @@ class Background:
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        self._started(work)
+
+    def _started(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
-    def keep(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Something that goes on as long as the hub does. `work` can be begun again at any time."""
-        self.spawn(self._kept_up(what, work))
+    def keep(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[Any]:
+        """Something that goes on as long as the hub does, unless the task is cancelled. `work` can
+        be begun again at any time."""
+        return self._started(self._kept_up(what, work))
 
     async def _kept_up(self, what: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         backoff = Backoff()

@@ -12,8 +12,10 @@ import os
 import socket
 from collections.abc import Iterable, Iterator
 
-from chatbridge import sockets
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.system import sockets
+from chatbridge.system.platform import login_dir
+from chatbridge.system.processes import same_network
 
 SANDBOXED = "This hub runs inside a sandbox"  # How what is told begins
 OUTSIDE = (
@@ -34,21 +36,13 @@ def confinement(outside: Iterable[int] | None = None) -> str | None:
     return f"{SANDBOXED}: {why}. {OUTSIDE}." if why else None
 
 
-def same_network(pid: int) -> bool | None:
-    """Whether a process has this one's network. None: that cannot be seen."""
-    try:
-        return os.readlink(f"/proc/{pid}/ns/net") == os.readlink("/proc/self/ns/net")
-    except OSError:
-        return None
-
-
 def _why(outside: Iterable[int] | None) -> str | None:
     try:
         socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
         names = {name for _, name in socket.if_nameindex()}
     except OSError as error:
         return FORBIDDEN if error.errno in (errno.EPERM, errno.EACCES) else None
-    if names <= {"lo"}:
+    if names <= {"lo", "lo0"}:
         return LOOPBACK
     others = map(same_network, _outside() if outside is None else outside)
     return ANOTHER if any(same is False for same in others) else None
@@ -58,7 +52,7 @@ def _outside() -> Iterator[int]:
     """The computer's first process, and this user's systemd."""
     yield 1
     try:
-        with sockets.connect(f"/run/user/{os.getuid()}/systemd/private") as manager:
+        with sockets.connect(os.path.join(login_dir() or "/", "systemd/private")) as manager:
             yield sockets.peer(manager)[0]
     except (OSError, ChatbridgeError):
         pass

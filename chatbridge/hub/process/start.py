@@ -16,16 +16,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from chatbridge import __version__, runtime_paths, sockets
+from chatbridge import __version__, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, HubAlreadyRunning, SocketUnusable
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.log import log_to_stderr
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.link.preface import parse_limit
 from chatbridge.redaction import redacted
+from chatbridge.system import descriptors
+from chatbridge.system.platform import MACOS
 
 NO_SOCKET = (
-    "a hub for several users takes its socket from systemd, and got none. Start "
+    "a hub for several users takes its socket from systemd, and macOS has none. There each user "
+    "has a hub of their own: chatbridge service install"
+    if MACOS
+    else "a hub for several users takes its socket from systemd, and got none. Start "
     "chatbridge-system.socket"
 )
 
@@ -35,7 +40,7 @@ THREADS_TURN_SECONDS = 0.001
 
 def main(argv: list[str]) -> int:
     options = parser().parse_args(argv)
-    sockets.raise_limit()
+    descriptors.raise_limit()
     log_to_stderr()
     report = Report(options.report_fd)
     systemd = Systemd()
@@ -77,7 +82,7 @@ def main(argv: list[str]) -> int:
 def standalone_main(argv: list[str]) -> int:
     """`chatbridge mcp --standalone`: without a hub it still answers, with what is wrong."""
     options = _standalone_options(argv)
-    sockets.raise_limit()
+    descriptors.raise_limit()
     log_to_stderr()
     with _heavy_imports():
         import asyncio

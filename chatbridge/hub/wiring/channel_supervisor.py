@@ -130,15 +130,25 @@ class ChannelSupervisor:
     async def _serve(self, slot: SupervisedChannel, inbox: AskActions) -> None:
         channel = await asyncio.to_thread(slot.build)
         ready = asyncio.Event()
+        # One of these that fails for ever leaves the channel able to take answers.
+        delivering = Background(clock=self._clock, faults=self._faults)
+        served: dict[str, asyncio.Task[None]] = {}
+
+        def serve_surfaces() -> None:
+            surfaces = {surface.name: surface for surface in channel.surfaces}
+            for name in served.keys() - surfaces.keys():
+                served.pop(name).cancel()
+            for name, surface in surfaces.items():
+                if name not in served:
+                    serve = partial(self._delivery.serve, surface, ready=ready)
+                    served[name] = delivering.keep(name, serve)
 
         def now_ready() -> None:
             slot.works(channel)
+            serve_surfaces()
             ready.set()
 
-        # One of these that fails for ever leaves the channel able to take answers.
-        delivering = Background(clock=self._clock, faults=self._faults)
-        for surface in channel.surfaces:
-            delivering.keep(surface.name, partial(self._delivery.serve, surface, ready=ready))
+        serve_surfaces()
         telling = partial(slot.tell_remarks, channel, ready, self._clock)
         delivering.keep(f"remarks to {slot.name}", telling)
         running = asyncio.ensure_future(channel.run(inbox, ready=now_ready))

@@ -51,7 +51,7 @@ from chatbridge.hub.control.server import Json, Request, TerminalPairing, Termin
 from chatbridge.hub.http.serving import HttpServing
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
-from chatbridge.hub.links.processes import AgentProcesses, ancestors, client_processes
+from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
@@ -251,7 +251,8 @@ async def open_hub(
         files = AttachmentFiles(lock.state, settings.attachments, clock)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
-        agents_there = Agents(clock, ancestors, client_processes)
+        processes = AgentProcesses()
+        agents_there = Agents(clock, processes.ancestors, processes.client)
         messages = OwnerMessages(
             store,
             clock=clock,
@@ -394,6 +395,7 @@ async def open_hub(
                 hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
+                push=settings.push,
             )
             channel: Channel = made(table, context)
             return channel
@@ -408,7 +410,6 @@ async def open_hub(
             status, health=health, store=store, lock=lock, since=clock.time(), links=links
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
-        processes = AgentProcesses()
         told = TerminalMessages(
             intake,
             clock,
@@ -421,6 +422,10 @@ async def open_hub(
 
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
+
+        async def inbox_proof(_request: Request) -> Json:
+            question, answer = codes.new_proof()
+            return {"question": question, "answer": answer}
 
         background.keep("deadlines", broker.run)
         background.keep("messages", messages.run)
@@ -444,6 +449,7 @@ async def open_hub(
                     "status": said,
                     "greet": pairs.greet,
                     "login-code": login_code,
+                    "inbox-proof": inbox_proof,
                     **asks.answers,
                     **told.answers,
                 },

@@ -24,6 +24,7 @@ from chatbridge.core.model import Ask, Project
 from chatbridge.core.store_port import Store
 from chatbridge.core.text import encodable, one_line
 from chatbridge.digests import sha256_hex
+from chatbridge.system import descriptors
 
 log = logging.getLogger(__name__)
 
@@ -281,7 +282,7 @@ MAX_FILE = 1_000_000
 MAX_FOLDER = 30_000_000
 """Bytes that are read of the newest files: a repository can bring along what it likes."""
 SUFFIXES = 1_000
-_STEP = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_STEP = descriptors.FOLDER
 _LAST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

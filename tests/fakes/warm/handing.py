@@ -27,7 +27,7 @@ def request(words: list[str], **about: object) -> bytes:
 
 def descriptors(*numbers: int) -> list[int]:
     """These, and the folder as one: it may be removed while the request is on its way."""
-    return [*numbers, os.open(".", os.O_PATH | os.O_CLOEXEC)]
+    return [*numbers, os.open(".", os.O_RDONLY | os.O_CLOEXEC)]
 
 
 def _go_on_there(address: str) -> None:

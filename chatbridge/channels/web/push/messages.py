@@ -1,0 +1,214 @@
+"""What a notification says, and how it is encrypted, signed and sent.
+
+Owns the shape of a payload, which Safari understands by itself (Declarative Web Push) and other
+browsers hand to the inbox's worker, and what the answers of push services mean. A push service gets
+the address, the size and the time of a message, and cannot read it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from chatbridge.channels.chat.writer import MessageRejected
+from chatbridge.channels.web.push.settings import Push
+from chatbridge.channels.web.push.subscriptions import (
+    Keys,
+    Subscription,
+    Subscriptions,
+    decode,
+)
+from chatbridge.core.errors import ChatbridgeError, ChatRefused, RetryLater
+from chatbridge.core.policy import DAY, HOUR
+from chatbridge.core.ports import Clock
+from chatbridge.core.text import encodable, one_line, shortened
+
+if TYPE_CHECKING:
+    import httpx
+
+DECLARATIVE = 8030
+MOST_BYTES = 3993
+"""Of a payload: a push service takes 4,096, of which encryption needs 103."""
+SIZES = (1024, 2048, MOST_BYTES)
+"""To one of these a payload is filled up, so that its size says little."""
+TOKEN_SECONDS = 12 * HOUR
+MAX_TTL = DAY
+ANSWERED_WITHIN = 10.0
+NOBODY = "mailto:chatbridge@example.com"
+"""Push services want an address. Without the owner's they get this, and not that of the inbox."""
+OVER = frozenset({404, 410})
+ALWAYS_SHOWS = ".push.apple.com"
+"""Safari takes the permission away if a push shows nothing."""
+
+
+class SubscriptionGone(ChatbridgeError):
+    """The browser does not want notifications any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    tag: str
+    """One of the same tag takes its place."""
+    content: dict[str, Any]
+    until: float
+    """Nobody needs it after this time."""
+    rings: bool = True
+
+
+def notification(
+    *, tag: str, title: str, body: str, page: str, badge: int, rings: bool = True, **more: Any
+) -> dict[str, Any]:
+    shown = {
+        "title": title,
+        "body": body,
+        "navigate": page,
+        "tag": tag,
+        "silent": not rings,
+        "renotify": rings,
+        "lang": "en",
+        "app_badge": str(badge),  # where Safari looks for it; the standard has it outside
+        **more,
+    }
+    return {"web_push": DECLARATIVE, "notification": shown, "app_badge": badge}
+
+
+def closing(*, tag: str, badge: int) -> dict[str, Any]:
+    return {"close": tag, "app_badge": badge}
+
+
+def payload(content: dict[str, Any]) -> bytes:
+    """As JSON that fits, whatever agents have written: texts are cut if they must be."""
+    text = _json(content)
+    for limit in (200, 60, 20):
+        if len(text) <= MOST_BYTES:
+            break
+        text = _json(_cut(content, limit))
+    size = next((size for size in SIZES if len(text) <= size), len(text))
+    return text.ljust(size)
+
+
+def _json(content: object) -> bytes:
+    return encodable(json.dumps(content, ensure_ascii=False, separators=(",", ":"))).encode()
+
+
+def _cut(content: dict[str, Any], limit: int) -> dict[str, Any]:
+    """With shorter texts; addresses and keys stay."""
+    shown = dict(content["notification"])
+    shown["title"], shown["body"] = (shortened(shown[each], limit) for each in ("title", "body"))
+    shown["actions"] = [
+        {**each, "title": shortened(each["title"], limit)} for each in shown.get("actions", ())
+    ]
+    return {**content, "notification": shown}
+
+
+class Sender:
+    """Sends messages to browsers. Loads what it needs for that with the first one."""
+
+    def __init__(self, table: Push, subscriptions: Subscriptions, *, clock: Clock) -> None:
+        self._table = table
+        self._subscriptions = subscriptions
+        self._clock = clock
+        self._client: httpx.AsyncClient | None = None
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def send(self, to: Subscription, message: Message) -> None:
+        """:raises SubscriptionGone: :raises RetryLater: :raises ChatRefused: :raises
+        MessageRejected: it will not be taken, however often it is sent."""
+        import httpx
+
+        if not self._table.allows(to.endpoint):
+            raise ChatRefused(
+                f"{to.service} is not in push.services. Put it there, or turn notifications off "
+                f"for {to.name}"
+            )
+        keys, now = await self._subscriptions.keys(), self._clock.time()
+        contact = self._table.contact or NOBODY
+        body = await asyncio.to_thread(encrypted, payload(message.content), to)
+        headers = {
+            "authorization": await asyncio.to_thread(signed, keys, to, contact=contact, now=now),
+            "content-encoding": "aes128gcm",
+            "content-type": "application/octet-stream",
+            "ttl": str(int(min(max(message.until - now, 0.0), MAX_TTL))),
+            "topic": keys.topic(message.tag),
+            "urgency": "high" if message.rings else "normal",
+        }
+        try:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_new_client)
+            # No redirect is followed: only the services of the settings get anything.
+            async with self._client.stream(
+                "POST", to.endpoint, content=body, headers=headers
+            ) as answer:
+                if not answer.is_success:
+                    raise _error(answer, await _start_of(answer), to, now=now)
+        except httpx.HTTPError as error:
+            why = shortened(one_line(str(error) or type(error).__name__), 200)
+            raise RetryLater(f"{to.service} cannot be reached: {why}") from error
+
+
+def encrypted(content: bytes, to: Subscription) -> bytes:
+    """For this browser alone (RFC 8291)."""
+    import http_ece
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    body: bytes = http_ece.encrypt(
+        content,
+        private_key=ec.generate_private_key(ec.SECP256R1()),
+        dh=decode(to.p256dh),
+        auth_secret=decode(to.auth),
+        version="aes128gcm",
+    )
+    return body
+
+
+def signed(keys: Keys, to: Subscription, *, contact: str, now: float) -> str:
+    """That this hub sends it, for its push service (RFC 8292)."""
+    import jwt
+
+    parts = urlsplit(to.endpoint)
+    claims = {
+        "aud": f"{parts.scheme}://{parts.netloc}",
+        "exp": int(now + TOKEN_SECONDS),
+        "sub": contact,
+    }
+    return f"vapid t={jwt.encode(claims, keys.private, algorithm='ES256')}, k={keys.public}"
+
+
+def _new_client() -> httpx.AsyncClient:
+    import httpx
+
+    return httpx.AsyncClient(timeout=ANSWERED_WITHIN, follow_redirects=False)
+
+
+async def _start_of(answer: httpx.Response) -> str:
+    async for part in answer.aiter_bytes(1000):
+        return shortened(one_line(part.decode(errors="replace")), 200)
+    return ""
+
+
+def _error(answer: httpx.Response, said: str, to: Subscription, *, now: float) -> Exception:
+    status = answer.status_code
+    why = f"{to.service}: {said or answer.reason_phrase} ({status})"
+    if status in OVER:
+        return SubscriptionGone(why)
+    if status == 429 or status >= 500:
+        return RetryLater(why, after=_pause(answer.headers.get("retry-after", ""), now))
+    if status in (400, 413):
+        return MessageRejected(why)
+    return ChatRefused(f"{why}. Turn notifications off and on again for {to.name}")
+
+
+def _pause(given: str, now: float) -> float | None:
+    """Seconds, of a number or a date. None: the service does not say."""
+    try:
+        at = now + float(given) if given.isdecimal() else parsedate_to_datetime(given).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return min(max(at - now, 1.0), DAY)

@@ -1,0 +1,239 @@
+"""`chatbridge service` on macOS, before a stand-in for launchd that really runs the hub."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import plistlib
+import signal
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chatbridge import lock_file, runtime_paths
+from chatbridge.channels.checks import Finding, Mark
+from chatbridge.cli.doctor.context import DoctorContext
+from chatbridge.cli.doctor.tonight import night_service
+from chatbridge.cli.hub.control import end_hub, restart_hub
+from chatbridge.cli.hub.hub_client import ask_hub
+from chatbridge.cli.service import launchd as ours
+from chatbridge.cli.service.command import service
+from chatbridge.cli.service.launchd import LABEL
+from chatbridge.core.errors import ServiceFailed
+from tests.acceptance.bridge import PATIENCE, until
+from tests.fakes.launchd import Launchd
+
+PLIST = f"Library/LaunchAgents/{LABEL}.plist"
+
+
+@pytest.fixture
+def home(state: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", state)
+    monkeypatch.setenv("HOME", state)
+    return Path(state)
+
+
+@pytest.fixture
+def mac(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launchd]:
+    with Launchd(home).running() as launchd:
+        monkeypatch.setenv("PATH", f"{launchd.bin}:/usr/bin:/bin")
+        configure(home, "[web]\nenabled = false\n")
+        yield launchd
+
+
+def configure(home: Path, toml: str) -> None:
+    path = home / ".config/chatbridge/config.toml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(toml)
+    path.chmod(0o600)
+
+
+def chatbridge_service(what: str, *rest: str, linger: bool | None = None) -> int:
+    given = argparse.Namespace(what=what, rest=list(rest), linger=linger, force=False)
+    return service(given, ours.Launchd())
+
+
+def holder() -> lock_file.LockInfo:
+    found = lock_file.find_holder(runtime_paths.state_dir())
+    assert found is not None
+    return found
+
+
+def another_than(pid: int) -> int:
+    """The pid of the next hub."""
+
+    def look() -> int | None:
+        found = lock_file.find_holder(runtime_paths.state_dir())
+        return found.pid if found is not None and found.pid != pid else None
+
+    return until(look, "another hub")
+
+
+def test_an_installed_service_answers_and_installing_it_again_changes_nothing(
+    mac: Launchd, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert chatbridge_service("install") == 0
+    said = capsys.readouterr().out
+    assert f"~/{PLIST}  written" in said
+    assert "✓ running; starts when you log in, and stops when you log out" in said
+    assert ask_hub("status")["startedBy"] == "service"
+    log = Path(runtime_paths.log_path(runtime_paths.state_dir()))
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    pid = holder().pid
+    assert pid == ours.Launchd().state().pid
+    assert chatbridge_service("install") == 0
+    assert "unchanged" in capsys.readouterr().out
+    assert holder().pid == pid
+    assert chatbridge_service("status") == 0
+    assert "✓ service    running, enabled\n" in capsys.readouterr().out
+
+
+def test_a_hub_that_crashes_comes_back_and_restart_makes_another_of_it(mac: Launchd) -> None:
+    chatbridge_service("install")
+    first = holder().pid
+    os.kill(first, signal.SIGKILL)
+    second = another_than(first)
+    until(lambda: ours.Launchd().state().pid == second or None, "the service")
+    mac.calls.clear()
+    assert restart_hub(manager=ours.Launchd())
+    assert another_than(second) not in (first, second)
+    assert holder().started_by == "service"
+    ended = ["kill", "SIGTERM", f"{mac.domain}/{LABEL}"]
+    assert ended in mac.calls, "`kickstart -k` would kill it without a warning"
+
+
+def test_a_changed_file_takes_effect_though_launchd_is_slow_to_let_go(
+    mac: Launchd, home: Path
+) -> None:
+    chatbridge_service("install")
+    before = holder().pid
+    path = home / PLIST
+    agent = plistlib.loads(path.read_bytes())
+    path.write_bytes(plistlib.dumps(agent | {"ThrottleInterval": 1}))
+    assert chatbridge_service("install") == 0
+    assert holder().pid != before
+    assert mac.jobs[LABEL].agent == agent
+
+
+def test_stop_is_for_good_and_uninstall_leaves_nothing_but_the_questions(
+    mac: Launchd, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chatbridge_service("install")
+    assert end_hub(runtime_paths.state_dir(), manager=ours.Launchd())
+    assert mac.jobs == {}
+    assert chatbridge_service("status") == 1
+    assert "✗ service    stopped" in capsys.readouterr().out
+    assert chatbridge_service("start") == 0
+    assert chatbridge_service("uninstall") == 0
+    assert "removed" in capsys.readouterr().out
+    assert (mac.jobs, list((home / "Library/LaunchAgents").iterdir())) == ({}, [])
+    assert lock_file.find_holder(runtime_paths.state_dir()) is None
+    assert (Path(runtime_paths.state_dir()) / "chatbridge.db").exists()
+    assert chatbridge_service("uninstall") == 0
+    assert "not installed" in capsys.readouterr().out
+
+
+def test_why_the_hub_does_not_start_is_told(mac: Launchd, home: Path) -> None:
+    mac.throttle = PATIENCE
+    configure(home, "max_open_ask = 3\n")
+    with pytest.raises(ServiceFailed, match=r"did you mean max_open_asks.*chatbridge service logs"):
+        chatbridge_service("install")
+    state = ours.Launchd().state()
+    assert not state.running
+    assert "max_open_ask" in state.why
+
+
+def test_who_is_not_logged_in_at_the_screen_is_told_so_and_nothing_is_written(
+    mac: Launchd, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mac.session = False
+    for what in ("install", "status"):
+        assert chatbridge_service(what) == 1
+        assert "is not logged in at the screen of this Mac" in capsys.readouterr().out
+    assert chatbridge_service("uninstall") == 0
+    assert not (home / "Library").exists()
+
+
+def test_an_agent_that_was_switched_off_is_switched_on_by_installing_it(mac: Launchd) -> None:
+    mac.disabled.add(LABEL)
+    assert chatbridge_service("install") == 0
+    assert ours.Launchd().state().enabled
+    mac.disabled.add(LABEL)
+    assert not ours.Launchd().state().enabled
+
+
+def test_what_launchd_refuses_is_told_with_where_to_look(
+    mac: Launchd, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ours, "SETTLE_SECONDS", 0.2)
+    path = home / PLIST
+    path.parent.mkdir(parents=True)
+    path.write_text("<plist><dict><key>Label</key></dict></plist>")
+    with pytest.raises(
+        ServiceFailed, match=r"Bootstrap failed: 5: Input/output error.*Login Items"
+    ):
+        ours.Launchd().start()
+
+
+def test_the_agent_has_the_folders_and_no_token(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(home / "my <state>"))
+    monkeypatch.setenv("CHATBRIDGE_TELEGRAM__TOKEN", "123:secret")
+    ((path, content),) = ours.Launchd().files().items()
+    assert path == str(home / PLIST)
+    assert "secret" not in content
+    agent = plistlib.loads(content.encode())
+    variables = agent["EnvironmentVariables"]
+    assert variables["CHATBRIDGE_STATE_DIR"] == str(home / "my <state>")
+    assert variables["PATH"].split(":")[-1] == "/opt/homebrew/bin"
+    assert agent["ProgramArguments"][-3:] == ["hub", "--started-by", "service"]
+    assert os.path.isabs(agent["ProgramArguments"][0])
+    assert agent["Umask"] == 0o077
+
+
+def test_the_log_is_shown_by_tail(home: Path) -> None:
+    with pytest.raises(ServiceFailed, match="there is no log yet"):
+        ours.Launchd().log_command([])
+    log = Path(runtime_paths.log_path(runtime_paths.state_dir()))
+    log.parent.mkdir(parents=True)
+    log.touch()
+    assert ours.Launchd().log_command([]) == ["tail", "-n", "100", str(log)]
+    assert ours.Launchd().log_command(["-f"]) == ["tail", "-f", str(log)]
+
+
+def doctor() -> Finding:
+    context = DoctorContext.here()
+    context.manager = ours.Launchd()
+    (found,) = night_service(context)
+    return found
+
+
+def test_doctor_says_what_a_service_of_launchd_lacks(mac: Launchd, home: Path) -> None:
+    found = doctor()
+    assert found.mark is Mark.REMARK
+    assert found.what == "not installed: nothing starts the hub again if it ends"
+    path = home / PLIST
+    for where, content in ours.Launchd().files().items():
+        Path(where).parent.mkdir(parents=True)
+        Path(where).write_text(content)
+    found = doctor()
+    assert (found.mark, found.what) == (Mark.PROBLEM, "installed, but not running: stopped")
+    agent = plistlib.loads(path.read_bytes())
+    sleeper = agent | {"ProgramArguments": ["/bin/sleep", "600"]}
+    for key in ("StandardOutPath", "StandardErrorPath"):
+        del sleeper[key]
+    path.write_bytes(plistlib.dumps(sleeper))
+    mac.answer(["bootstrap", mac.domain, str(path)])
+    assert doctor().what == "its file is out of date"
+    path.write_text(ours.Launchd().files()[str(path)])
+    found = doctor()
+    assert (found.mark, found.what) == (Mark.FINE, "enabled; it stops when you log out")
+    mac.disabled.add(LABEL)
+    assert doctor().what == "running, but it does not start when you log in"
