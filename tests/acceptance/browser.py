@@ -58,6 +58,8 @@ DESKTOP = (1280, 800)
 PATIENCE_MS = 10_000
 MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
 """One that beeps, and may be used without a question."""
+FEW_PROCESSES = ("--process-per-site", "--renderer-process-limit=1")
+"""A page is drawn by the process that drew the one before: each start costs as much as a page."""
 LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
 
@@ -217,11 +219,10 @@ class Visit:
 @asynccontextmanager
 async def launched(chromium: str, **environment: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
+        # Where tests run as root, as in containers, Chromium has no sandbox.
+        args = ["--no-sandbox", *MICROPHONE, *FEW_PROCESSES]
         browser = await playwright.chromium.launch(
-            executable_path=chromium,
-            # Where tests run as root, as in containers, Chromium has no sandbox.
-            args=["--no-sandbox", *MICROPHONE],
-            env={**os.environ, **environment},
+            executable_path=chromium, args=args, env={**os.environ, **environment}
         )
         yield browser
         await browser.close()

@@ -21,7 +21,7 @@ def png(width: int, height: int, rows: bytes | None = None, *, shade: int = 0x80
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(pixels))
+        + chunk(b"IDAT", zlib.compress(pixels, 1))
         + chunk(b"IEND", b"")
     )
 

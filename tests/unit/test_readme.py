@@ -1,5 +1,5 @@
-"""The README's first screen: one sentence, the animated picture, who can be where; then installing
-before everything else."""
+"""The README's first screen: one sentence, the animated picture, who can be where; then three
+commands before everything else."""
 
 from __future__ import annotations
 
@@ -28,9 +28,16 @@ def test_the_first_screen_is_a_sentence_a_picture_and_a_table() -> None:
         assert name in table
 
 
+def test_three_commands_lead_from_nothing_to_an_answered_question() -> None:
+    block = README.partition("\n```\n")[2].partition("\n```\n")[0]
+    install, setup, ask = block.split("\n")
+    assert install == "pipx install chatbridge-mcp"
+    assert setup == "chatbridge setup"
+    assert ask.startswith("chatbridge ask ")
+
+
 def test_installing_comes_first_and_the_tests_of_contributors_last() -> None:
-    order = ["\ngit clone ", "\npipx install ", "\nchatbridge setup\n", "\nchatbridge ask "]
-    order += ["## Guarantees", "## Alternatives", "`make test`"]
+    order = ["\npipx install ", "\nuvx --from ", "## Guarantees", "## Alternatives", "`make test`"]
     places = [README.index(it) for it in order]
     assert places == sorted(places)
 

@@ -36,6 +36,8 @@ _LINE_RULES = (
     ("heading", re.compile(r"#{1,3} +(?=\S)")),
     ("list", re.compile(r"[ \t]*(?:[*+-]|\d{1,10}[.)]) +(?=\S)")),
 )
+_PLAIN = re.compile(r"[^\\`h\[<@|*_~\n]+")
+"""No rule begins with any of these."""
 NESTED = ("strong", "em", "underline", "strike", "spoiler")
 
 
@@ -93,6 +95,10 @@ def _inside(source: str, found: Read, now: float, *, at_start: bool) -> str:
             shown.append(found.plain(match[0]) if name == "list" else "")
             at = match.end()
             line_start = False
+            continue
+        if match := _PLAIN.match(source, at):
+            shown.append(found.plain(match[0]))
+            at, line_start = match.end(), False
             continue
         for name, form in _RULES:
             if match := form.match(source, at):

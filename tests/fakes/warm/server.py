@@ -35,11 +35,15 @@ HEAVY = (
     "chatbridge.channels.web.channel",
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",
+    "chatbridge.channels.web.doctor",
+    "chatbridge.cli.agents.messages",
     "chatbridge.cli.commands",
     "chatbridge.cli.doctor.run",
     "chatbridge.cli.people",
+    "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",
     "questionary",
+    "yaml",
 )
 LARGEST = 128 * 1024
 ABOVE = 10
@@ -55,6 +59,7 @@ def main() -> int:
         import_module(name)
     _, templates = import_module("chatbridge.channels.web.channel").look()
     templates.compile()
+    import_module("chatbridge.settings").settings_type().model_rebuild()
     gc.freeze()
     gc.enable()
     assert len(os.listdir("/proc/self/task")) == 1, "no fork would have the other thread"
@@ -64,8 +69,13 @@ def main() -> int:
         return 0
     from chatbridge.__main__ import main as chatbridge
 
-    code = chatbridge(words)
-    if words[0] != "hub":
+    try:
+        code = chatbridge(words)
+    except SystemExit as stop:  # of a wrong usage
+        if not isinstance(stop.code, int):
+            raise
+        code = stop.code
+    if words[:1] != ["hub"]:
         _end_at_once(code)
     return code
 
