@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,9 @@ class Looking:
 
     async def hub(self) -> HubState:
         return HubState(status={"remarks": self.push.supervisor.remarks()})
+
+    async def ask(self, do: str) -> dict[str, Any]:
+        raise NotImplementedError(do)
 
     def shown(self, path: Path) -> str:
         return str(path)
