@@ -1,7 +1,7 @@
 """A stand-in for Tailscale: the program `tailscale`, and a daemon that really serves.
 
 The daemon is a thread of the test. It prints what the real one prints (`tailscale status --json`,
-`tailscale serve status --json` and the texts of its refusals are those of its source, 1.90), takes
+`tailscale serve status --json` and the texts of its refusals are those of its source, 1.103), takes
 the same words, and passes requests on from an address of 127.0.0.0/8 of its own, over TLS, with the
 headers that the real one adds.
 """
@@ -93,7 +93,7 @@ class Daemon:
     def status(self) -> Json:
         up = self.state == "Running"
         return {
-            "Version": "1.90.2-t8e6ac3a8b",
+            "Version": "1.103.0-tde9ec7ee2",
             "TUN": True,
             "BackendState": self.state,
             "AuthURL": "",
