@@ -334,7 +334,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
     (
-        r"\.venv/bin/python -m tests\.documents\.help_texts",
+        r"\.venv/bin/python -m tests\.documents\.(help_texts|claude_plugin)",
         parsed("writes into these pages"),
     ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
@@ -366,7 +366,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"uv tool (install|upgrade|uninstall) .*",
         stand_in("installs from the network"),
     ),
-    (r"uvx --from chatbridge-mcp chatbridge .*", stand_in("installs from the network")),
+    (
+        r"uvx (--from chatbridge-mcp chatbridge|chatbridge-mcp==VERSION) .*",
+        stand_in("installs from the network"),
+    ),
     (r"ssh -R 8788:127\.0\.0\.1:8788 build-server", stand_in("needs another computer")),
     (r"timedatectl set-ntp true", stand_in("sets this machine's clock")),
     (r"systemctl --user edit chatbridge\.service", stand_in("opens an editor")),
