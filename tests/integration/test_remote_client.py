@@ -220,6 +220,12 @@ def test_a_question_whose_connection_breaks_is_asked_again_in_the_same_words(
     assert {it["arguments"]["askId"] for it in server.calls} == {"a1"}
 
 
+def test_one_that_always_breaks_off_is_given_up() -> None:
+    with scripted(*[CUT] * 50) as server, pytest.raises(NoAnswer, match="cannot be reached"):
+        calls_to(server).content("ask_user", {})
+    assert 1 <= len(server.calls) < 50
+
+
 def test_a_notice_that_may_have_arrived_is_not_sent_twice() -> None:
     with scripted(CUT) as server, pytest.raises(NoAnswer, match="may have got it, or not"):
         calls_to(server).content("notify_user", {"message": "Built"}, within=30.0)

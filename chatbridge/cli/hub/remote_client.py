@@ -104,7 +104,7 @@ def given_token() -> str:
 
 class _TryLater(Exception):
     """The hub cannot be reached now. `sent`: it may have got the request; `served`: it has begun
-    to answer it."""
+    to answer."""
 
     def __init__(self, why: str, *, sent: bool = False, served: bool = False) -> None:
         super().__init__(why)
@@ -129,6 +129,7 @@ class RemoteCalls:
         patience = patience if within is None else min(patience, within)
         since, pause = time.monotonic(), FIRST_PAUSE
         while True:
+            began = time.monotonic()
             try:
                 result = self._result(name, arguments)
                 self._reached = True
@@ -136,7 +137,7 @@ class RemoteCalls:
             except _TryLater as error:
                 if error.sent and name not in REPEATED:
                     raise NoAnswer(f"{self.address} may have got it, or not: {error}") from None
-                if error.served:
+                if error.served and time.monotonic() - began > LONGEST_PAUSE:
                     since, pause = time.monotonic(), FIRST_PAUSE
                 if time.monotonic() - since + pause > patience:
                     raise NoAnswer(f"{self.address} cannot be reached: {error}") from None
