@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import ssl
 import time
 from ipaddress import ip_address
@@ -48,6 +49,9 @@ REPEATED = (ASK_USER, WAIT_FOR_ANSWER)
 """The tools for which a second call continues the first."""
 
 
+_HOST, _PATH = re.compile(r"[0-9A-Za-z_.:-]+"), re.compile(r"/[!-~]*")
+
+
 class Address(NamedTuple):
     host: str
     port: int | None
@@ -67,7 +71,9 @@ def parse_address(url: str, *, plain_http: bool = False) -> Address:
     except ValueError:
         raise WrongUsage(f"--hub {url!r}: this is no address") from None
     host = parts.hostname or ""
-    if parts.scheme not in ("https", "http") or not host or not url.isascii():
+    path = parts.path if parts.path not in ("", "/") else PATH
+    usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
+    if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
     if parts.username is not None or parts.query or parts.fragment:
         raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
@@ -76,9 +82,6 @@ def parse_address(url: str, *, plain_http: bool = False) -> Address:
             f"--hub {url!r}: HTTP is not encrypted, and whoever reads the token can use it. Use\n"
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
-    path = parts.path if parts.path not in ("", "/") else PATH
-    if any(character <= " " for character in path):
-        raise WrongUsage(f"--hub {url!r}: this is no address")
     return Address(host, port, path, encrypted=parts.scheme == "https")
 
 
