@@ -145,6 +145,7 @@ def test_a_token_goes_to_an_encrypted_address_or_stays_here(url: str, address: A
         ("https:// ", "give an address"),
         ("https://hub.example.org:port", "no address"),
         ("https://me:secret@hub.example.org", "takes an address alone"),
+        ("https://me:secret@hub.example.org:port", "takes an address alone"),
         ("https://hub.example.org/mcp?token=secret", "takes an address alone"),
     ],
 )

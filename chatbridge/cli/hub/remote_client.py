@@ -65,6 +65,8 @@ class Address(NamedTuple):
 
 def parse_address(url: str, *, plain_http: bool = False) -> Address:
     """:raises WrongUsage: a token must not go there."""
+    if any(character in url for character in "@?#"):  # and do not repeat what follows
+        raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -75,8 +77,6 @@ def parse_address(url: str, *, plain_http: bool = False) -> Address:
     usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
     if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
     if parts.scheme == "http" and not (plain_http or _is_loopback(host)):
         raise WrongUsage(
             f"--hub {url!r}: HTTP is not encrypted, and whoever reads the token can use it. Use\n"
