@@ -38,13 +38,25 @@ def command(extra: Extra) -> str:
     packages = extra.package.split()
     if os.path.exists(os.path.join(sys.prefix, "pipx_metadata.json")):
         words = ["pipx", "inject", NAME, *packages]
-    elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")):
+    elif os.path.exists(os.path.join(sys.prefix, "uv-receipt.toml")) or is_temporary():
         words = ["uv", "tool", "install", "--with", ",".join(packages), *_own_requirement()]
     elif find_spec("pip") is None:
         words = ["uv", "pip", "install", "--python", sys.executable, *packages]
     else:
         words = [sys.executable, "-m", "pip", "install", *packages]
     return join(words)
+
+
+def is_temporary() -> bool:
+    """Whether uvx runs this, from a folder in uv's cache that is removed some day."""
+    return os.path.basename(os.path.dirname(sys.prefix)).startswith("archive-v")
+
+
+def uvx_command() -> list[str]:
+    """What runs this very chatbridge again with uvx, before the words of a command."""
+    from shutil import which
+
+    return [which("uvx") or "uvx", "--from", _own_requirement()[-1], "chatbridge"]
 
 
 def _own_requirement() -> list[str]:

@@ -241,7 +241,7 @@ def _uv() -> Grammar:
 
 def _uvx() -> Grammar:
     found = Grammar("uvx")
-    found.add_argument("--from", dest="package", required=True)
+    found.add_argument("--from", dest="package")
     found.add_argument("command", nargs=argparse.REMAINDER)
     return found
 

@@ -351,7 +351,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
     (
-        r"\.venv/bin/python -m tests\.documents\.help_texts",
+        r"\.venv/bin/python -m tests\.documents\.(help_texts|claude_plugin)",
         parsed("writes into these pages"),
     ),
     # ── programs of others ────────────────────────────────────────────────────────────────────────
@@ -383,7 +383,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"uv tool (install|upgrade|uninstall) .*",
         stand_in("installs from the network"),
     ),
-    (r"uvx --from chatbridge-mcp chatbridge .*", stand_in("installs from the network")),
+    (
+        r"uvx (--from chatbridge-mcp chatbridge|chatbridge-mcp==VERSION) .*",
+        stand_in("installs from the network"),
+    ),
     (r"ssh -R 8788:127\.0\.0\.1:8788 build-server", stand_in("needs another computer")),
     (r"caffeinate -is -t 36000", stand_in("is macOS's")),
     (r"(sudo )?tailscale .*", stand_in("needs a tailnet")),

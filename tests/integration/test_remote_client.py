@@ -87,11 +87,22 @@ CUT = (200, AS_EVENTS, ": ping\r\n\r\n")
 """A stream that ends before its result."""
 
 
+class Clock:
+    """In which only pauses take time."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
 @pytest.fixture(autouse=True)
 def in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CHATBRIDGE_TOKEN", TOKEN)
-    monkeypatch.setattr(remote_client, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(remote_client, "FIRST_SECONDS", 0.02)
+    monkeypatch.setattr(remote_client, "time", Clock())
 
 
 @pytest.fixture(autouse=True)
@@ -131,8 +142,10 @@ def test_a_token_goes_to_an_encrypted_address_or_stays_here(url: str, address: A
         ("hub.example.org", "give an address"),
         ("ftp://hub.example.org", "give an address"),
         ("https://", "give an address"),
+        ("https:// ", "give an address"),
         ("https://hub.example.org:port", "no address"),
         ("https://me:secret@hub.example.org", "takes an address alone"),
+        ("https://me:secret@hub.example.org:port", "takes an address alone"),
         ("https://hub.example.org/mcp?token=secret", "takes an address alone"),
     ],
 )
@@ -156,7 +169,7 @@ def test_any_text_is_an_address_or_wrong_usage(text: str) -> None:
             continue
         assert found.encrypted or url.startswith("http://localhost/")
         assert found.path.startswith("/")
-        assert not any(character <= " " for character in found.host + found.path)
+        assert all("!" <= character <= "~" for character in found.host + found.path)
 
 
 def test_a_redirect_is_not_followed_and_the_token_stays_here(
@@ -218,6 +231,12 @@ def test_a_question_whose_connection_breaks_is_asked_again_in_the_same_words(
         calls = calls_to(server)
         assert calls.content("wait_for_answer", {"askId": "a1"}) == answer
     assert {it["arguments"]["askId"] for it in server.calls} == {"a1"}
+
+
+def test_one_that_always_breaks_off_is_given_up() -> None:
+    with scripted(*[CUT] * 50) as server, pytest.raises(NoAnswer, match="cannot be reached"):
+        calls_to(server).content("ask_user", {})
+    assert 1 <= len(server.calls) < 50
 
 
 def test_a_notice_that_may_have_arrived_is_not_sent_twice() -> None:

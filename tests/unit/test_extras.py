@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import shlex
+import shutil
 import sys
 from importlib.machinery import ModuleSpec
 from importlib.util import module_from_spec
@@ -15,6 +17,7 @@ import pytest
 from chatbridge import extras
 from chatbridge.channels.matrix.spec import EXTRA
 from chatbridge.channels.slack.spec import EXTRA as SLACK_EXTRA
+from chatbridge.cli.connect import catalogue
 from chatbridge.core.errors import ExtraMissing
 from tests.packages.licences import needed, requirements
 
@@ -67,6 +70,24 @@ def test_uv_is_told_where_this_chatbridge_came_from(
     came_from(monkeypatch, prefix, noted)
     (prefix / "uv-receipt.toml").touch()
     assert extras.command(EXTRA) == command
+
+
+@pytest.mark.parametrize(
+    ("noted", "source"),
+    [(None, "chatbridge-mcp"), (WHEEL, f"chatbridge-mcp @ {WHEEL['url']}")],
+    ids=["index", "wheel"],
+)
+def test_what_uvx_runs_is_connected_with_uvx_since_its_own_folder_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: Any, source: str
+) -> None:
+    came_from(monkeypatch, tmp_path, noted)
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "archive-v0" / "ZdYxPfAIMOdFkzUM"))
+    words = ("--from", source, "chatbridge")
+    started = catalogue.program()
+    assert started == catalogue.Program("/usr/bin/uvx", (*words, "mcp"))
+    assert started.instead("hook") == ("/usr/bin/uvx", *words, "hook")
+    assert extras.command(EXTRA) == f"{UV} {shlex.quote(source)}"
 
 
 def test_pipx_adds_it_to_its_own_installation(prefix: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from chatbridge import extras
 from chatbridge.cli.connect.document import Words
 from chatbridge.cli.connect.editing import Keys
 from chatbridge.cli.connect.hooks import Hook
@@ -93,7 +94,11 @@ def program(
     *, called: str | None = None, python: str | None = None, path: str | None = None
 ) -> Program:
     """How this installation is started. A link to it on PATH is better than the file in its own
-    folder, because it outlives upgrades. `called`: as what this process was started."""
+    folder, because it outlives upgrades; what uvx runs has neither. `called`: as what this process
+    was started."""
+    if extras.is_temporary():
+        words = extras.uvx_command()
+        return Program(words[0], (*words[1:], "mcp"))
     python = os.path.abspath(python or sys.executable)
     called = sys.argv[0] if called is None else called
     given = os.path.abspath(called) if os.path.basename(called) == "chatbridge" else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import ssl
 import time
 from ipaddress import ip_address
@@ -48,6 +49,9 @@ REPEATED = (ASK_USER, WAIT_FOR_ANSWER)
 """The tools for which a second call continues the first."""
 
 
+_HOST, _PATH = re.compile(r"[0-9A-Za-z_.:-]+"), re.compile(r"/[!-~]*")
+
+
 class Address(NamedTuple):
     host: str
     port: int | None
@@ -61,24 +65,23 @@ class Address(NamedTuple):
 
 def parse_address(url: str, *, plain_http: bool = False) -> Address:
     """:raises WrongUsage: a token must not go there."""
+    if any(character in url for character in "@?#"):  # and do not repeat what follows
+        raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         raise WrongUsage(f"--hub {url!r}: this is no address") from None
     host = parts.hostname or ""
-    if parts.scheme not in ("https", "http") or not host or not url.isascii():
+    path = parts.path if parts.path not in ("", "/") else PATH
+    usable = _HOST.fullmatch(host) and _PATH.fullmatch(path)
+    if parts.scheme not in ("https", "http") or not usable:
         raise WrongUsage(f"--hub {url!r}: give an address, as in https://agents.example.org{PATH}")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise WrongUsage(f"--hub takes an address alone. Put the token into {TOKEN}")
     if parts.scheme == "http" and not (plain_http or _is_loopback(host)):
         raise WrongUsage(
             f"--hub {url!r}: HTTP is not encrypted, and whoever reads the token can use it. Use\n"
             "https://, or add --plain-http if the network itself is encrypted (a tailnet, a VPN)"
         )
-    path = parts.path if parts.path not in ("", "/") else PATH
-    if any(character <= " " for character in path):
-        raise WrongUsage(f"--hub {url!r}: this is no address")
     return Address(host, port, path, encrypted=parts.scheme == "https")
 
 
@@ -104,7 +107,7 @@ def given_token() -> str:
 
 class _TryLater(Exception):
     """The hub cannot be reached now. `sent`: it may have got the request; `served`: it has begun
-    to answer it."""
+    to answer."""
 
     def __init__(self, why: str, *, sent: bool = False, served: bool = False) -> None:
         super().__init__(why)
@@ -129,6 +132,7 @@ class RemoteCalls:
         patience = patience if within is None else min(patience, within)
         since, pause = time.monotonic(), FIRST_PAUSE
         while True:
+            began = time.monotonic()
             try:
                 result = self._result(name, arguments)
                 self._reached = True
@@ -136,7 +140,7 @@ class RemoteCalls:
             except _TryLater as error:
                 if error.sent and name not in REPEATED:
                     raise NoAnswer(f"{self.address} may have got it, or not: {error}") from None
-                if error.served:
+                if error.served and time.monotonic() - began > LONGEST_PAUSE:
                     since, pause = time.monotonic(), FIRST_PAUSE
                 if time.monotonic() - since + pause > patience:
                     raise NoAnswer(f"{self.address} cannot be reached: {error}") from None
