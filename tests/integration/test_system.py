@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import queue
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from chatbridge.clock import SystemClock
+from chatbridge.commands.definitions.watch import watch
 from chatbridge.system import descriptors, processes, sockets
 from chatbridge.system.file_changes import Stepwise
 from tests.fakes.core_env import world
@@ -61,6 +65,39 @@ def test_watchfiles_tells_of_a_file_that_was_written(tmp_path: Path) -> None:
         assert told.get(timeout=PATIENCE) == {str(tmp_path / "git.json")}
 
 
+def made_later(tools: Path) -> None:
+    (tools / "later").mkdir()
+    (tools / "later" / "npm.json").write_text("{}")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tools: (tools / "git.json").write_text("{}"),
+        lambda tools: (tools.parent / "elsewhere.json").write_text("new"),
+        made_later,
+    ],
+    ids=["a new file", "a definition that is a link", "a folder that was not there"],
+)
+async def test_without_inotify_changed_definitions_are_told_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object]
+) -> None:
+    tools, told = tmp_path / "tools", asyncio.Queue[None]()
+    tools.mkdir()
+    (tmp_path / "elsewhere.json").write_text("old")
+    (tools / "linked.json").symlink_to(tmp_path / "elsewhere.json")
+    monkeypatch.setattr(ctypes.CDLL, "__getattr__", _no_function)
+    dirs = (tools, tools / "later" / "deep", tools / "later")
+    watching = asyncio.ensure_future(watch(dirs, lambda: told.put(None), clock=SystemClock()))
+    try:
+        await asyncio.wait_for(told.get(), PATIENCE)
+        change(tools)
+        await asyncio.wait_for(told.get(), PATIENCE)
+    finally:
+        watching.cancel()
+        await asyncio.wait({watching})
+
+
 @pytest.mark.parametrize("listed", [True, False], ids=["listed", "in a bare chroot"])
 def test_everything_above_a_descriptor_is_closed(
     monkeypatch: pytest.MonkeyPatch, listed: bool
@@ -81,6 +118,10 @@ def test_everything_above_a_descriptor_is_closed(
     os.waitpid(child, 0)
     with open(reading, "rb") as file:
         assert file.read() == b"closed"
+
+
+def _no_function(_library: ctypes.CDLL, name: str) -> None:
+    raise AttributeError(name)
 
 
 def _refused(path: str) -> list[str]:

@@ -14,7 +14,7 @@ import logging
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from chatbridge.commands.arguments.argv import walk
@@ -155,7 +155,8 @@ class _NearSight(_Sight):
 
         def told(paths: set[str]) -> None:
             if any(map(counts, paths)):
-                self._loop.call_soon_threadsafe(self._seen.set)
+                with suppress(RuntimeError):  # the loop has ended
+                    self._loop.call_soon_threadsafe(self._seen.set)
 
         def counts(path: str) -> bool:
             folder, name = os.path.split(path)
