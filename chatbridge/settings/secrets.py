@@ -6,6 +6,7 @@ Owns names and modes. The names are those of systemd credentials, so that a file
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,9 +43,30 @@ def place_of(config: Path, table: str, *settings: str, shown: Callable[[Path], s
     return " and ".join(places)
 
 
+class _Source(NestedSecretsSettingsSource):
+    """Reads files of this prefix alone: a container's folder of secrets has others in it, too."""
+
+    @classmethod
+    def load_secrets(cls, path: Path) -> dict[str, str]:
+        ours = (it for it in sorted(path.glob("*")) if it.name.lower().startswith(PREFIX))
+        inside = (it for it in ours if it.is_file() and path in it.resolve().parents)
+        return {it.name: _text(it) for it in inside}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise SettingsError(
+            f"the secret {path} cannot be read ({why}). It has to be a text that the hub's user "
+            f"can read: uid {os.getuid()}"
+        ) from None
+
+
 def source(settings: type[BaseSettings], folder: str | Path) -> NestedSecretsSettingsSource:
     """Settings from a folder of files."""
-    return NestedSecretsSettingsSource(
+    return _Source(
         settings,  # type: ignore[arg-type]  # which it takes as well, as its own comment says
         secrets_dir=folder,
         secrets_dir_missing="ok",

@@ -51,6 +51,29 @@ def test_a_secret_counts_over_the_file_and_below_credentials_and_variables(
     assert token_of(config) == D
 
 
+def test_secrets_of_others_beside_the_credentials_do_not_matter(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = tmp_path / "run-secrets" / "rhsm"
+    others.mkdir(parents=True)
+    (others / "ca.der").write_bytes(b"\xff\xfe")
+    (others.parent / "database-password").write_bytes(b"\xff\xfe")
+    (others.parent / "chatbridge_telegram__token").write_text(C)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(others.parent))
+    assert token_of(config) == C
+
+
+def test_a_credential_that_cannot_be_read_is_named(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credential = tmp_path / "credentials" / "chatbridge_telegram__token"
+    credential.parent.mkdir()
+    credential.write_bytes(b"\xff\xfe")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(credential.parent))
+    with pytest.raises(SettingsError, match=f"the secret {credential} cannot be read"):
+        settings.load(config)
+
+
 def test_secrets_count_without_a_configuration_file(tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     secrets.keep(config, "telegram", "token", value=B)
