@@ -13,6 +13,7 @@ agents: the agents that are connected, and messages to them
 attachments: files of asks and notices, downloads, previews and uploads
 api: asks, notices and outputs of commands, for scripts
 events: the event stream
+shell: the service worker, and the page without a connection
 push: browsers that ring, also while no page is open
 request_parsing: bodies as forms and JSON, and what a tap means
 addresses: addresses in agents' texts, and which of them can be opened

@@ -200,10 +200,11 @@ class PushSurface(NotifierSurface):
     # ── what it says ──────────────────────────────────────────────────────────────────────────────
 
     def drawn(self, card: Card) -> Notification:
+        title, text = words(card, self._detail)
         return Notification(
             id=card.ask_id,
-            title=self._titled(_title(card)),
-            text=self._worded(_body(card), "An approval" if card.approval else "A question"),
+            title=title,
+            text=text,
             page=self.page_of(f"/asks/{card.ask_id}"),
             keys=_keys(card) if self._detail == "all" else (),
             until=card.deadline,
@@ -215,8 +216,8 @@ class PushSurface(NotifierSurface):
         kind = "An error" if notice.level is Level.ERROR else "A warning"
         return Notification(
             id=notice.id,
-            title=self._titled(found.title if self._detail == "all" else line(project)),
-            text=self._worded(found.text, kind),
+            title=_titled(found.title if self._detail == "all" else line(project), self._detail),
+            text=_worded(found.text, kind, self._detail),
             page=self.page_of("/"),
         )
 
@@ -224,18 +225,26 @@ class PushSurface(NotifierSurface):
         found = super().drawn_summary(summary)
         return Notification(
             id=found.id,
-            title=self._titled(found.title),
+            title=_titled(found.title, self._detail),
             text="" if self._detail == "nothing" else found.text,
             page=self.page_of("/summary"),
         )
 
-    def _titled(self, title: str) -> str:
-        return US if self._detail == "nothing" else title
 
-    def _worded(self, text: str, instead: str) -> str:
-        if self._detail == "all":
-            return shortened(" ".join(text.split()), BODY)
-        return f"{instead} is waiting" if self._detail == "project" else ""
+def words(card: Card, detail: Detail) -> tuple[str, str]:
+    """The title and the text of what rings for a question."""
+    kind = "An approval" if card.approval else "A question"
+    return _titled(_title(card), detail), _worded(_body(card), kind, detail)
+
+
+def _titled(title: str, detail: Detail) -> str:
+    return US if detail == "nothing" else title
+
+
+def _worded(text: str, instead: str, detail: Detail) -> str:
+    if detail == "all":
+        return shortened(" ".join(text.split()), BODY)
+    return f"{instead} is waiting" if detail == "project" else ""
 
 
 def _title(card: Card) -> str:
