@@ -171,7 +171,7 @@ async def test_it_rings_for_what_would_ring_in_a_chat_and_for_nothing_else(
         assert len(phone.browser.received) == 3, "nothing was closed that had not come"
 
 
-async def test_what_is_held_comes_when_quiet_hours_end_and_rings_once(
+async def test_what_came_in_quiet_hours_rings_once_when_they_end(
     tmp_path: Path, service: PushService
 ) -> None:
     async with running_push(tmp_path, service) as push:
@@ -179,12 +179,11 @@ async def test_what_is_held_comes_when_quiet_hours_end_and_rings_once(
         nights = push.desk.inbox.nights
         nights.policy = NightPolicy(reminders=(), summary=False)
         quiet_for_an_hour(push)
-        await push.desk.ask(SELECT, timeout=7200)
-        await push.desk.ask(CONFIRM, timeout=7200)
+        night = [await push.desk.ask(each, timeout=7200) for each in (SELECT, CONFIRM)]
         await last(push, phone)
         push.clock.advance(3601)
-        await phone.until(lambda: len(phone.browser.rang) == 2)
-        push.clock.advance(300)
+        for ask in night:
+            await push.attention(ask, lambda it: it.raised == 1)
         await push.desk.ask(MULTI)
         await phone.sees(MULTI.text)
         assert len(phone.browser.rang) == 3, "one for both of the night"

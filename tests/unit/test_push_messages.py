@@ -24,7 +24,7 @@ from chatbridge.channels.web.push.messages import (
     signed,
 )
 from chatbridge.channels.web.push.settings import SERVICES, Detail, Push
-from chatbridge.channels.web.push.subscriptions import Keys, Subscription, name_of
+from chatbridge.channels.web.push.subscriptions import Keys, Subscription, decode, encode, name_of
 from chatbridge.channels.web.push.surface import PushSurface
 from chatbridge.core.cards.build import build_card
 from chatbridge.core.model import Ask, Notice
@@ -161,6 +161,23 @@ def test_a_browser_reads_what_we_send_as_it_reads_what_pywebpush_sends() -> None
     assert len(ours) == len(theirs)
     largest = encrypted(b"x" * MOST_BYTES, subscription())
     assert len(largest) == 4096
+
+
+def test_the_example_of_the_standard_comes_out_to_the_byte() -> None:
+    """Of RFC 8291, section 5."""
+    browser = replace(
+        subscription(),
+        p256dh="BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        auth="BTBZMqHH6r4Tts7J_aSIgg",
+    )
+    private = Keys(decode("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw")).private
+    salt = decode("DGv6ra1nlYgDCS1FRnbzlw")
+    text = b"When I grow up, I want to be a watermelon"
+    assert encode(encrypted(text, browser, private=private, salt=salt)) == (
+        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6"
+        "TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy"
+        "4a-fN"
+    )
 
 
 def test_a_service_takes_our_signature_as_it_takes_that_of_py_vapid() -> None:
