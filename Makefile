@@ -66,6 +66,13 @@ races: ## Look for races: tests with every event late by chance
 		tests/integration tests/acceptance tests/contract --deselect tests/integration/test_watch.py \
 		--deselect tests/integration/test_watch_property.py $(PYTEST_ARGS)"
 
+.PHONY: macos
+macos: $(VENV) browser synapse inspector mcp1 ## Unit, contract and acceptance tests without all that macOS lacks: docs/macos.md
+	@$(BIN)/python -m tests.macos.environment .venv/macos
+	@.ci/scratch .venv/macos/bin/python -m pytest -p tests.macos.not_there --numprocesses $(WORKERS) \
+		--dist worksteal -m "not nspawn and not systemd" \
+		tests/unit tests/contract tests/acceptance $(PYTEST_ARGS)
+
 .PHONY: check
 check: lint types contracts ## Style, types and import contracts, without the tests
 
@@ -114,6 +121,10 @@ packages: $(VENV) ## Build wheel and sdist, and install them with pip, pipx and 
 .PHONY: container
 container: $(VENV) ## Build the container's image with podman, and try it
 	@.ci/container
+
+.PHONY: release
+release: $(VENV) ## Check that this commit can be published, and build dist/; uploads nothing
+	@.ci/release
 
 .PHONY: pictures
 pictures: $(VENV) ## Draw the documentation's pictures anew

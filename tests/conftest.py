@@ -43,6 +43,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 CI = Path(__file__).parent.parent / ".ci"
 MISSING = {
     "browser": "no Chromium or Google Chrome on PATH",
+    "dbus": "no dbus-daemon on PATH",
     "inspector": "no MCP inspector",
     "mcp1": "no Python SDK before 2.0",
     "nspawn": "no systemd-nspawn that runs here",
@@ -55,6 +56,8 @@ HOW = {
     "apt-get install chromium (on Ubuntu, where that is no .deb: Google Chrome's). As root, or\n"
     "where sudo asks for no password, make test installs Debian's by itself unless\n"
     "CHATBRIDGE_INSTALL_BROWSER=0.",
+    "dbus": "No button of a notification was pressed. The package dbus has what is needed, and\n"
+    "make test installs it together with the browser.",
     "inspector": "No client by others has listed and called the tools. .ci/inspector set-up says\n"
     "why it could not be installed: it needs PyPI, for Node, and npm.",
     "mcp1": "No client that gives up in silence has asked anything. .ci/mcp1 set-up says why it\n"
@@ -72,8 +75,8 @@ def found(part: str, how: str = "find") -> str | None:
     """The path of what tests with this mark need."""
     if part == "root":
         return "/root" if os.getuid() == 0 else None
-    if part == "systemd":
-        return shutil.which("systemd-analyze")
+    if part in ("dbus", "systemd"):
+        return shutil.which({"dbus": "dbus-daemon", "systemd": "systemd-analyze"}[part])
     looked = subprocess.run([CI / part, how], capture_output=True, text=True)
     return looked.stdout.strip() or None
 
@@ -152,6 +155,7 @@ def mcp1_python() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "dbus: shows a browser's notifications, see .ci/browser")
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "early: waits for long, so that it must not come last")

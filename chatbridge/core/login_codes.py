@@ -12,6 +12,8 @@ from enum import Enum, auto
 from chatbridge.core.ports import Clock
 
 CODE_SECONDS = 600
+PROOF_HEADER = "x-chatbridge-proof"
+"""Of a request to `/healthz` that asks for a proof."""
 
 _ALPHABET = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"  # None look alike: five bits each
 _CODE_LETTERS = 12

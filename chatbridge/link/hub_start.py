@@ -14,10 +14,12 @@ import sys
 import chatbridge
 from chatbridge import runtime_paths
 from chatbridge.system import descriptors
+from chatbridge.system.platform import MACOS
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
-HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin:/opt/homebrew/bin"
-"""Homebrew's folder is the owner's own, so nothing in it replaces a program of the system."""
+HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+if MACOS:
+    HUB_PATH += ":/opt/homebrew/bin"  # last: it is the owner's own, and replaces no program
 ENVIRONMENT_NAMES = frozenset((
     "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",

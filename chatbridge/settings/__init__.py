@@ -340,6 +340,12 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
         raise SettingsError(explained) from None
     except (UnreadableVariable, RecursionError) as error:
         raise SettingsError(f"{error}. Check the CHATBRIDGE_ variables") from None
+    except OSError as error:  # of a credential: `secrets.read` says what is wrong with its own
+        what = error.filename or f"in {os.environ.get('CREDENTIALS_DIRECTORY')}"
+        raise SettingsError(
+            f"the secret {what} cannot be read ({error.strerror}). Let the hub's user read it: uid "
+            f"{os.getuid()}"
+        ) from None
     if not settings.min_timeout <= settings.default_timeout <= settings.max_timeout:
         raise SettingsError(
             f"min_timeout ({settings.min_timeout:g} s), default_timeout "

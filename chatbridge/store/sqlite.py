@@ -192,6 +192,8 @@ class SqliteStore:
             opened.push_async_callback(writing.close)
             await writing.rows("PRAGMA journal_mode = WAL")
             await writing.rows("PRAGMA synchronous = FULL")
+            # On macOS a plain fsync leaves it in the disk's memory; elsewhere this means nothing.
+            await writing.rows("PRAGMA fullfsync = ON")
             await migrate.upgrade(writing)
             await writing.rows("PRAGMA foreign_keys = ON")
             reading = await Connection.open(path, mode="mode=rw")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Page, async_playwright, expect
 
 from chatbridge.channels.web.channel import WebChannel
+from chatbridge.channels.web.push.settings import Push
 from chatbridge.clock import SystemClock
 from chatbridge.core.asks import transitions
 from chatbridge.core.asks.ask_actions import AskActions
@@ -44,7 +46,9 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
+from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from tests.fakes.inbox import ANYWHERE, Desk, open_desk
+from tests.fakes.push_desk import Nowhere
 
 TOKEN = "a-token-of-the-tests"
 POLICY = Policy(max_timeout=8 * 3600.0, handover_within=600.0, approval_channels=ANYWHERE)
@@ -160,21 +164,26 @@ class RunningInbox:
 
 
 @asynccontextmanager
-async def running_inbox(folder: Path, *, policy: Policy = POLICY) -> AsyncIterator[RunningInbox]:
+async def running_inbox(
+    folder: Path, *, policy: Policy = POLICY, port: int = 0, push: Push | None = None
+) -> AsyncIterator[RunningInbox]:
     clock = SystemClock()
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     codes = LoginCodes(clock=clock)
     channel = WebChannel(
         host="127.0.0.1",
-        port=0,
+        port=port,
         token=TOKEN,
         clock=clock,
         announce_address=address.set_result,
         health=Health(agents=lambda: ["shop-api", "billing"]),
         codes=codes,
+        push=push or Push(),
     )
-    async with open_desk(folder, clock=clock, channel=channel, policy=policy) as desk:
-        serving = asyncio.create_task(channel.run(desk.inbox, ready=lambda: None))
+    async with open_desk(folder, clock=clock, channel=Nowhere(), policy=policy) as desk:
+        supervisor = ChannelSupervisor(desk.delivery, clock=clock)
+        supervisor.add("web", lambda: channel, unwatched="no page was open")
+        serving = asyncio.create_task(supervisor.run(desk.inbox))
         desk.broker.waiting_calls.link_opened(LINK)
         try:
             yield RunningInbox(address=await address, desk=desk, codes=codes)
@@ -208,11 +217,13 @@ class Visit:
 
 
 @asynccontextmanager
-async def launched(chromium: str) -> AsyncIterator[Browser]:
+async def launched(chromium: str, **environment: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         # Where tests run as root, as in containers, Chromium has no sandbox.
         args = ["--no-sandbox", *MICROPHONE, *FEW_PROCESSES]
-        browser = await playwright.chromium.launch(executable_path=chromium, args=args)
+        browser = await playwright.chromium.launch(
+            executable_path=chromium, args=args, env={**os.environ, **environment}
+        )
         yield browser
         await browser.close()
 
@@ -227,26 +238,46 @@ async def visiting(
     logged_in: bool = True,
     locale: str = "en-GB",
 ) -> AsyncIterator[Visit]:
-    async with running_inbox(folder) as inbox:
-        context = await browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            has_touch=size[0] < DESKTOP[0],
-            java_script_enabled=script,
-            timezone_id="UTC",
-            locale=locale,
-        )
-        context.set_default_timeout(PATIENCE_MS)
-        errors: list[str] = []
-        context.on("weberror", lambda error: errors.append(str(error.error)))
-        context.on(
-            "console",
-            lambda message: errors.append(message.text) if message.type == "error" else None,
-        )
-        visit = Visit(inbox, context, await context.new_page(), errors)
-        if logged_in:
-            await _log_in(visit)
+    async with (
+        running_inbox(folder) as inbox,
+        browsing(browser, inbox, size, script=script, logged_in=logged_in, locale=locale) as visit,
+    ):
         yield visit
-        await context.close()
+
+
+@asynccontextmanager
+async def browsing(
+    browser: Browser,
+    inbox: RunningInbox,
+    size: tuple[int, int],
+    *,
+    script: bool = True,
+    logged_in: bool = True,
+    locale: str = "en-GB",
+    as_app: bool = False,
+) -> AsyncIterator[Visit]:
+    """`as_app`: with its service worker, which takes time to start, and notifications allowed."""
+    context = await browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        has_touch=size[0] < DESKTOP[0],
+        java_script_enabled=script,
+        timezone_id="UTC",
+        locale=locale,
+        service_workers="allow" if as_app else "block",
+        permissions=["notifications"] if as_app else [],
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    errors: list[str] = []
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    context.on(
+        "console",
+        lambda message: errors.append(message.text) if message.type == "error" else None,
+    )
+    visit = Visit(inbox, context, await context.new_page(), errors)
+    if logged_in:
+        await _log_in(visit)
+    yield visit
+    await context.close()
 
 
 async def login_link(visit: Visit) -> str:

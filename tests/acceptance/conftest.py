@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from tests.acceptance.browser import launched
 from tests.acceptance.connections import Connections
 from tests.acceptance.windows import Windows
 from tests.fakes.machine import House, house
+from tests.fakes.notifications import Desktop, running_desktop
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -26,6 +28,22 @@ async def connections() -> AsyncIterator[Connections]:
 async def browser(quick_chromium: str) -> AsyncIterator[Browser]:
     """One for all tests of this process; each has a context of its own, which is a new profile."""
     async with launched(quick_chromium) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def desktop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desktop]:
+    """Where notifications are shown. For tests marked `dbus`."""
+    path = shutil.which("dbus-daemon")
+    assert path, "a test that takes `desktop` needs @pytest.mark.dbus"
+    async with running_desktop(tmp_path_factory.mktemp("bus"), path) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def desktop_browser(chromium: str, desktop: Desktop) -> AsyncIterator[Browser]:
+    """One with notifications, which the quick one has not."""
+    async with launched(chromium, DBUS_SESSION_BUS_ADDRESS=desktop.bus) as running:
         yield running
 
 

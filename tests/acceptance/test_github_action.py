@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,10 @@ class Runner:
     inputs: dict[str, str]
     path: str = str(Path(sys.executable).parent)
     """Where chatbridge is."""
-    files: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "GITHUB_OUTPUT"
 
     @contextmanager
     def step(self, name: str) -> Iterator[subprocess.Popen[str]]:
@@ -62,14 +65,11 @@ class Runner:
         assert step["shell"] == "bash"
         script = self.folder / "step.sh"
         script.write_text(step["run"], encoding="utf-8")
-        for variable in ("GITHUB_OUTPUT", "GITHUB_PATH"):
-            self.files[variable] = self.folder / variable
-            self.files[variable].touch()
         environment = {
             "HOME": str(self.folder),
             "PATH": f"{self.path}:{os.environ['PATH']}",
             "RUNNER_TEMP": str(self.folder),
-            **{variable: str(file) for variable, file in self.files.items()},
+            "GITHUB_OUTPUT": str(self.output),
             **{variable: self._filled(value) for variable, value in step["env"].items()},
         }
         process = subprocess.Popen(
@@ -92,7 +92,7 @@ class Runner:
             return process.returncode, log
 
     def outputs(self) -> dict[str, str]:
-        found = OUTPUT.finditer(self.files["GITHUB_OUTPUT"].read_text(encoding="utf-8"))
+        found = OUTPUT.finditer(self.output.read_text(encoding="utf-8"))
         return {it[1]: it[2] if it[3] is None else it[4] for it in found}
 
     def _filled(self, value: str) -> str:
@@ -171,7 +171,7 @@ def test_a_strangers_token_fails_the_step_and_is_not_shown(hub: Served, tmp_path
 def test_where_chatbridge_is_installed_nothing_is(tmp_path: Path) -> None:
     runner = Runner(tmp_path, {})
     assert runner.run("Install chatbridge") == (0, "")
-    assert runner.files["GITHUB_PATH"].read_text() == ""
+    assert not (tmp_path / "chatbridge").exists()
 
 
 def test_where_it_is_not_this_very_version_is_installed_for_the_next_step(tmp_path: Path) -> None:
@@ -190,4 +190,4 @@ def test_where_it_is_not_this_very_version_is_installed_for_the_next_step(tmp_pa
         patch.setenv("PATH", str(tools))
         assert runner.run("Install chatbridge") == (0, "")
     assert (tmp_path / "called").read_text().split()[-1] == f"chatbridge-mcp=={__version__}"
-    assert runner.files["GITHUB_PATH"].read_text() == f"{tmp_path}/chatbridge/bin\n"
+    assert (tmp_path / "chatbridge/bin/pip").exists()

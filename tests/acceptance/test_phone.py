@@ -38,7 +38,7 @@ def link_on(me: PtyPerson) -> str:
     found = LINK.search(me.scrolled)
     assert found, me.screen
     for line in qr_lines(found[0]):
-        assert line.rstrip() in me.scrolled
+        assert line.rstrip() in me.screen  # as a whole
     return found[0]
 
 
@@ -49,7 +49,9 @@ async def test_a_phone_scans_the_terminals_code_and_answers_over_https(
 ) -> None:
     with in_a_tailnet(tmp_path) as (here, tailscale):
         with here.runs("inbox", "--phone") as me:
-            me.expect("Tailscale can serve the inbox to your other devices", "Do that? (Y/n)")
+            me.expect(
+                "Tailscale can serve the inbox to the devices in your tailnet", "Do that? (Y/n)"
+            )
             assert not here.config.exists()
             me.press(ENTER)
             me.ends(0)
@@ -60,8 +62,9 @@ async def test_a_phone_scans_the_terminals_code_and_answers_over_https(
             browser = await playwright.chromium.launch(
                 executable_path=quick_chromium, args=["--no-sandbox", trusted, resolved]
             )
-            size = {"width": PHONE[0], "height": PHONE[1]}
-            context = await browser.new_context(viewport=size, has_touch=True)
+            context = await browser.new_context(
+                viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True
+            )
             context.set_default_timeout(PATIENCE_MS)
             page = await context.new_page()
             await page.goto(link)
@@ -93,8 +96,10 @@ def test_setup_offers_it_beside_the_chats(tmp_path: Path) -> None:
             choose(me, "Inbox on phone")
             me.expect("Do that? (Y/n)")
             me.press(ENTER)
-            me.expect("How long may an agent wait for you?")
-            assert LINK.search(me.scrolled)
+            me.expect("A test question is in the inbox on your phone.")
+            assert link_on(me).startswith(f"https://{tailscale.name}:8443/")
+            here.home.answer(here.home.until(), "yes")
+            me.expect('You answered "Yes"', "How long may an agent wait for you?")
             me.press(ENTER)
             me.expect("done. Now try:")
             me.ends(0)

@@ -73,7 +73,7 @@ def _docker() -> Grammar:
     create.add_argument("name")
     create.add_argument("file")
     run, execute = verbs.add_parser("run"), verbs.add_parser("exec")
-    for flag in ("--detach", "--read-only", "--rm"):
+    for flag in ("--detach", "--init", "--read-only", "--rm"):
         run.add_argument(flag, action="store_true")
     once = ("--cap-drop", "--entrypoint", "--name", "--restart", "--secret", "--tmpfs")
     for option in (*once, "--env", "--publish", "--volume"):
@@ -204,6 +204,19 @@ def _systemd_analyze() -> Grammar:
     return found
 
 
+def _tailscale() -> Grammar:
+    found = Grammar("tailscale")
+    verbs = found.add_subparsers(required=True)
+    verbs.add_parser("up")
+    verbs.add_parser("set").add_argument("--operator", required=True)
+    for verb in ("serve", "funnel"):
+        serve = verbs.add_parser(verb)
+        serve.add_argument("--bg", action="store_true")
+        serve.add_argument("--https", type=int)
+        serve.add_argument("target")  # off: no more
+    return found
+
+
 def _timedatectl() -> Grammar:
     found = Grammar("timedatectl")
     found.add_argument("verb", choices=["set-ntp", "status"])
@@ -263,6 +276,7 @@ GRAMMARS: dict[str, Callable[[], Grammar]] = {
     "ssh": _ssh,
     "systemctl": _systemctl,
     "systemd-analyze": _systemd_analyze,
+    "tailscale": _tailscale,
     "timedatectl": _timedatectl,
     "uv": _uv,
     "uvx": _uvx,

@@ -123,6 +123,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
         ),
     ),
     (
+        r"chatbridge setup --non-interactive --phone",
+        elsewhere(
+            "tests/integration/test_phone_inbox.py::"
+            "test_a_script_sets_it_up_and_nothing_is_written_where_it_cannot_be",
+            "needs a tailnet",
+        ),
+    ),
+    (
         r"chatbridge setup --non-interactive",
         parsed(NOT_WHOLE, fills={"--non-interactive": "--non-interactive --web-only"}),
     ),
@@ -228,6 +236,14 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
     (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),
+    (
+        r"chatbridge inbox --phone( --yes)?",
+        elsewhere(
+            "tests/acceptance/test_phone.py::"
+            "test_a_phone_scans_the_terminals_code_and_answers_over_https",
+            "needs a tailnet, and a phone",
+        ),
+    ),
     (r"chatbridge inbox( --open)?", run("Open this link (works once, 10 minutes):")),
     (r"chatbridge status", run("hub", before=("chatbridge inbox",))),
     (r"chatbridge stop", run("has stopped.", before=("chatbridge inbox",))),
@@ -370,6 +386,8 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"uvx --from chatbridge-mcp chatbridge .*", stand_in("installs from the network")),
     (r"ssh -R 8788:127\.0\.0\.1:8788 build-server", stand_in("needs another computer")),
     (r"caffeinate -is -t 36000", stand_in("is macOS's")),
+    (r"(sudo )?tailscale .*", stand_in("needs a tailnet")),
+    (r"sudo systemctl start tailscaled", stand_in("needs Tailscale's service")),
     (r"timedatectl set-ntp true", stand_in("sets this machine's clock")),
     (r"systemctl --user edit chatbridge\.service", stand_in("opens an editor")),
     (r"systemd-analyze security", stand_in("looks at units that are installed")),
@@ -380,7 +398,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     ),
     (
         rf"install -m 644 {TOKEN_FILE} config/container/secrets/telegram-token",
-        run(before=("mkdir -p config/container/secrets",), apart=True),
+        run(before=("mkdir -p config/container/secrets", "touch token.txt"), apart=True),
     ),
     (
         r"podman exec chatbridge chatbridge",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -42,9 +43,9 @@ class Stream:
 
 @asynccontextmanager
 async def stream(
-    web: Web, *more: str, query: str = "", page: bool = False
+    web: Web, *more: str, query: str = "", page: bool = False, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[Stream]:
-    reader, writer = await asyncio.open_connection(web.host, web.port)
+    reader, writer = await asyncio.open_connection(web.host, web.port, ssl=tls)
     cookie = f"Cookie: {web.cookie}={web.browser.cookies[web.cookie]}"
     head = [
         f"GET /api/events{query} HTTP/1.1",

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import plistlib
 import signal
 import stat
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import Finding, Mark
@@ -21,9 +27,12 @@ from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.service import launchd as ours
 from chatbridge.cli.service.command import service
 from chatbridge.cli.service.launchd import LABEL
+from chatbridge.cli.service.manager import this_manager
 from chatbridge.core.errors import ServiceFailed
 from tests.acceptance.bridge import PATIENCE, until
+from tests.acceptance.login import asking
 from tests.fakes.launchd import Launchd
+from tests.fakes.program import CHATBRIDGE, bare
 
 PLIST = f"Library/LaunchAgents/{LABEL}.plist"
 
@@ -66,13 +75,29 @@ def holder() -> lock_file.LockInfo:
 
 
 def another_than(pid: int) -> int:
-    """The pid of the next hub."""
+    """The pid of the service's next hub."""
 
     def look() -> int | None:
         found = lock_file.find_holder(runtime_paths.state_dir())
-        return found.pid if found is not None and found.pid != pid else None
+        is_next = found is not None and found.pid != pid and found.started_by == "service"
+        return found.pid if found is not None and is_next else None
 
     return until(look, "another hub")
+
+
+def one_asked() -> str:
+    return str(until(lambda: ask_hub("pending")["asks"] or None, "a question")[0]["id"])
+
+
+@asynccontextmanager
+async def agent(home: Path) -> AsyncIterator[Client]:
+    """An official client on the stdio of a link, with the little that clients pass on."""
+    environment = {"HOME": str(home), "CHATBRIDGE_RUNTIME_DIR": str(home)}
+    link = StdioServerParameters(
+        command=CHATBRIDGE[0], args=[*CHATBRIDGE[1:], "mcp"], env=bare(environment), cwd=home
+    )
+    async with Client(stdio_client(link)) as client:
+        yield client
 
 
 def test_an_installed_service_answers_and_installing_it_again_changes_nothing(
@@ -94,16 +119,20 @@ def test_an_installed_service_answers_and_installing_it_again_changes_nothing(
     assert "✓ service    running, enabled\n" in capsys.readouterr().out
 
 
-def test_a_hub_that_crashes_comes_back_and_restart_makes_another_of_it(mac: Launchd) -> None:
-    chatbridge_service("install")
-    first = holder().pid
-    os.kill(first, signal.SIGKILL)
-    second = another_than(first)
-    until(lambda: ours.Launchd().state().pid == second or None, "the service")
-    mac.calls.clear()
-    assert restart_hub(manager=ours.Launchd())
-    assert another_than(second) not in (first, second)
-    assert holder().started_by == "service"
+async def test_a_waiting_agent_gets_its_answer_though_the_hub_crashes_and_is_restarted(
+    mac: Launchd, home: Path
+) -> None:
+    await asyncio.to_thread(chatbridge_service, "install")
+    async with agent(home) as client, asking(client) as call:
+        ask = await asyncio.to_thread(one_asked)
+        first = holder().pid
+        os.kill(first, signal.SIGKILL)
+        second = await asyncio.to_thread(another_than, first)
+        mac.calls.clear()
+        assert await asyncio.to_thread(restart_hub, manager=ours.Launchd())
+        assert await asyncio.to_thread(another_than, second) not in (first, second)
+        await asyncio.to_thread(ask_hub, "answer", id=ask, words=["Yes"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
     ended = ["kill", "SIGTERM", f"{mac.domain}/{LABEL}"]
     assert ended in mac.calls, "`kickstart -k` would kill it without a warning"
 
@@ -121,15 +150,19 @@ def test_a_changed_file_takes_effect_though_launchd_is_slow_to_let_go(
     assert mac.jobs[LABEL].agent == agent
 
 
-def test_stop_is_for_good_and_uninstall_leaves_nothing_but_the_questions(
+def test_stop_is_for_good_start_switches_it_on_and_uninstall_leaves_only_the_questions(
     mac: Launchd, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chatbridge_service("install")
     assert end_hub(runtime_paths.state_dir(), manager=ours.Launchd())
     assert mac.jobs == {}
     assert chatbridge_service("status") == 1
-    assert "✗ service    stopped" in capsys.readouterr().out
+    assert "✗ service    stopped, enabled\n" in capsys.readouterr().out
+    mac.disabled.add(LABEL)
+    assert chatbridge_service("status") == 1
+    assert "✗ service    stopped, not enabled\n" in capsys.readouterr().out
     assert chatbridge_service("start") == 0
+    assert ours.Launchd().state().enabled
     assert chatbridge_service("uninstall") == 0
     assert "removed" in capsys.readouterr().out
     assert (mac.jobs, list((home / "Library/LaunchAgents").iterdir())) == ({}, [])
@@ -158,14 +191,6 @@ def test_who_is_not_logged_in_at_the_screen_is_told_so_and_nothing_is_written(
         assert "is not logged in at the screen of this Mac" in capsys.readouterr().out
     assert chatbridge_service("uninstall") == 0
     assert not (home / "Library").exists()
-
-
-def test_an_agent_that_was_switched_off_is_switched_on_by_installing_it(mac: Launchd) -> None:
-    mac.disabled.add(LABEL)
-    assert chatbridge_service("install") == 0
-    assert ours.Launchd().state().enabled
-    mac.disabled.add(LABEL)
-    assert not ours.Launchd().state().enabled
 
 
 def test_what_launchd_refuses_is_told_with_where_to_look(
@@ -198,6 +223,59 @@ def test_the_agent_has_the_folders_and_no_token(
     assert agent["Umask"] == 0o077
 
 
+PRINTED = """\
+gui/501/chatbridge.hub = {{
+\tactive count = 1
+\tpath = /Users/ana/Library/LaunchAgents/chatbridge.hub.plist
+\ttype = LaunchAgent
+\tstate = {state}
+
+\tinherited environment = {{
+\t\tSSH_AUTH_SOCK => /private/tmp/com.apple.launchd.x/Listeners
+\t}}
+
+\tevent triggers = {{
+\t\tcom.apple.example => {{
+\t\t\tstate = 0
+\t\t}}
+\t}}
+
+\texit timeout = 15
+\truns = 3
+{pid}\timmediate reason = speculative
+\tlast exit code = {code}
+
+\tresource coalition = {{
+\t\tID = 1108
+\t\tstate = active
+\t\tpid = 1
+\t}}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("state", "pid", "code", "expected"),
+    [
+        ("running", "\tpid = 913\n", "(never exited)", ours.Job(913, "running", 3, failed=False)),
+        ("running", "\tpid = 913\n", "0", ours.Job(913, "running", 3, failed=False)),
+        ("spawn scheduled", "", "78: EX_CONFIG", ours.Job(None, "spawn scheduled", 3, failed=True)),
+    ],
+)
+def test_what_launchctl_prints_is_read(state: str, pid: str, code: str, expected: ours.Job) -> None:
+    assert ours.parse_job(PRINTED.format(state=state, pid=pid, code=code)) == expected
+
+
+@given(st.text())
+def test_whatever_launchctl_prints_can_be_read(said: str) -> None:
+    assert ours.parse_job(f"x = {{\n\truns = {said}\n\tpid = {said}\n}}\n").runs >= 0
+
+
+def test_each_system_has_its_manager() -> None:
+    titles = [this_manager(macos=macos).title for macos in (False, True)]
+    assert titles == ["systemd user service", "launchd agent"]
+
+
 def test_the_log_is_shown_by_tail(home: Path) -> None:
     with pytest.raises(ServiceFailed, match="there is no log yet"):
         ours.Launchd().log_command([])
@@ -224,7 +302,7 @@ def test_doctor_says_what_a_service_of_launchd_lacks(mac: Launchd, home: Path) -
         Path(where).parent.mkdir(parents=True)
         Path(where).write_text(content)
     found = doctor()
-    assert (found.mark, found.what) == (Mark.PROBLEM, "installed, but not running: stopped")
+    assert (found.mark, found.what) == (Mark.PROBLEM, "enabled, but not running: stopped")
     agent = plistlib.loads(path.read_bytes())
     sleeper = agent | {"ProgramArguments": ["/bin/sleep", "600"]}
     for key in ("StandardOutPath", "StandardErrorPath"):

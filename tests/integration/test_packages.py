@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import pytest
 
 from chatbridge import __version__
 from tests.fakes.program import ROOT
+from tests.packages import versions
 from tests.packages.licences import HEADING, PAGE, licence_text, needed, requirements, table
 
 NOTES = f"chatbridge_mcp-{__version__}.dist-info/"
@@ -120,6 +122,18 @@ def test_the_wheel_has_its_licence_and_says_which_it_is(
 ) -> None:
     assert (metadata["License-Expression"], metadata["License-File"]) == ("MIT", "LICENSE")
     assert wheel[f"{NOTES}licenses/LICENSE"] == (ROOT / "LICENSE").read_bytes()
+
+
+def test_the_page_on_pypi_has_no_path_that_leads_nowhere_and_says_whose_entry_it_is(
+    metadata: Message,
+) -> None:
+    page = metadata.get_payload()
+    assert isinstance(page, str)
+    targets = re.findall(r"\]\(([^)\s]+)|\b(?:src|srcset|href)=\"([^\"]+)", page)
+    assert [it for it in map("".join, targets) if not re.match("https://|#", it)] == []
+    assert f"{versions.source()}/blob/v{__version__}/docs/install.md" in page
+    assert f"{versions.source()}/raw/v{__version__}/docs/pictures/" in page
+    assert versions.marker() in page
 
 
 def test_matrix_is_an_extra_and_nothing_of_it_is_needed_without(metadata: Message) -> None:

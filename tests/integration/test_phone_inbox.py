@@ -17,7 +17,7 @@ import pytest
 
 from chatbridge.channels.web.settings import Web
 from chatbridge.cli.inbox.phone import way
-from chatbridge.cli.inbox.tailscale import PORTS, Place, Tailscale
+from chatbridge.cli.inbox.tailscale import Tailscale
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.authority import Authority
 from tests.fakes.machine import House, house
@@ -207,48 +207,6 @@ def test_who_may_not_change_what_is_served_is_told_how(here: Daemon) -> None:
         found(here).serve(443, INBOX)
 
 
-def served(
-    name: str, port: int, target: str = INBOX, more: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    handlers = {"Handlers": {"/": {"Proxy": target}, **(more or {})}}
-    return {"TCP": {str(port): {"HTTPS": True}}, "Web": {f"{name}:{port}": handlers}}
-
-
-BOX = "box.tail0a1b.ts.net"
-
-
-@pytest.mark.parametrize(
-    ("config", "place"),
-    [
-        ({}, Place(443, serves=False)),
-        (served(BOX, 443), Place(443, serves=True)),
-        (served(BOX, 443, "http://localhost:8787/"), Place(443, serves=True)),
-        (served(BOX, 443, "http://127.0.0.1:3000"), Place(8443, serves=False)),
-        (served(BOX, 443, more={"/files": {"Path": "/srv"}}), Place(8443, serves=False)),
-        ({**served(BOX, 443), "TCP": {"443": {"HTTP": True}}}, Place(8443, serves=False)),
-        ({"Foreground": {"1": served(BOX, 443)}}, Place(8443, serves=False)),
-        (served(BOX, 9443), Place(9443, serves=True)),
-    ],
-)
-def test_a_port_is_reused_or_a_free_one_taken_and_nobody_elses(
-    here: Daemon, config: dict[str, Any], place: Place
-) -> None:
-    here.config = config
-    assert found(here).place(INBOX, first=9443 if place.port == 9443 else None) == place
-
-
-def test_what_leads_to_the_whole_internet_is_refused(here: Daemon) -> None:
-    here.config = {**served(BOX, 443), "AllowFunnel": {f"{BOX}:443": True}}
-    with pytest.raises(ChatbridgeError, match="tailscale funnel --https=443 off"):
-        found(here).place(INBOX)
-
-
-def test_ports_that_are_all_taken_are_named(here: Daemon) -> None:
-    here.config = {"TCP": {str(port): {"HTTPS": True} for port in PORTS}}
-    with pytest.raises(ChatbridgeError, match="at all of the ports 443, 8443"):
-        found(here).place(INBOX)
-
-
 @pytest.mark.parametrize(
     ("program", "says"),
     [
@@ -267,6 +225,6 @@ def test_a_program_that_says_something_else_is_not_believed(
     monkeypatch.setenv("PATH", str(tmp_path))
     asked: Callable[[], object] = Tailscale.here
     if says == "too old":
-        asked = lambda: Tailscale(str(file), BOX, ()).serve(443, INBOX)  # noqa: E731
+        asked = lambda: Tailscale(str(file), "box.tail0a1b.ts.net", ()).serve(443, INBOX)  # noqa: E731
     with pytest.raises(ChatbridgeError, match=says):
         asked()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.web import events
-from chatbridge.channels.web.events import Events
+from chatbridge.channels.web.events import AskChange, Events
 from chatbridge.core.model import Answer, Person, Question
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.web import TOKEN, Web, running_web
@@ -34,9 +34,12 @@ async def test_the_pages_own_stream_names_what_changes_and_sends_no_texts(web: W
     before = await web.desk.ask(SELECT)
     async with stream(web, query="?alive&brief", page=True) as page:
         ask = await web.desk.ask(Question(id="long", text="word " * 20_000))
-        assert await page.next() == {"id": ask.id, "revision": ask.revision}
+        told = await page.next()
+        assert told.pop("rings")["title"] == "shop-api asks"
+        assert told == {"id": ask.id, "revision": ask.revision, "open": True}
         await web.desk.inbox.cancel(before.id, reason=None, person=ADA)
-        assert (await page.next())["id"] == before.id
+        told = await page.next()
+        assert (told["id"], told["open"]) == (before.id, False)
 
 
 async def test_all_pages_learn_of_a_change(web: Web) -> None:
@@ -122,8 +125,26 @@ async def test_a_slow_page_misses_steps_but_not_the_newest_state(web: Web) -> No
     published = Events()
     with published.reader(session=None) as reader:
         for state in (ask, later) * 1000 + (later,):
-            published.publish(state)
-        assert await reader.news(within=5) == (later,)
+            published.publish(AskChange(state))
+        assert await reader.news(within=5) == (AskChange(later),)
+
+
+async def test_a_slow_page_rings_for_what_still_waits_and_for_nothing_that_has_ended(
+    web: Web,
+) -> None:
+    said = {"title": "shop-api asks", "body": ""}
+    ask = await web.desk.ask(CONFIRM)
+    later = await more_time(web.desk.inbox, ask.id, person=ADA)
+    published = Events()
+    with published.reader(session=None) as reader:
+        published.publish(AskChange(ask, rings=said))
+        published.publish(AskChange(later))
+        assert await reader.news(within=5) == (AskChange(later, rings=said),)
+        await web.desk.inbox.cancel(ask.id, reason=None, person=ADA)
+        ended = AskChange(await web.desk.inbox.ask(ask.id))
+        published.publish(AskChange(later, rings=said))
+        published.publish(ended)
+        assert await reader.news(within=5) == (ended,)
 
 
 async def test_a_page_that_is_too_far_behind_is_closed(
@@ -133,7 +154,7 @@ async def test_a_page_that_is_too_far_behind_is_closed(
     published = Events()
     with published.reader(session=None) as reader:
         for question in (TEXT, CONFIRM):
-            published.publish(await web.desk.ask(question))
+            published.publish(AskChange(await web.desk.ask(question)))
         assert await reader.news(within=5) is None
 
 
@@ -141,6 +162,6 @@ async def test_what_a_page_has_just_been_given_is_not_told_again(web: Web) -> No
     ask = await web.desk.ask(CONFIRM)
     published = Events()
     with published.reader(session=None) as reader:
-        published.publish(ask)
+        published.publish(AskChange(ask))
         reader.has_seen([ask])
         assert await reader.news(within=5) == ()

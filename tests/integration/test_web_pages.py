@@ -48,8 +48,8 @@ async def test_the_only_open_ask_opens_itself_unless_told_to_stay(web: Web) -> N
 @pytest.mark.parametrize(
     ("troubles", "sentence"),
     [
-        ({"web": None}, "Nothing rings, so keep this page in sight"),
-        ({"telegram": "It is down.", "web": None}, "Nothing rings, so keep this page in sight"),
+        ({"web": None}, "To be told when it does"),
+        ({"telegram": "It is down.", "web": None}, "To be told when it does"),
         ({"telegram": None, "web": None}, "appears here and on Telegram. You can close this page."),
         ({"matrix": None, "telegram": None}, "appears here and on Matrix and Telegram."),
     ],
@@ -60,7 +60,7 @@ async def test_the_empty_page_promises_only_what_will_ring(
     web.channel.health = replace(web.channel.health, troubles=lambda: troubles)
     page = (await web.browser.get("/")).text
     assert sentence in page
-    assert ("You can close this page." in page) != ("Nothing rings" in page)
+    assert ("You can close this page." in page) != ("turn notifications on" in page)
 
 
 async def test_every_page_has_one_main_landmark(web: Web) -> None:

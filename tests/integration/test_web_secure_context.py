@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,6 +15,7 @@ from chatbridge.channels.web.secure_context import DAY, Found, Proof, look
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.authority import Authority, Issued
 from tests.fakes.reverse_proxy import reverse_proxy
+from tests.fakes.synapse import free_port
 from tests.fakes.web import Web, running_web
 
 NAME = "inbox.example.org"
@@ -27,13 +27,6 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Authority:
     made = Authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
     return made
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind((HERE, 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 class Proxied:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 from collections.abc import AsyncIterator
@@ -15,11 +16,18 @@ import pytest_asyncio
 
 from chatbridge.channels.web import server
 from chatbridge.channels.web.certificate import Certificate
+from chatbridge.channels.web.channel import build
 from chatbridge.channels.web.settings import Web as Table
 from chatbridge.core.errors import SettingsError
+from chatbridge.core.model import Question
 from tests.fakes.authority import Authority, Issued
+from tests.fakes.channel_context import channel_context
+from tests.fakes.clock import StillClock
 from tests.fakes.core_env import PATIENCE
+from tests.fakes.machine import House, house
+from tests.fakes.synapse import free_port
 from tests.fakes.web import TOKEN, Web, running_web
+from tests.fakes.web_stream import stream
 
 HOST = "127.0.0.1"
 
@@ -69,6 +77,12 @@ async def test_a_browser_logs_in_over_https_and_its_cookie_stays_there(
             "/login", data={"code": "x"}, headers={"Origin": f"http://{HOST}:{web.port}"}
         )
         assert refused.status_code == 403
+
+
+async def test_questions_come_over_the_event_stream(web: Web, authority: Authority) -> None:
+    async with stream(web, tls=authority.client()) as events:
+        ask = await web.desk.ask(Question(id="long", text="word " * 2_000))
+        assert (await events.next())["id"] == ask.id
 
 
 async def test_plain_http_at_the_port_is_closed_without_a_word(
@@ -158,8 +172,57 @@ def test_a_key_with_a_password_is_not_asked_for(issued: Issued) -> None:
         Certificate(issued.file, issued.key)
 
 
-def test_a_certificate_without_its_key_and_a_path_that_is_not_whole_are_refused() -> None:
-    with pytest.raises(ValueError, match="belong together"):
-        Table.model_validate({"tls_cert": "/etc/inbox.pem"})
+def test_a_key_alone_and_a_path_that_is_not_whole_are_refused() -> None:
     with pytest.raises(ValueError, match="a whole path"):
-        Table.model_validate({"tls_cert": "inbox.pem", "tls_key": "/etc/inbox.key"})
+        Table.model_validate({"tls_cert": "inbox.pem"})
+    table = Table.model_validate({"token": "x" * 32, "tls_key": "/inbox.key"})
+    with pytest.raises(SettingsError, match=r"Set web\.tls_cert, too"):
+        build(table, channel_context(StillClock()))
+
+
+def test_one_file_may_hold_both(issued: Issued) -> None:
+    issued.file.write_bytes(issued.key.read_bytes() + issued.file.read_bytes())
+    table = Table.model_validate({"token": "x" * 32, "tls_cert": str(issued.file)})
+    certificate = build(table, channel_context(StillClock())).certificate
+    assert certificate is not None
+    assert certificate.problem is None
+
+
+def test_a_hub_with_a_certificate_gives_a_link_for_the_phone_and_doctor_looks_at_it(
+    authority: Authority,
+) -> None:
+    port = free_port()
+    issued = authority.issue("localhost", days=5)
+    issued.key.chmod(0o644)
+    url = f"https://localhost:{port}"
+    settings = {
+        "CHATBRIDGE_WEB__PORT": str(port),
+        "CHATBRIDGE_WEB__URL": url,
+        "CHATBRIDGE_WEB__TLS_CERT": str(issued.file),
+        "CHATBRIDGE_WEB__TLS_KEY": str(issued.key),
+        "SSL_CERT_FILE": str(authority.file),
+    }
+
+    def told(home: House) -> list[tuple[str, str, str]]:
+        checks = json.loads(home.run("doctor", "--json").stdout)["checks"]
+        ours = [it for it in checks if it["name"] in ("web inbox", "inbox address")]
+        return [(it["name"], it["result"], it["what"]) for it in ours]
+
+    with house(**settings) as home:
+        done = home.run("inbox", "--phone", "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["link"].startswith(f"{url}/login/")
+        about, key, elsewhere = told(home)
+        assert about == ("web inbox", "ok", f"https://127.0.0.1:{port}")
+        assert key[1:] == (
+            "remark",
+            f"others on this computer may read the key of its certificate, {issued.key}",
+        )
+        assert elsewhere == ("inbox address", "remark", f"{url}: its certificate ends in 4 days")
+        issued.key.chmod(0o600)
+        home.environment["CHATBRIDGE_WEB__URL"] = f"https://127.0.0.1:{port}"
+        _, elsewhere = told(home)
+        assert elsewhere[1:] == (
+            "problem",
+            "The certificate at 127.0.0.1 was made for another name",
+        )

@@ -74,10 +74,11 @@ def _is_hidden(path: object) -> bool:
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    def guarded(path: Any = ".", *rest: Any, **named: Any) -> Any:
+    def guarded(*given: Any, **named: Any) -> Any:
+        path = given[0] if given else named.get("path", named.get("file"))
         if _is_hidden(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return function(path, *rest, **named)
+        return function(*given, **named)
 
     for able in (
         os.supports_dir_fd,

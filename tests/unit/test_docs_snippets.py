@@ -26,7 +26,7 @@ CODEX = {
     *("startup_timeout_sec", "tool_timeout_sec", "default_tools_approval_mode"),
 }
 """Keys of a server in Codex's own configuration."""
-PORTS = {"docs/remote-agents.md": "127.0.0.1:8788", "docs/web-inbox.md": "127.0.0.1:8787"}
+PORTS = {"docs/remote-agents.md": "127.0.0.1:8788", "docs/phone.md": "127.0.0.1:8787"}
 AROUND = """\
 pid nginx.pid;
 error_log nginx.log;

@@ -145,6 +145,9 @@ VARIABLES = {
     "web.port": ("9000", 9000),
     "web.url": ("https://Inbox.example.org/", "https://inbox.example.org"),
     "web.token": (SECRET, SECRET),
+    "push.detail": ("nothing", "nothing"),
+    "push.services": ("*.push.apple.com", ("*.push.apple.com",)),
+    "push.contact": ("mailto:ada@example.org", "mailto:ada@example.org"),
     "messages.expire_after": ("1h", 3600.0),
     "claude.when_done": ("ask", "ask"),
     "claude.wait": ("20min", 1200.0),
@@ -167,6 +170,8 @@ VARIABLES = {
     "telegram.topics": ("true", True),
     "telegram.api_base": ("http://127.0.0.1:8081/", "http://127.0.0.1:8081"),
     "matrix.homeserver": ("example.org", "https://example.org"),
+    "web.tls_cert": ("/inbox.pem", Path("/inbox.pem")),
+    "web.tls_key": ("/inbox.key", Path("/inbox.key")),
     "matrix.user_id": ("@bot:example.org", "@bot:example.org"),
     "matrix.access_token": (SECRET, SECRET),
     "matrix.password": (SECRET, SECRET),
@@ -186,6 +191,8 @@ VARIABLES = {
 
 
 NEEDS = {
+    "web.tls_cert": {"web.tls_key": "/inbox.key"},
+    "web.tls_key": {"web.tls_cert": "/inbox.pem"},
     "reminders.escalate": {"telegram.token": BOT, "approvals.channels": "web"},
 }
 """Variables that have to be there as well."""

@@ -57,6 +57,7 @@ def value_of(file: Path, key: str) -> Any:
     return found
 
 
+CERTIFICATE = '[web]\ntls_cert = "/a.pem"\ntls_key = "/a.key"'
 WIDER = [
     ('[approvals]\nchannels = ["telegram"]', "approvals.channels", '["web"]', ("telegram",)),
     ('[approvals]\nchannels = ["telegram"]', "approvals.channels", "telegram,web", ("telegram",)),
@@ -84,9 +85,13 @@ WIDER = [
     ("[web]\nenabled = false", "web.enabled", "true", False),
     ('[web]\nhost = "127.0.0.1"', "web.host", "10.0.0.1", "127.0.0.1"),
     ('[web]\nurl = "https://a.example.org"', "web.url", "https://b.org", "https://a.example.org"),
+    (CERTIFICATE, "web.tls_cert", "/b.pem", Path("/a.pem")),
+    (CERTIFICATE, "web.tls_key", "/b.key", Path("/a.key")),
     ('[http]\naddress = "127.0.0.1:8788"', "http.address", "0.0.0.0:8788", "127.0.0.1:8788"),
     ('[http]\nhosts = ["a.example.org"]', "http.hosts", "b.org", ("a.example.org",)),
     ('[voice]\nurl = "http://127.0.0.1:9/a"', "voice.url", "http://x.org/", "http://127.0.0.1:9/a"),
+    ('[push]\ndetail = "project"', "push.detail", "all", "project"),
+    ('[push]\nservices = ["a.org"]', "push.services", "a.org,b.org", ("a.org",)),
     ('store = "sqlite:////a.db"', "store", "sqlite:////b.db", "sqlite:////a.db"),
     ('on_timeout = "never"', "on_timeout", "declared", "never"),
     ('elicit = "chats"', "elicit", "client", "chats"),

@@ -4,6 +4,8 @@ spec: what the rest of the program knows of this channel
 settings: the table [web]
 doctor: its checks for `chatbridge doctor`
 channel: the inbox as a channel of the hub, and how errors become responses
+certificate: a certificate of the owner's, for https without a proxy
+secure_context: whether an address can be used by a phone, and leads to this hub
 server: sockets, HTTP connections with their limits and evictions, on uvicorn
 guard: hosts, origins, tokens and sessions that are let in; headers of every response
 sessions: browsers that are logged in
@@ -13,6 +15,7 @@ agents: the agents that are connected, and messages to them
 attachments: files of asks and notices, downloads, previews and uploads
 api: asks, notices and outputs of commands, for scripts
 events: the event stream
+shell: the service worker, and the page without a connection
 push: browsers that ring, also while no page is open
 request_parsing: bodies as forms and JSON, and what a tap means
 addresses: addresses in agents' texts, and which of them can be opened

@@ -28,19 +28,29 @@ from chatbridge.channels.web.agents import AgentsPage
 from chatbridge.channels.web.api import Api
 from chatbridge.channels.web.attachments import Attachments
 from chatbridge.channels.web.certificate import Certificate
-from chatbridge.channels.web.events import HEARTBEAT_SECONDS, SURFACE, AgentsChanged, Events
+from chatbridge.channels.web.events import (
+    HEARTBEAT_SECONDS,
+    SURFACE,
+    AgentsChanged,
+    AskChange,
+    Bell,
+    Events,
+)
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.doctor import TROUBLE
 from chatbridge.channels.web.push.routes import PushRoutes
 from chatbridge.channels.web.push.settings import Push
 from chatbridge.channels.web.push.subscriptions import Subscriptions
 from chatbridge.channels.web.render import Assets, Templates, json_response
 from chatbridge.channels.web.request_parsing import BODY_SECONDS, Refusal, wants_json
-from chatbridge.channels.web.secure_context import PROOF_HEADER
 from chatbridge.channels.web.server import listen, serving
 from chatbridge.channels.web.sessions import Sessions
 from chatbridge.channels.web.settings import Web
+from chatbridge.channels.web.shell import Shell
 from chatbridge.core.asks.ask_actions import AskActions
+from chatbridge.core.bounds import off_loop, weight_of
+from chatbridge.core.cards.build import build_card
 from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import (
     ChatbridgeError,
@@ -49,7 +59,7 @@ from chatbridge.core.errors import (
     SettingsError,
     UnknownAsk,
 )
-from chatbridge.core.login_codes import LoginCodes
+from chatbridge.core.login_codes import PROOF_HEADER, LoginCodes
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.summary import Summary
@@ -64,8 +74,9 @@ if TYPE_CHECKING:
 QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
+SURFACE_MODULE = "chatbridge.channels.web.push.surface"
+"""Loaded when something rings: it takes a while, and most inboxes never need it."""
 NO_PAGES = ("/api/", "/healthz", "/static/")
-PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -102,6 +113,7 @@ class WebChannel:
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
+    bell: Bell = field(init=False)
     sessions: Sessions = field(init=False)
     subscriptions: Subscriptions = field(init=False)
     browsers: Browsers | None = field(default=None, init=False)
@@ -110,6 +122,7 @@ class WebChannel:
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
+        self.bell = Bell(nights=inbox.nights, clock=self.clock)
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
         self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
@@ -131,6 +144,7 @@ class WebChannel:
                 *pages.routes(),
                 *files.routes(),
                 *AgentsPage(self, pages, files).routes(),
+                *Shell(*look()).routes(),
                 *PushRoutes(self, pages).routes(),
                 *look()[0].routes(),
             )
@@ -168,10 +182,10 @@ class WebChannel:
         """Nothing to wait for: pages hold nothing back."""
 
     async def load_browsers(self) -> Browsers:
-        """What rings them. Most inboxes never need it, and it takes a while."""
+        """What rings them."""
         if self.browsers is None:
-            name = "chatbridge.channels.web.push.surface"
-            made: type[Browsers] = (await asyncio.to_thread(import_module, name)).Browsers
+            loaded = await asyncio.to_thread(import_module, SURFACE_MODULE)
+            made: type[Browsers] = loaded.Browsers
             self.browsers = made(self.push, self.subscriptions, self.inbox, clock=self.clock)
         return self.browsers
 
@@ -189,11 +203,19 @@ class WebChannel:
         problem = self.certificate.problem if self.certificate else None
         troubles = self.browsers.troubles if self.browsers else ()
         found = [problem] if problem else []
-        return [*found, *(f"{PUSH_TROUBLE} {trouble}." for trouble in troubles)]
+        return [*found, *(f"{TROUBLE} {trouble}." for trouble in troubles)]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
-        self.events.publish(ask)
+        rings = self.bell.rings(ask) and self.events.watched
+        self.events.publish(AskChange(ask, rings=await self._words(ask) if rings else None))
         return Shown(place=ask.id, seen=self.events.watched)
+
+    async def _words(self, ask: Ask) -> dict[str, str]:
+        """What a page says that rings: the same as a browser's notification."""
+        surface = await asyncio.to_thread(import_module, SURFACE_MODULE)
+        card = await off_loop(lambda: build_card(ask, channel=SURFACE), weight=weight_of(ask))
+        title, body = surface.words(card, self.push.detail)
+        return {"title": title, "body": body}
 
     def wants(self, ask: Ask) -> bool:
         """Nothing is held back here."""
@@ -301,9 +323,11 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
 
 
 def _certificate(table: Web) -> Certificate | None:
-    if table.tls_cert is None or table.tls_key is None:
-        return None
-    return Certificate(table.tls_cert, table.tls_key)
+    if table.tls_cert is not None:
+        return Certificate(table.tls_cert, table.tls_key or table.tls_cert)
+    if table.tls_key is not None:  # not without encryption, then
+        raise SettingsError("web.tls_key is set, but no certificate. Set web.tls_cert, too")
+    return None
 
 
 def web_token(state: Path) -> str:

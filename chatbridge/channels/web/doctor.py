@@ -9,6 +9,7 @@ import urllib.request
 from collections.abc import Sequence
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.web.push.doctor import check_push
 from chatbridge.channels.web.secure_context import ANSWER_SECONDS, Proof, look
 from chatbridge.channels.web.settings import Web
 from chatbridge.core.errors import ChatbridgeError
@@ -38,7 +39,7 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     found = [_reach(table, str(address)), *_key(table, context)]
     if table.url or table.tls_cert:
         found.append(await _elsewhere(table, context, str(address)))
-    return found
+    return [*found, *await check_push(context)]
 
 
 def _reach(table: Web, address: str | None) -> Finding:
@@ -54,15 +55,16 @@ def _reach(table: Web, address: str | None) -> Finding:
 
 
 def _key(table: Web, context: CheckContext) -> list[Finding]:
-    if table.tls_key is None:
+    key = table.tls_key or table.tls_cert
+    if key is None:
         return []
     try:
-        mode = table.tls_key.stat().st_mode
+        mode = key.stat().st_mode
     except OSError:
         return []  # the hub's remark says it
     if not mode & OTHERS:
         return []
-    path = context.shown(table.tls_key)
+    path = context.shown(key)
     what = f"others on this computer may read the key of its certificate, {path}"
     return [remark(NAME, what, f"chmod 600 {path}", mode=f"{mode & 0o777:o}")]
 
@@ -72,12 +74,19 @@ async def _elsewhere(table: Web, context: CheckContext, address: str) -> Finding
     if table.url is None:
         fix = "set web.url to the name in its certificate, with the port"
         return remark(ELSEWHERE, "the inbox has a certificate, but not its name", fix)
+    if not table.url.startswith("https:"):
+        what = f"{table.url} is plain http: phones keep notifications and the microphone from it"
+        return remark(ELSEWHERE, what, "remove web.url, then: chatbridge inbox --phone")
     try:
         proof = Proof(**await context.ask("inbox-proof"))
         found = await asyncio.to_thread(look, table.url, proof, behind=address)
     except ChatbridgeError as error:
         return from_error(ELSEWHERE, str(error), url=table.url)
     days = found.days_left(time.time())
+    if days is None and table.port is None:
+        port = address.rpartition(":")[2]
+        what = f"{table.url} works now, but the inbox may have another port after a restart"
+        return remark(ELSEWHERE, what, f"set web.port = {port}, and run: chatbridge restart")
     if days is None:
         return fine(ELSEWHERE, table.url, ends=found.ends)
     return remark(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
@@ -22,6 +23,9 @@ from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Notice, OperationEnd, Post
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
+from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +48,19 @@ RECENT = 50
 
 
 @dataclass(frozen=True, slots=True)
+class AskChange:
+    """An ask came, changed or ended."""
+
+    ask: Ask
+    rings: Mapping[str, str] | None = None
+    """What a page that rings says: title and body. None: it stays quiet."""
+
+    @property
+    def id(self) -> str:
+        return self.ask.id
+
+
+@dataclass(frozen=True, slots=True)
 class Dismissal:
     """A notice was dismissed."""
 
@@ -57,7 +74,42 @@ class AgentsChanged:
     id: str = "agents"
 
 
-News = Ask | Notice | Dismissal | AgentsChanged
+News = AskChange | Notice | Dismissal | AgentsChanged
+
+
+@dataclass(slots=True, kw_only=True)
+class Bell:
+    """Says which changes ring on open pages: those that would ring in a chat."""
+
+    nights: Nights
+    clock: Clock
+    _since: float = field(init=False)
+    _raised: dict[str, int] = field(default_factory=dict, init=False)
+    """The open asks that have come, and how often each had been raised then."""
+    _rang_at: float = field(default=-inf, init=False)
+    """For one that came by the clock: those that come with it make no sound."""
+
+    def __post_init__(self) -> None:
+        self._since = self.clock.time()
+
+    def rings(self, ask: Ask) -> bool:
+        if not ask.open:
+            self._raised.pop(ask.id, None)
+            return False
+        attention, now = ask.attention, self.clock.time()
+        if self._raised.get(ask.id) == attention.raised:
+            return False
+        if self.nights.is_hidden(ask, surface=SURFACE, now=now):
+            return False  # it comes when that is over
+        self._raised[ask.id] = attention.raised
+        if max(ask.created_at, attention.reminded_at or 0.0) < self._since:
+            return False  # it came to the pages of an earlier hub
+        sound = self.nights.sound(ask, now=now)
+        if sound is Sound.ONCE:
+            if abs(now - self._rang_at) < ONE_RING_SECONDS:
+                return False
+            self._rang_at = now
+        return sound in (Sound.ONCE, Sound.LOUD)
 
 
 class Reader:
@@ -71,6 +123,9 @@ class Reader:
         self._closed = False
 
     def tell(self, news: News) -> None:
+        missed = self._waiting.get(news.id)
+        if isinstance(news, AskChange) and isinstance(missed, AskChange) and news.ask.open:
+            news = replace(news, rings=news.rings or missed.rings)
         self._waiting[news.id] = news
         if len(self._waiting) > MAX_WAITING:
             self.close()
@@ -80,7 +135,7 @@ class Reader:
         """Forget what is no newer than what the page has just been given."""
         for ask in asks:
             waiting = self._waiting.get(ask.id)
-            if isinstance(waiting, Ask) and waiting.revision <= ask.revision:
+            if isinstance(waiting, AskChange) and waiting.ask.revision <= ask.revision:
                 del self._waiting[ask.id]
 
     def close(self) -> None:
@@ -112,7 +167,7 @@ class Events:
         """Whether a page is open. A script that reads along is nobody."""
         return any(reader.session for reader in self._readers)
 
-    def publish(self, news: Ask | Notice) -> None:
+    def publish(self, news: AskChange | Notice) -> None:
         for reader in self._readers:
             reader.tell(news)
 
@@ -175,7 +230,7 @@ class EventStream:
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
                 await send(_part("retry: 2000\n\n"))
-                await self._tell(send, asks)
+                await self._tell(send, [AskChange(ask) for ask in asks])
                 if self.session is not None:
                     beside.append(asyncio.ensure_future(self._note_seen()))
                 while (news := await reader.news(within=self.heartbeat)) is not None:
@@ -224,8 +279,14 @@ def _event(news: News, *, brief: bool) -> str:
     if isinstance(news, Notice):
         told: object = {"id": news.id} if brief else notice_object(news)
         return f"event: notice\ndata: {json_text(told)}\n\n"
-    told = {"id": news.id, "revision": news.revision} if brief else ask_object(news)
-    return f"event: ask\nid: {news.revision}\ndata: {json_text(told)}\n\n"
+    ask = news.ask
+    told = _brief(news) if brief else ask_object(ask)
+    return f"event: ask\nid: {ask.revision}\ndata: {json_text(told)}\n\n"
+
+
+def _brief(change: AskChange) -> dict[str, Any]:
+    rings = {"rings": change.rings} if change.rings else {}
+    return {"id": change.id, "revision": change.ask.revision, "open": change.ask.open, **rings}
 
 
 def notice_object(notice: Notice) -> dict[str, Any]:

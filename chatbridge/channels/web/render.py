@@ -139,6 +139,9 @@ class Assets:
         """Where a page finds the file; changes with its content."""
         return f"/static/{name}?v={self._marks[name]}"
 
+    def text(self, name: str) -> str:
+        return self._files[name].decode()
+
     def routes(self) -> list[Route]:
         return [Route("/static/{name:path}", self._serve)]
 
@@ -211,6 +214,7 @@ class Templates:
         self._jinja.filters |= {
             "iso": iso,
             "clock": clock,
+            "day": day,
             "left": left,
             "one_line": one_line,
             "duration": format_duration,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.login_codes import PROOF_HEADER
 from chatbridge.core.text import one_line, shortened
 
-PROOF_HEADER = "x-chatbridge-proof"
 ANSWER_SECONDS = 5.0
 LARGEST_ANSWER = 1024
 WARN_SECONDS = 14 * 86400.0
@@ -52,8 +52,9 @@ def look(
     host = parts.hostname or ""
     if parts.scheme != "https":
         raise ChatbridgeError(
-            f"{url} is plain http. Phones give notifications and the microphone to https alone: "
-            "chatbridge inbox --phone says how to get there"
+            f"{url} is plain http. Phones keep notifications and the microphone from it: set "
+            "web.url to an https address, or remove it, and chatbridge inbox --phone says how to "
+            "get one"
         )
     try:
         with (

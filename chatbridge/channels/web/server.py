@@ -16,7 +16,7 @@ import socket
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
@@ -51,6 +51,8 @@ FINISH_SECONDS = 0.3
 """How long what is being answered may take at the end."""
 IDENTIFY = "chatbridge.identify"
 """Where a request's state has the function to tell whose credential it came with."""
+ACCEPT_AGAIN_SECONDS = 1.0
+"""After which a connection is accepted again, if one could not be."""
 QUIET_SECONDS = 600.0
 """Time without the same trouble after which it is logged again."""
 
@@ -195,15 +197,19 @@ class _Connection(H11Protocol):
         state: ServerState,
         limits: ConnectionLimits,
         loop: asyncio.AbstractEventLoop,
+        handshake: Evictable | None = None,
     ) -> None:
+        """`handshake` is over once the connection is made."""
         super().__init__(config, state, {IDENTIFY: partial(limits.identified, self)}, loop)
-        self._limits = limits
+        self._limits, self._handshake = limits, handshake
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # Whoever listens to uvicorn's log: a line of it would hold a log-in link's path.
         self.access_log = False
         self._await_request(after=None)
+        if self._handshake is not None:
+            self._limits.closed(self._handshake)
         self._limits.opened(self)
 
     def evict(self) -> None:
@@ -251,58 +257,60 @@ class _Connection(H11Protocol):
             self.transport.abort()
 
 
-class _Handshake(asyncio.Protocol):
+class _Handshake:
     """A connection until it is encrypted: a stranger's, with as much time as a request's head."""
-
-    _transport: asyncio.Transport
 
     def __init__(
         self,
-        connect: Callable[[], asyncio.Protocol],
+        accepted: socket.socket,
+        connect: Callable[[Evictable], asyncio.Protocol],
         certificate: Certificate,
         limits: ConnectionLimits,
-        running: set[asyncio.Task[None]],
     ) -> None:
-        self._connect, self._certificate = connect, certificate
-        self._limits, self._running = limits, running
-        self._early = b""
-        """What came with the end of the handshake."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._transport = transport
-        transport.pause_reading()
-        self._limits.opened(self)
-        task = asyncio.ensure_future(self._encrypt())
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-
-    def data_received(self, data: bytes) -> None:
-        self._early += data
+        self._accepted, self._connect = accepted, connect
+        self._certificate, self._limits = certificate, limits
+        self.task = asyncio.ensure_future(self._encrypt())
+        self.task.add_done_callback(self._ended)
+        limits.opened(self)
 
     def evict(self) -> None:
-        self._transport.abort()
+        self.task.cancel()
 
     async def _encrypt(self) -> None:
-        try:
-            encrypted = await asyncio.get_running_loop().start_tls(
-                self._transport,
-                self,
-                self._certificate.context(),
-                server_side=True,
+        with suppress(OSError):  # it has gone, speaks no TLS, or took too long
+            await asyncio.get_running_loop().connect_accepted_socket(
+                partial(self._connect, self),
+                self._accepted,
+                ssl=self._certificate.context(),
                 ssl_handshake_timeout=REQUEST_SECONDS,
                 ssl_shutdown_timeout=IDLE_SECONDS,
             )
-        except OSError:
-            return  # it has gone, speaks no TLS, or took too long
-        finally:
-            self._limits.closed(self)
-        # One that was cut on the way counts as done.
-        if encrypted is not None and not encrypted.is_closing():
-            connection = self._connect()
-            encrypted.set_protocol(connection)
-            connection.connection_made(encrypted)
-            if self._early:
-                connection.data_received(self._early)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._limits.closed(self)
+        if task.cancelled():
+            self._accepted.close()  # it may not have begun
+
+
+async def _accept(
+    listener: socket.socket, handshake: Callable[[socket.socket], _Handshake]
+) -> None:
+    """`asyncio`'s own server tells nobody of a connection before it is encrypted: those who never
+    begin would be bounded by nothing."""
+    loop = asyncio.get_running_loop()
+    running: set[asyncio.Task[None]] = set()
+    try:
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError:  # no descriptor is left, for instance
+                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
+            task = handshake(accepted).task
+            running.add(task)
+            task.add_done_callback(running.discard)
+    finally:
+        await end_tasks(running)
 
 
 def _cancel(timer: asyncio.TimerHandle | None) -> None:
@@ -334,16 +342,19 @@ async def serving(
     state = ServerState()
     limits = ConnectionLimits(who, limit=MAX_CONNECTIONS, known=MAX_KNOWN)
     loop = asyncio.get_running_loop()
-    connect: Callable[[], asyncio.Protocol] = partial(_Connection, config, state, limits, loop)
-    handshakes: set[asyncio.Task[None]] = set()
-    if certificate is not None:
-        connect = partial(_Handshake, connect, certificate, limits, handshakes)
-    server = await loop.create_server(connect, sock=listener)
+    connect = partial(_Connection, config, state, limits, loop)
+    server, accepting = None, []
+    if certificate is None:
+        server = await loop.create_server(connect, sock=listener)
+    else:
+        handshake = partial(_Handshake, connect=connect, certificate=certificate, limits=limits)
+        accepting = [loop.create_task(_accept(listener, handshake))]
     try:
         yield
     finally:
-        server.close()
-        await end_tasks(handshakes)
+        if server is not None:
+            server.close()
+        await end_tasks(accepting)
         # Let what is being answered finish, then cut what is left. A request that is cut sees its
         # client gone; what it has begun in the store it ends.
         for connection in list(state.connections):

@@ -12,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     SecretStr,
-    model_validator,
 )
 
 from chatbridge.setting_rules import address
@@ -52,10 +51,5 @@ class Web(BaseModel):
     """Where it is seen from elsewhere: through a proxy, or with its own certificate."""
     tls_cert: File = None
     tls_key: File = None
+    """Without it: in the certificate's file."""
     token: SecretStr | None = None
-
-    @model_validator(mode="after")
-    def _is_whole(self) -> Web:
-        if (self.tls_cert is None) != (self.tls_key is None):
-            raise ValueError("tls_cert and tls_key belong together: set both, or none")
-        return self

@@ -34,4 +34,5 @@ WEB: ChannelSpec[Web] = ChannelSpec(
         "tls_key": is_same,
     },
     watched_settings=("enabled", "host", "url"),
+    own_remarks=("Notifications do not reach a browser:",),
 )

@@ -32,11 +32,11 @@ CERTIFICATE_SECONDS = 90.0
 """How long Tailscale may take for the first connection: it gets the certificate then."""
 WAYS = """\
 A phone opens the inbox over https alone, and nothing serves it yet. Choose one of
-  Tailscale      simplest: install it here and on the phone (https://tailscale.com/download)
-  a proxy        with a certificate, as Caddy has: set web.port and web.url
-  a certificate  of your own: set web.tls_cert, web.tls_key, web.host and web.url"""
+  Tailscale      simplest: install it here and on the phone
+  a proxy        with a certificate, as Caddy has: set web.port, web.url
+  a certificate  of your own: set web.tls_cert, web.tls_key, web.host, web.url"""
 NO_WAY = f"{WAYS}\n{AGAIN}"
-ABOUT_TAILSCALE = "Tailscale can serve the inbox to your other devices, and to nobody else:"
+ABOUT_TAILSCALE = "Tailscale can serve the inbox to the devices in your tailnet, and to no others:"
 IPHONE = (
     "iPhone: first Share, Add to Home Screen; open it from there, and log in with the code at the "
     "link's end."
@@ -163,16 +163,18 @@ def _agreed(*, quiet: bool) -> bool:
 
 
 def show(link: str, *, in_tailnet: bool) -> None:
+    """The code comes last: it has to fit into the window as a whole."""
     from chatbridge.cli.people import coloured, qr_lines
 
-    picture = qr_lines(link)
-    if sys.stdout.isatty() and columns() >= len(picture[0]) + 4:
-        prompts.say("\nScan this with your phone's camera (works once, 10 minutes):\n")
-        for line in picture:
-            print(f"    {coloured(line)}")
-        prompts.say(f"\nor open  {link}\n")
-    else:
-        prompts.say(f"Open this link on your phone (works once, 10 minutes):\n  {link}\n")
+    prompts.say()
     if in_tailnet:
         prompts.wrapped("The phone has to be in the same tailnet: log in to Tailscale there, too.")
     prompts.wrapped(IPHONE)
+    picture = qr_lines(link)
+    if sys.stdout.isatty() and columns() >= len(picture[0]) + 4:
+        prompts.say("Scan this with your phone's camera (works once, 10 minutes):\n")
+        for line in picture:
+            print(f"    {coloured(line)}")
+        prompts.say(f"\nor open  {link}")
+    else:
+        prompts.say(f"Open this link on your phone (works once, 10 minutes):\n  {link}")

@@ -93,24 +93,7 @@ class Tailscale:
         done = _run(self.program, "serve", "status", "--json")
         if done.returncode:
             raise ChatbridgeError(f"Tailscale does not say what it serves ({_said(done)}). {AGAIN}")
-        config = _read(done.stdout)
-        free = None
-        for port in PORTS if first is None else (first, *PORTS):
-            if _leads_to(config, self.name, port, target):
-                if _is_public(config, f"{self.name}:{port}"):
-                    raise ChatbridgeError(
-                        f"Tailscale serves the inbox to the whole internet (Funnel, port {port}). "
-                        f"Switch that off: tailscale funnel --https={port} off. {AGAIN}"
-                    )
-                return Place(port, serves=True)
-            if free is None and not _is_taken(config, port):
-                free = port
-        if free is None:
-            raise ChatbridgeError(
-                f"Tailscale serves other things at all of the ports {', '.join(map(str, PORTS))}. "
-                f"Switch one off: tailscale serve --https=443 off. {AGAIN}"
-            )
-        return Place(free, serves=False)
+        return placed(_read(done.stdout), self.name, target, first=first)
 
     def command(self, port: int, target: str) -> list[str]:
         return ["tailscale", "serve", "--bg", f"--https={port}", target]
@@ -128,6 +111,28 @@ class Tailscale:
         # It also ends well after it has only said what is to be switched on first.
         if self.place(target, first=port) != Place(port, serves=True):
             raise ChatbridgeError(f"Tailscale does not serve the inbox ({_said(done)}). {AGAIN}")
+
+
+def placed(config: Json, name: str, target: str, *, first: int | None = None) -> Place:
+    """Where this configuration of what is served has `target`, or room for it.
+    :raises ChatbridgeError: there is none, or everybody could come."""
+    free = None
+    for port in PORTS if first is None else (first, *PORTS):
+        if _leads_to(config, name, port, target):
+            if _table(config, "AllowFunnel").get(f"{name}:{port}"):
+                raise ChatbridgeError(
+                    f"Tailscale serves the inbox to the whole internet (Funnel, port {port}). "
+                    f"Switch that off: tailscale funnel --https={port} off. {AGAIN}"
+                )
+            return Place(port, serves=True)
+        if free is None and not _is_taken(config, port):
+            free = port
+    if free is None:
+        raise ChatbridgeError(
+            f"Tailscale serves other things at all of the ports {', '.join(map(str, PORTS))}. "
+            f"Switch one off: tailscale serve --https=443 off. {AGAIN}"
+        )
+    return Place(free, serves=False)
 
 
 # ── its answers ───────────────────────────────────────────────────────────────────────────────────
@@ -184,10 +189,6 @@ def _leads_to(config: Json, name: str, port: int, target: str) -> bool:
     proxied = str(_table(handlers, "/").get("Proxy", "")).replace("://localhost:", "://127.0.0.1:")
     https = _table(config, "TCP", str(port)).get("HTTPS") is True
     return https and set(handlers) == {"/"} and proxied.rstrip("/") == target
-
-
-def _is_public(config: Json, place: str) -> bool:
-    return bool(_table(config, "AllowFunnel").get(place))
 
 
 def _is_taken(config: Json, port: int) -> bool:

@@ -17,6 +17,7 @@ from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import connected
 from chatbridge.cli.service import manager
 from chatbridge.cli.service.manager import WITHOUT, State, folders, user
+from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
 from chatbridge.link.hub_start import HUB_PATH, last_log_line, open_log
 
@@ -34,7 +35,8 @@ SETTLE_SECONDS = 15.0
 LOOK_EVERY_SECONDS = 0.1
 GONE = frozenset({3, 112, 113, 125})
 """What launchctl ends with when there is no such service, or nobody is logged in."""
-BUSY = frozenset({5, 36, 37})
+ALREADY = 37
+BUSY = frozenset({5, 36, ALREADY})
 """… when it is not yet done with an earlier one. 5 may be anything else, too."""
 SWITCHED_OFF = (
     "If chatbridge is switched off in System Settings, General, Login Items & Extensions, switch "
@@ -42,7 +44,7 @@ SWITCHED_OFF = (
 )
 
 
-class _Job(NamedTuple):
+class Job(NamedTuple):
     """What launchd knows of the service while it is loaded."""
 
     pid: int | None
@@ -69,16 +71,16 @@ class Launchd:
     def state(self) -> State:
         path, job = _path(), _job()
         installed = os.path.exists(path)
+        enabled = installed and not _is_disabled()
         if job is None:
-            return State(installed=installed, word="stopped", file=path if installed else "")
-        why = last_log_line(_log()) if job.failed and job.pid is None else ""
+            return State(installed=installed, enabled=enabled, word="stopped", file=path)
         return State(
             installed=installed,
             running=job.pid is not None,
-            enabled=installed and not _is_disabled(),
+            enabled=enabled,
             word=job.word,
             pid=job.pid,
-            why=why,
+            why=last_log_line(_log()) if job.failed and job.pid is None else "",
             file=path,
         )
 
@@ -91,7 +93,7 @@ class Launchd:
         return [
             f"runs {shlex.join(manager.command())}",
             *(f"with {name}={path}" for name, path in folders().items()),
-            f"and writes to {_log()}",
+            f"and writes to {shown(_log())}",
         ]
 
     def install(self, *, changed: bool) -> None:
@@ -109,12 +111,10 @@ class Launchd:
 
     def start(self) -> None:
         job = _job()
-        if job is None:
+        if job is None or job.pid is None:
             _prepare_log()
             _do("enable", _target())
-            _bootstrap()
-        elif job.pid is None:
-            _do("kickstart", _target())
+            _do("kickstart", _target()) if job else _bootstrap()
         _wait_until_ready(after=job.runs if job else 0)
 
     def restart(self) -> None:
@@ -196,21 +196,26 @@ def _print_command() -> str:
     return f"launchctl print {_target()}"
 
 
-def _job() -> _Job | None:
+def _job() -> Job | None:
     done = _launchctl("print", _target())
-    if done.returncode != 0:
-        return None
-    # Blocks inside have keys of the same names, further below.
+    return parse_job(done.stdout) if done.returncode == 0 else None
+
+
+def parse_job(said: str) -> Job:
+    """From what `launchctl print` says of a service. Apple does not promise its form: what is not
+    found is unknown."""
     known: dict[str, str] = {}
-    for key, value in re.findall(r"^\s*([\w ]+) = (.*)$", done.stdout, re.MULTILINE):
-        known.setdefault(key, value)
-    pid, runs = known.get("pid", ""), known.get("runs", "")
-    return _Job(
-        pid=int(pid) if pid.isdecimal() else None,
-        word=known.get("state", "unknown"),
-        runs=int(runs) if runs.isdecimal() else 0,
-        failed=re.match("0|\\(", known.get("last exit code", "0")) is None,
+    depth = 0
+    for line in said.splitlines():
+        key, _, value = line.strip().partition(" = ")
+        depth += line.endswith(("= {", "=> {")) - (key == "}")
+        if depth == 1:  # blocks inside have keys of the same names
+            known[key] = value
+    pid, runs, code = (
+        int(number[0]) if (number := re.match(r"\d{1,9}\b", known.get(key, ""))) else None
+        for key in ("pid", "runs", "last exit code")
     )
+    return Job(pid=pid, word=known.get("state", "unknown"), runs=runs or 0, failed=bool(code))
 
 
 def _is_disabled() -> bool:
@@ -270,7 +275,7 @@ def _wait(done: Callable[[], bool], seconds: float) -> bool:
 def _do(*words: str) -> None:
     """:raises ServiceFailed:"""
     done = _launchctl(*words)
-    if done.returncode != 0:
+    if done.returncode not in (0, ALREADY):
         raise _failed(words[0], done)
 
 

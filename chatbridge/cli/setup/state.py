@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from chatbridge.channels.spec import ChannelSpec, SetupSpec
+from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.config_file import change, config_file
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import ask_hub
@@ -99,6 +99,12 @@ def name_of(file: str) -> str:
 
 def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
     """Whether it was answered. Esc leaves it."""
+    assert channel.setup is not None
+    return ask_at(channel.setup.test_place, hint=channel.setup.test_hint)
+
+
+def ask_at(place: str, *, hint: str) -> bool:
+    """The same; `hint` is said if it is not answered for a while."""
     folder = os.path.expanduser("~")  # its name is on the card, and no folder of ours looks right
     try:
         with own_link(CLIENT, folder=folder, quiet=True) as calls:
@@ -110,8 +116,7 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
             ticket = calls.content("ask_user", arguments)
             asked_at = time.monotonic()
             prompts.say()
-            assert channel.setup is not None
-            if not _answered(str(ticket["askId"]), channel.setup, asked_at):
+            if not _answered(str(ticket["askId"]), place, hint, asked_at):
                 return False
             took = time.monotonic() - asked_at
             outcome = calls.content("wait_for_answer", {"askId": ticket["askId"]})
@@ -126,18 +131,18 @@ def ask_on_the_phone(channel: ChannelSpec[Any]) -> bool:
     return True
 
 
-def _answered(ask_id: str, setup: SetupSpec, since: float) -> bool:
+def _answered(ask_id: str, place: str, hint: str, since: float) -> bool:
     """Once it has ended; False: the person does not want to wait. The question goes then, too."""
     ended = hinted = False
     try:
         with prompts.keys():
-            prompts.say_with_later(f"  A test question is {setup.test_place}. Answer it there.")
+            prompts.say_with_later(f"  A test question is {place}. Answer it there.")
             while not ended and prompts.key(LOOK_EVERY_SECONDS) != prompts.ESCAPE:
                 found = ask_hub("ask", id=ask_id, start=True)
                 ended = found["ended"] is not None
                 if not (ended or hinted) and time.monotonic() - since > HINT_AFTER_SECONDS:
                     hinted = True
-                    prompts.say(f"  {setup.test_hint}")
+                    prompts.say(f"  {hint}")
                     for name, why in found["troubles"].items():
                         prompts.remark(f"{name}: {prompts.shown(why)}")
     finally:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
+from chatbridge.channels.web.spec import WEB
 from chatbridge.cli import commands
 from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
@@ -18,7 +19,7 @@ from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
 from chatbridge.cli.service.manager import this_manager
-from chatbridge.cli.setup.state import Setup
+from chatbridge.cli.setup.state import Setup, ask_at
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
 from chatbridge.cli.ui.running import INTERRUPTED, WrongUsage, fitted
@@ -123,6 +124,7 @@ def _set_phone(setup: Setup) -> None:
     if served is not None:
         setup.keeps("the inbox's address")
         show(login_link(served.url), in_tailnet=served.tailscale is not None)
+        ask_at("in the inbox on your phone", hint="Log in there first, with the code above.")
 
 
 def _there(now: Settings) -> list[str]:
@@ -134,6 +136,8 @@ def _there(now: Settings) -> list[str]:
             people = listed_names(spec, table)
             paired = f"paired: {people}" if people else "nobody is paired"
             lines.append(f"  {spec.title:<10} {spec.account(table)}, {paired}")
+    if url := now.table(WEB).url:
+        lines.append(f"  {'Inbox':<10} {url}")
     return lines and ["Set up now:", *lines, ""]
 
 

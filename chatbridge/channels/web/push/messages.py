@@ -113,6 +113,7 @@ class Sender:
         self._subscriptions = subscriptions
         self._clock = clock
         self._client: httpx.AsyncClient | None = None
+        self._making = asyncio.Lock()
 
     async def close(self) -> None:
         if self._client is not None:
@@ -140,17 +141,20 @@ class Sender:
             "urgency": "high" if message.rings else "normal",
         }
         try:
-            if self._client is None:
-                self._client = await asyncio.to_thread(_new_client)
+            client = await self._connected()
             # No redirect is followed: only the services of the settings get anything.
-            async with self._client.stream(
-                "POST", to.endpoint, content=body, headers=headers
-            ) as answer:
+            async with client.stream("POST", to.endpoint, content=body, headers=headers) as answer:
                 if not answer.is_success:
                     raise _error(answer, await _start_of(answer), to, now=now)
         except httpx.HTTPError as error:
             why = shortened(one_line(str(error) or type(error).__name__), 200)
             raise RetryLater(f"{to.service} cannot be reached: {why}") from error
+
+    async def _connected(self) -> httpx.AsyncClient:
+        async with self._making:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_new_client)
+        return self._client
 
 
 def encrypted(content: bytes, to: Subscription) -> bytes:

@@ -25,7 +25,7 @@ from chatbridge.channels.web.push.messages import (
     notification,
 )
 from chatbridge.channels.web.push.settings import Detail, Push
-from chatbridge.channels.web.push.subscriptions import Subscription, Subscriptions
+from chatbridge.channels.web.push.subscriptions import Keys, Subscription, Subscriptions
 from chatbridge.channels.web.sessions import CHANNEL
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.card import Card
@@ -115,30 +115,34 @@ class PushSurface(NotifierSurface):
         return f"{self._origin}{path}"
 
     async def publish(self, new: Notification, alert: Alert) -> bool:
+        self.gone.discard(new.id)
+        keys, badge = await self._subscriptions.keys(), await self._open_asks()
+        content = self.content(new, keys, badge=badge)
+        until = self._clock.time() + MAX_TTL if new.until is None else new.until
+        if await self._send(Message(tag=new.id, content=content, until=until)):
+            self.rang_at = self._clock.time()
+        return True
+
+    def content(self, new: Notification, keys: Keys, *, badge: int) -> dict[str, Any]:
+        """With a key for the step that its buttons answer, if it has some."""
         data: dict[str, Any] = {"ask": new.id}
         actions = []
         for key in new.keys:
             tap = decode(key.data)
             assert isinstance(tap, Tap)
             assert isinstance(tap.action, form.Choose)
-            step, option = tap.action.step, tap.action.option
-            keys = await self._subscriptions.keys()
+            step, option = tap.action.step, str(tap.action.option)
             data |= {"step": step, "key": keys.answer_key(self.id, new.id, step)}
-            actions.append({"action": str(option), "title": key.text, "navigate": new.page})
-        self.gone.discard(new.id)
-        content = notification(
+            actions.append({"action": option, "title": key.text, "navigate": new.page})
+        return notification(
             tag=new.id,
             title=new.title,
             body=new.text,
             page=new.page or self._origin,
-            badge=await self._open_asks(),
+            badge=badge,
             actions=actions,
             data=data,
         )
-        until = self._clock.time() + MAX_TTL if new.until is None else new.until
-        if await self._send(Message(tag=new.id, content=content, until=until)):
-            self.rang_at = self._clock.time()
-        return True
 
     async def clear(self, ask: Ask) -> None:
         if ask.id in self.gone:
@@ -196,10 +200,11 @@ class PushSurface(NotifierSurface):
     # ── what it says ──────────────────────────────────────────────────────────────────────────────
 
     def drawn(self, card: Card) -> Notification:
+        title, text = words(card, self._detail)
         return Notification(
             id=card.ask_id,
-            title=self._titled(_title(card)),
-            text=self._worded(_body(card), "An approval" if card.approval else "A question"),
+            title=title,
+            text=text,
             page=self.page_of(f"/asks/{card.ask_id}"),
             keys=_keys(card) if self._detail == "all" else (),
             until=card.deadline,
@@ -211,8 +216,8 @@ class PushSurface(NotifierSurface):
         kind = "An error" if notice.level is Level.ERROR else "A warning"
         return Notification(
             id=notice.id,
-            title=self._titled(found.title if self._detail == "all" else line(project)),
-            text=self._worded(found.text, kind),
+            title=_titled(found.title if self._detail == "all" else line(project), self._detail),
+            text=_worded(found.text, kind, self._detail),
             page=self.page_of("/"),
         )
 
@@ -220,18 +225,26 @@ class PushSurface(NotifierSurface):
         found = super().drawn_summary(summary)
         return Notification(
             id=found.id,
-            title=self._titled(found.title),
+            title=_titled(found.title, self._detail),
             text="" if self._detail == "nothing" else found.text,
             page=self.page_of("/summary"),
         )
 
-    def _titled(self, title: str) -> str:
-        return US if self._detail == "nothing" else title
 
-    def _worded(self, text: str, instead: str) -> str:
-        if self._detail == "all":
-            return shortened(" ".join(text.split()), BODY)
-        return f"{instead} is waiting" if self._detail == "project" else ""
+def words(card: Card, detail: Detail) -> tuple[str, str]:
+    """The title and the text of what rings for a question."""
+    kind = "An approval" if card.approval else "A question"
+    return _titled(_title(card), detail), _worded(_body(card), kind, detail)
+
+
+def _titled(title: str, detail: Detail) -> str:
+    return US if detail == "nothing" else title
+
+
+def _worded(text: str, instead: str, detail: Detail) -> str:
+    if detail == "all":
+        return shortened(" ".join(text.split()), BODY)
+    return f"{instead} is waiting" if detail == "project" else ""
 
 
 def _title(card: Card) -> str:

@@ -10,6 +10,7 @@ import { knowNotices, swapNotices } from "./notices.js";
 import { all, card, copy, find, parse, toast } from "./page.js";
 import { hideBroken, openPicture, replaceKeepingPictures } from "./pictures.js";
 import { showRecorder } from "./recorder.js";
+import { closeAllBut, closeNotification, ring, setBadge } from "./ring.js";
 import { knowRows, linkNext, swapRows } from "./rows.js";
 import { closeSheet, keepOpen, opensSheet, showAddress } from "./sheets.js";
 import { holdsUp, setReply, showUploads } from "./uploads.js";
@@ -228,7 +229,12 @@ async function get(address, options = {}) {
 }
 
 const rowsAddress = () => (document.body.dataset.page === "list" ? `/rows${location.search}` : "/rows");
-const refreshRows = () => get(rowsAddress()).then((html) => swapRows(html, prepare)).catch(disconnected);
+const refreshRows = () => get(rowsAddress()).then((html) => swapRows(html, prepare)).then(countOpen).catch(disconnected);
+function countOpen(rows) {
+  if (!rows) return;
+  setBadge(rows.count);
+  if (rows.asks.length === rows.count) closeAllBut(rows.asks);
+}
 const refreshNotices = () => get("/notices").then(showNotices).catch(disconnected);
 const dismiss = (form) => get(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) })
   .then(showNotices).catch(disconnected);
@@ -283,6 +289,8 @@ function refreshSoon() {
 
 function changed(ask) {
   refreshSoon();
+  if (ask.rings) ring(ask.id, ask.rings);
+  if (!ask.open) closeNotification(ask.id);
   if (ask.id !== card()?.dataset.ask) return;
   newest = Math.max(newest, ask.revision);
   if (!waiting && newest > Number(card().dataset.revision)) refreshCard();

@@ -3,25 +3,28 @@
 import { setClock } from "./clock.js";
 import { all, announce, card, find, parse } from "./page.js";
 
-// `prepare` makes what is new ready to be shown.
+// `prepare` makes what is new ready to be shown. Returns how many questions are open, and which of
+// them are listed.
 export function swapRows(html, prepare) {
   const fresh = find("#rows", parse(html));
-  if (!fresh) return;
+  if (!fresh) return null;
   setClock(fresh);
   const count = Number(fresh.dataset.count);
   document.title = count ? `(${count}) chatbridge` : "chatbridge";
   find("#open-count").textContent = count ? ` (${count})` : "";
   const connected = Number(fresh.dataset.connected);
   find("#agent-count").textContent = connected ? ` (${connected})` : "";
+  const asks = all("[data-ask]", fresh).map((row) => row.dataset.ask);
   announceNew(all("[data-ask]", fresh));
   const old = find("#rows");
-  if (!old) return;
+  if (!old) return { count, asks };
   const focused = document.activeElement?.closest?.("#rows [data-ask]")?.dataset.ask;
   if (card()) find(`[data-ask="${card().dataset.ask}"]`, fresh)?.setAttribute("aria-current", "true");
   prepare(fresh);
   if (!old.isEqualNode(fresh)) old.replaceWith(fresh);
   if (focused) find(`#rows [data-ask="${focused}"]`)?.focus({ preventScroll: true });
   if (card()) linkNext(card());
+  return { count, asks };
 }
 
 // The list has a page's worth of rows: one that moves up into it is not new.

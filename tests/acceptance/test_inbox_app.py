@@ -1,0 +1,127 @@
+"""The inbox as an app: it starts without a connection, and rings while a page of it is open."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from chatbridge.core.nights.hours import Period, Switch
+from tests.acceptance.browser import (
+    IN_BROWSER,
+    PATIENCE_MS,
+    PHONE,
+    Visit,
+    browsing,
+    confirm,
+    running_inbox,
+    select,
+    text,
+)
+from tests.fakes.notifications import Desktop
+
+pytestmark = IN_BROWSER
+
+CONTROLLED = "navigator.serviceWorker.controller !== null"
+NOTES = "Number(localStorage.notes ?? 0)"
+SOUNDS = """() => {
+  window.badges = [];
+  const start = OscillatorNode.prototype.start;
+  OscillatorNode.prototype.start = function (...given) {
+    localStorage.notes = 1 + Number(localStorage.notes ?? 0); // of all tabs
+    return start.apply(this, given);
+  };
+  navigator.setAppBadge = async (count) => { window.badges.push(count); };
+}"""
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def visit(desktop_browser: Browser, desktop: Desktop, tmp_path: Path) -> AsyncIterator[Visit]:
+    desktop.shown.clear()
+    async with (
+        running_inbox(tmp_path) as inbox,
+        browsing(desktop_browser, inbox, PHONE, as_app=True) as visit,
+    ):
+        await visit.context.add_init_script(f"({SOUNDS})()")
+        yield visit
+
+
+async def ringing(visit: Visit) -> Page:
+    """A page in a browser that was told to ring."""
+    page = await visit.open()
+    await until(page, CONTROLLED)
+    await page.evaluate("localStorage.setItem('rings', '')")
+    await page.locator("h1").first.tap()
+    return page
+
+
+async def until(page: Page, true: str) -> None:
+    """Playwright's own waiting is stopped by the pages' policy against foreign scripts."""
+    async with asyncio.timeout(PATIENCE_MS / 1000):
+        await page.evaluate(
+            f"async () => {{ while (!({true})) await new Promise((go) => setTimeout(go, 20)); }}"
+        )
+
+
+async def test_without_the_hub_the_app_says_so_and_comes_back_with_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as hub:
+        inbox = await hub.enter_async_context(running_inbox(tmp_path))
+        address = inbox.address
+        async with browsing(browser, inbox, PHONE, as_app=True) as visit:
+            page = await visit.open("/history")
+            await until(page, CONTROLLED)
+            await hub.aclose()
+            await page.goto(f"{address}/asks/any")
+            await expect(page.get_by_role("heading")).to_have_text("chatbridge is not running")
+            await expect(page.get_by_text("chatbridge inbox", exact=True)).to_be_visible()
+            colour = await page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert colour == "rgb(244, 246, 244)", "its style is kept, too"
+            async with running_inbox(tmp_path, port=urlsplit(address).port or 0):
+                await expect(page.get_by_role("heading")).to_have_text("Question not found")
+
+
+@pytest.mark.dbus
+async def test_a_page_that_is_open_rings_once_for_each_question(
+    visit: Visit, desktop: Desktop
+) -> None:
+    page = await ringing(visit)
+    await visit.open_tab()
+    ask = await visit.inbox.ask(select("Which database?", "PostgreSQL", "SQLite"))
+    await expect(page).to_have_title("(1) chatbridge")
+    await until(page, "window.badges.at(-1) === 1")
+    shown = await desktop.one("shop-api asks")
+    assert shown.text.endswith("\n\nWhich database?")
+    await visit.inbox.answer_elsewhere(ask, "SQLite")
+    await until(page, "window.badges.at(-1) === 0")
+    await desktop.until(lambda shown: not shown)
+    await until(page, f"{NOTES} >= 2")
+    assert await page.evaluate(NOTES) == 2, "one tab of the two has rung"
+
+
+@pytest.mark.dbus
+async def test_nothing_rings_in_quiet_hours_or_unless_it_was_turned_on(
+    visit: Visit, desktop: Desktop
+) -> None:
+    page = await visit.open()
+    await page.locator("h1").first.tap()
+    await until(page, CONTROLLED)
+    await visit.inbox.ask(confirm("Delete the fixtures?"))
+    await expect(page).to_have_title("(1) chatbridge")
+    await page.evaluate("localStorage.setItem('rings', '')")
+    now = time.time()
+    visit.inbox.inbox.nights.switch = Switch(on=True, period=Period(now - 60, now + 3600))
+    await visit.inbox.ask(text("What should the commit say?"))
+    await until(page, "window.badges.at(-1) === 2")
+    assert await page.evaluate(NOTES) == 0
+    visit.inbox.inbox.nights.switch = None
+    await visit.inbox.ask(text("Which branch?"), project="billing")
+    await desktop.one("billing asks")

@@ -1,0 +1,89 @@
+"""Which changes ring on open pages: those that would ring in a chat, and each of them once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chatbridge.channels.web.events import Bell
+from chatbridge.core.model import Ask, Priority, QuietRule, Status
+from chatbridge.core.nights.hours import Period, Switch
+from chatbridge.core.nights.nights import Nights
+from chatbridge.core.nights.policy import ONE_RING_SECONDS, NightPolicy
+from tests.contract.asks import an_ask
+from tests.fakes.clock import StillClock
+
+HOUR = 3600.0
+
+
+def with_attention(ask: Ask, **changes: Any) -> Ask:
+    return replace(ask, attention=replace(ask.attention, **changes))
+
+
+@pytest.fixture
+def clock() -> StillClock:
+    return StillClock()
+
+
+@pytest.fixture
+def bell(clock: StillClock) -> Bell:
+    return Bell(nights=Nights(), clock=clock)
+
+
+def new(clock: StillClock, **attention: Any) -> Ask:
+    now = clock.time()
+    return with_attention(an_ask(created_at=now, deadline=now + 8 * HOUR), **attention)
+
+
+def quieten(bell: Bell, clock: StillClock) -> None:
+    now = clock.time()
+    bell.nights.switch = Switch(on=True, period=Period(now, now + HOUR))
+
+
+def test_a_new_question_rings_once_however_often_it_changes(bell: Bell, clock: StillClock) -> None:
+    ask = new(clock)
+    assert [bell.rings(ask), bell.rings(replace(ask, revision=7))] == [True, False]
+    assert not bell.rings(replace(ask, status=Status.ANSWERED))
+
+
+def test_a_question_of_low_priority_never_rings(bell: Bell, clock: StillClock) -> None:
+    assert not bell.rings(new(clock, priority=Priority.LOW))
+
+
+def test_quiet_hours_count_and_urgent_questions_ring_in_them(bell: Bell, clock: StillClock) -> None:
+    quieten(bell, clock)
+    ask = new(clock)
+    assert not bell.rings(ask)
+    assert bell.rings(new(clock, priority=Priority.URGENT))
+    clock.advance(2 * HOUR)
+    assert not bell.rings(replace(ask, revision=2)), "it was there already"
+    assert bell.rings(with_attention(ask, raised=1, reminded_at=clock.time()))
+
+
+def test_what_is_held_rings_when_it_comes(bell: Bell, clock: StillClock) -> None:
+    rule = QuietRule(hours=("",) * 7, hold=True)
+    bell.nights.policy = NightPolicy(quiet=rule, summary=False)
+    quieten(bell, clock)
+    ask = new(clock)
+    assert not bell.rings(ask)
+    clock.advance(2 * HOUR)
+    assert bell.rings(ask)
+
+
+def test_of_reminders_that_come_together_one_rings(bell: Bell, clock: StillClock) -> None:
+    reminded = [new(clock, raised=1, reminded_at=clock.time()) for _ in range(2)]
+    assert [bell.rings(ask) for ask in reminded] == [True, False]
+    clock.advance(ONE_RING_SECONDS)
+    assert bell.rings(with_attention(reminded[1], raised=2, reminded_at=clock.time()))
+
+
+def test_what_came_to_an_earlier_hub_does_not_ring_again_before_its_reminder(
+    bell: Bell, clock: StillClock
+) -> None:
+    ask = new(clock)
+    clock.advance(HOUR)
+    later = Bell(nights=bell.nights, clock=clock)
+    assert not later.rings(replace(ask, revision=2))
+    assert later.rings(with_attention(ask, raised=1, reminded_at=clock.time()))
