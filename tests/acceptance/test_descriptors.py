@@ -7,9 +7,11 @@ import re
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
+
+import pytest
 
 from chatbridge import lock_file
 from tests.fakes.link_client import PATIENCE
@@ -26,19 +28,24 @@ DEFINITION = {
 }
 
 
-@contextmanager
-def limited_hub(here: House) -> Iterator[int]:
-    process = subprocess.Popen(
-        [*LIMITED, *CHATBRIDGE, "hub", "--started-by", "service"],
-        stderr=subprocess.DEVNULL,
-        env=bare(here.environment),
-    )
-    try:
-        here.until_hub(process.pid)
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
+@pytest.fixture(scope="module")
+def here() -> Iterator[House]:
+    """Where a hub runs that was started with few descriptors."""
+    with house(cold=True) as found:
+        folder = Path(found.environment["HOME"], ".config", "chatbridge", "tools")
+        folder.mkdir(mode=0o700, parents=True)
+        (folder / "limit.json").write_text(json.dumps(DEFINITION), encoding="utf-8")
+        process = subprocess.Popen(
+            [*LIMITED, *CHATBRIDGE, "hub", "--started-by", "service"],
+            stderr=subprocess.DEVNULL,
+            env=bare(found.environment),
+        )
+        try:
+            found.until_hub(process.pid)
+            yield found
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
 
 
 def soft_limit(pid: int) -> int:
@@ -48,8 +55,8 @@ def soft_limit(pid: int) -> int:
     return int(found[1])
 
 
-def test_a_hub_answers_more_connections_than_it_was_started_with_descriptors() -> None:
-    with house(cold=True) as here, limited_hub(here) as pid, ExitStack() as opened:
+def test_a_hub_answers_more_connections_than_it_was_started_with_descriptors(here: House) -> None:
+    with ExitStack() as opened:
         info = lock_file.read(str(here.state))
         assert info
         assert info.web
@@ -60,16 +67,12 @@ def test_a_hub_answers_more_connections_than_it_was_started_with_descriptors() -
             connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: {at.netloc}\r\n\r\n".encode())
             assert connection.recv(1024).startswith(b"HTTP/1.1 200")
         assert here.asks() == []
-        assert soft_limit(pid) > 2 * SOFT_LIMIT
+        assert soft_limit(info.pid) > 2 * SOFT_LIMIT
 
 
-def test_a_command_gets_the_limit_that_the_hub_was_started_with() -> None:
-    with house(cold=True) as here:
-        folder = Path(here.environment["HOME"], ".config", "chatbridge", "tools")
-        folder.mkdir(mode=0o700, parents=True)
-        (folder / "limit.json").write_text(json.dumps(DEFINITION), encoding="utf-8")
-        with limited_hub(here), here.agent() as agent:
-            agent.initialize()
-            agent.request(1, "tools/call", {"name": "limit", "arguments": {}})
-            (said,) = agent.receive()["result"]["content"]
-            assert said["text"].strip() == str(SOFT_LIMIT)
+def test_a_command_gets_the_limit_that_the_hub_was_started_with(here: House) -> None:
+    with here.agent() as agent:
+        agent.initialize()
+        agent.request(1, "tools/call", {"name": "limit", "arguments": {}})
+        (said,) = agent.receive()["result"]["content"]
+        assert said["text"].strip() == str(SOFT_LIMIT)

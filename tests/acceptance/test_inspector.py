@@ -17,7 +17,7 @@ pytestmark = pytest.mark.inspector
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Home]:
-    with new_home(cold=True, MIN_TIMEOUT="1s", APPROVALS__TIMEOUT="1s") as made:
+    with new_home(MIN_TIMEOUT="1s", APPROVALS__TIMEOUT="1s") as made:
         yield made
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.acceptance.bridge import PATIENCE, Home, Json, new_home, until
 from tests.fakes.link_client import LinkClient
-from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.program import bare
 from tests.fakes.warm_processes import warm_chatbridge
 
 HANDSHAKE: Json = {
@@ -87,7 +87,9 @@ def test_it_ends_though_an_ask_is_open_and_a_browser_watches_and_the_next_one_ha
 
 
 def test_it_ends_if_the_input_ends_before_a_word_was_said(home: Home) -> None:
-    with LinkClient(home.environment, "--standalone", cwd=home.project("alone")) as client:
+    with LinkClient(
+        home.environment, "--standalone", cwd=home.project("alone"), program=warm_chatbridge()
+    ) as client:
         client.close_input()
         assert client.exit_code() == 0
         with pytest.raises(EOFError):
@@ -167,7 +169,7 @@ def test_its_output_is_mcp_and_nothing_else_while_its_log_goes_to_standard_error
 def standalone_process(home: Home, output: Path) -> Iterator[subprocess.Popen[bytes]]:
     with output.open("wb") as out, (output.parent / "errors").open("wb") as errors:
         process = subprocess.Popen(
-            [*CHATBRIDGE, "mcp", "--standalone"],
+            [*warm_chatbridge(), "mcp", "--standalone"],
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=errors,
@@ -197,7 +199,7 @@ def call(client: LinkClient, params: Json) -> str:
 
 def test_it_ends_at_once_when_its_input_is_the_null_device(home: Home) -> None:
     ended = subprocess.run(
-        [*CHATBRIDGE, "mcp", "--standalone"],
+        [*warm_chatbridge(), "mcp", "--standalone"],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         cwd=home.project("alone"),
