@@ -131,6 +131,7 @@ async def test_no_address_makes_the_hub_send_requests_elsewhere(
         good = service.browser((await page.get("/push/key")).json()["key"]).subscription
         response = await subscribe(page, good | {"endpoint": endpoint})
         assert response.status_code == 403
+        assert "is not in push.services" in response.json()["error"]
         assert not push.channel.subscriptions.listed()
 
 
@@ -146,6 +147,7 @@ async def test_what_is_no_subscription_is_refused_with_its_place(
             ("endpoint", good | {"endpoint": service.address + "/push/" + "x" * 3000}),
             ("keys", good | {"keys": None}),
             ("keys.auth", good | {"keys": keys | {"auth": "AAAA"}}),
+            ("keys.auth", good | {"keys": keys | {"auth": "A" * 21}}),
             ("keys.p256dh", good | {"keys": keys | {"p256dh": "B" * 87}}),
             ("keys.p256dh", good | {"keys": keys | {"p256dh": "ö" * 87}}),
             ("name", good | {"name": "x"}),

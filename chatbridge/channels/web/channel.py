@@ -33,8 +33,8 @@ from chatbridge.channels.web.events import (
     SURFACE,
     AgentsChanged,
     AskChange,
-    Bell,
     Events,
+    PageBell,
 )
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
@@ -113,7 +113,7 @@ class WebChannel:
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
-    bell: Bell = field(init=False)
+    bell: PageBell = field(init=False)
     sessions: Sessions = field(init=False)
     subscriptions: Subscriptions = field(init=False)
     browsers: Browsers | None = field(default=None, init=False)
@@ -122,7 +122,7 @@ class WebChannel:
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
-        self.bell = Bell(nights=inbox.nights, clock=self.clock)
+        self.bell = PageBell(nights=inbox.nights, clock=self.clock, since=self.clock.time())
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
         self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)

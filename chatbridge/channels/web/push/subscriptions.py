@@ -237,7 +237,8 @@ def decode(text: str) -> bytes:
 
 
 def _has_bytes(value: str, length: int) -> bool:
-    return bool(re.fullmatch("[A-Za-z0-9_-]+", value)) and len(decode(value)) == length
+    unpadded = -(-length * 4 // 3)
+    return bool(re.fullmatch(f"[A-Za-z0-9_-]{{{unpadded}}}", value))
 
 
 def _is_point(raw: bytes) -> bool:

@@ -10,11 +10,12 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from chatbridge.channels.bell import Alert
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import keyboard
 from chatbridge.channels.chat.callback_data import Tap, decode, encode
 from chatbridge.channels.chat.writer import MessageRejected
-from chatbridge.channels.notifier import Alert, Notification, NotifierSurface, line, plain
+from chatbridge.channels.notifier import Notification, NotifierSurface, line, plain
 from chatbridge.channels.web.push.messages import (
     ALWAYS_SHOWS,
     MAX_TTL,
@@ -233,8 +234,8 @@ class PushSurface(NotifierSurface):
 
 def words(card: Card, detail: Detail) -> tuple[str, str]:
     """The title and the text of what rings for a question."""
-    kind = "An approval" if card.approval else "A question"
-    return _titled(_title(card), detail), _worded(_body(card), kind, detail)
+    instead = "An approval is waiting" if card.approval else "A question is waiting"
+    return _titled(_title(card), detail), _worded(_body(card), instead, detail)
 
 
 def _titled(title: str, detail: Detail) -> str:
@@ -244,7 +245,7 @@ def _titled(title: str, detail: Detail) -> str:
 def _worded(text: str, instead: str, detail: Detail) -> str:
     if detail == "all":
         return shortened(" ".join(text.split()), BODY)
-    return f"{instead} is waiting" if detail == "project" else ""
+    return instead if detail == "project" else ""
 
 
 def _title(card: Card) -> str:
