@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import jwt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from chatbridge.core.cards.build import build_card
 from chatbridge.core.model import Ask, Notice
 from chatbridge.core.nights.nights import Nights
 from tests.fakes.clock import START, StillClock
-from tests.fakes.push_service import PushService
+from tests.fakes.push_service import PushService, Refused
 from tests.telegram_strategies import approvals, asks, notices
 
 KEYS = Keys(bytes(31) + b"\x07")
@@ -187,6 +188,24 @@ def test_a_service_takes_our_signature_as_it_takes_that_of_py_vapid() -> None:
     for header in (ours, theirs):
         SERVICE.check_signature(header, BROWSER)
     assert Vapid02.verify(ours.replace(", ", ","))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"aud": "https://other.example.org"},
+        {"exp": int(START) - 1},
+        {"exp": int(START) + 25 * 3600},
+        {"sub": "me"},
+        {"sub": "mailto:chatbridge@localhost"},
+    ],
+    ids=str,
+)
+def test_the_test_service_refuses_a_signature_that_services_refuse(wrong: dict[str, Any]) -> None:
+    claims = {"aud": SERVICE.address, "exp": int(START) + 3600, "sub": "mailto:a@example.org"}
+    token = jwt.encode(claims | wrong, KEYS.private, algorithm="ES256")
+    with pytest.raises(Refused):
+        SERVICE.check_signature(f"vapid t={token}, k={KEYS.public}", BROWSER)
 
 
 def test_nobody_else_can_read_it() -> None:
