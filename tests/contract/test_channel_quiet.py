@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from datetime import UTC
+from collections.abc import AsyncIterator
+from zoneinfo import ZoneInfo
 
 import pytest
 import pytest_asyncio
@@ -21,14 +21,13 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HOUR = 3600.0
 HOURS = "Quiet hours 12:00–13:00. Now: "
-"""The clock begins at 22:41 UTC."""
+"""Far from now: each chat is in a zone where it is ten in the evening."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def in_utc() -> Iterator[None]:
-    use_zone(UTC)
-    yield
-    use_zone(None)
+def zone_of(driver: Driver) -> str:
+    """Matrix has the real time, the other chats begin at 22:41 UTC."""
+    hour = int(driver.desk.clock.time() // HOUR) % 24
+    return f"Etc/GMT{12 - (22 - hour + 12) % 24:+d}"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
@@ -38,15 +37,18 @@ async def chat(
     folder = tmp_path_factory.mktemp("quiet")
     policy = Policy(max_timeout=24 * HOUR, approval_channels=ANYWHERE | {"notebook"})
     async with DRIVERS[request.param](folder, request, policy=policy) as driver:
+        zone = zone_of(driver)
+        use_zone(ZoneInfo(zone))
+        rule = QuietRule(hours=("12:00-13:00",) * 7, zone=zone, hold=True)
+        driver.desk.inbox.nights.policy = NightPolicy(quiet=rule)
         yield driver
+    use_zone(None)
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def driver(chat: Driver) -> AsyncIterator[Driver]:
-    nights = chat.desk.inbox.nights
-    nights.policy = NightPolicy(quiet=QuietRule(hours=("12:00-13:00",) * 7, zone="UTC", hold=True))
     yield chat
-    nights.switch = None
+    chat.desk.inbox.nights.switch = None
 
 
 async def hears(driver: Driver, text: str, *, after: int = 0) -> str:
