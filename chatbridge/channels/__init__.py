@@ -5,6 +5,7 @@ registry: the built-in channels, and those of plug-ins
 checks: what a channel's part of `doctor` is given and returns
 bot_checks: what `doctor` finds of a bot, whatever the service
 chat: what chat channels have in common
+bell: when something rings that is no message in a chat
 notifier: what services have in common that ring a phone and hold no conversation
 sockets: what channels with a websocket have in common
 telegram: Telegram

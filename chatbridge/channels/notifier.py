@@ -9,9 +9,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from typing import Any, TypeVar
 
+from chatbridge.channels.bell import Alert, Bell
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import keyboard
 from chatbridge.channels.chat.attachments import files_of
@@ -30,10 +30,8 @@ from chatbridge.core.delivery.queue import RateLimit
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.messages.message import OwnerMessage
-from chatbridge.core.model import GLYPHS, Ask, Attachment, Level, Notice, Priority, QuestionType
+from chatbridge.core.model import GLYPHS, Ask, Attachment, Level, Notice, QuestionType
 from chatbridge.core.nights import summary as nights
-from chatbridge.core.nights.nights import Nights
-from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
 from chatbridge.core.ports import Clock, Remark, Shown, Surface
 from chatbridge.core.text import clipped, one_line, prose, shortened
 from chatbridge.digests import sha256_hex
@@ -49,12 +47,6 @@ ANSWERS = (form.Choose, form.Submit, form.Undo)
 WIDTHS = (30, 14)
 
 
-class Alert(IntEnum):
-    SILENT = 0
-    RINGS = 1
-    URGENT = 2
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
     id: str
@@ -66,34 +58,6 @@ class Notification:
     keys: tuple[doc.Key, ...] = ()
     until: float | None = None
     """Nobody needs it after this time."""
-
-
-@dataclass(slots=True, kw_only=True)
-class Bell:
-    """When a card rings: as in a chat, and only for what has come `since` then."""
-
-    nights: Nights
-    clock: Clock
-    since: float = float("-inf")
-    _rang_at: float = float("-inf")
-    """For one that came by the clock: those that come with it make no sound."""
-
-    def alert(self, ask: Ask) -> Alert:
-        """How loudly it comes, or comes back, now."""
-        attention, now = ask.attention, self.clock.time()
-        sound = self.nights.sound(ask, now=now)
-        if sound is Sound.ONCE and abs(now - self._rang_at) < ONE_RING_SECONDS:
-            return Alert.SILENT
-        came = attention.reminded_at if attention.raised else None
-        if sound not in (Sound.ONCE, Sound.LOUD) or (came or ask.created_at) < self.since:
-            return Alert.SILENT
-        return Alert.URGENT if attention.priority is Priority.URGENT else Alert.RINGS
-
-    def rang(self, ask: Ask) -> None:
-        """Call it once it has."""
-        now = self.clock.time()
-        if self.nights.sound(ask, now=now) is Sound.ONCE:
-            self._rang_at = now
 
 
 class NotifierSurface(ABC):

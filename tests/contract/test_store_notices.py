@@ -190,4 +190,6 @@ async def test_an_ask_knows_where_it_has_been_shown(store: Store) -> None:
     await keep(store, ask)
     assert not await store.surfaces_of(ask.id)
     await keep(store, Post(ask_id=ask.id, surface="telegram:1", place="5", revision=1))
+    # What a surface only remembers of it, and nobody can see.
+    await keep(store, Post(ask_id=ask.id, surface="web:1", place="0", revision=0))
     assert list(await store.surfaces_of(ask.id)) == ["telegram:1"]

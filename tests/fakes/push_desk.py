@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,6 +82,7 @@ class PushDesk:
     supervisor: ChannelSupervisor
     address: str
     codes: LoginCodes
+    database: Path
     _stack: AsyncExitStack = field(repr=False)
 
     async def page(self, *, by_token: bool = False, agent: str = ANDROID) -> httpx2.AsyncClient:
@@ -112,12 +114,32 @@ class PushDesk:
                     return
                 await asyncio.sleep(0.002)
 
-    async def noted(self, ask: Ask, phone: Phone) -> None:
-        """Until the phone's surface has dealt with the newest revision of an ask, rung or not."""
+    async def until_listed(self, *phones: Phone) -> None:
+        """Until these are the browsers that ring, and the next hub would know it."""
         async with asyncio.timeout(PATIENCE):
             while True:
-                if await self.desk.inbox.post(ask.id, surface=f"web:{phone.id}"):
+                note = await self.desk.inbox.note("web", "push")
+                stored = json.loads(note.value)["subscriptions"] if note else []
+                if {each["id"] for each in stored} == {each.id for each in phones}:
                     return
+                await asyncio.sleep(0.002)
+
+    async def until_remarks(self, parts: list[str]) -> None:
+        """Until there is a remark with each of these in it, and no other."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                found = self.supervisor.remarks()
+                if len(found) == len(parts) and all(map(str.__contains__, found, parts)):
+                    return
+                await asyncio.sleep(0.002)
+
+    async def noted(self, ask: Ask, phone: Phone) -> int:
+        """The revision that is noted for this phone, once it has dealt with the ask, rung or not:
+        0 if nobody can have seen it."""
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                if post := await self.desk.inbox.post(ask.id, surface=f"web:{phone.id}"):
+                    return post.revision
                 await asyncio.sleep(0.002)
 
 
@@ -133,7 +155,7 @@ async def running_push(
     detail: Detail = "all",
     policy: Policy | None = None,
     clock: StillClock | None = None,
-    services: tuple[str, ...] | None = None,
+    token: str = TOKEN,
 ) -> AsyncIterator[PushDesk]:
     """Leaving it is kill -9 for what was not stored: a second one on the same folder is the next
     hub."""
@@ -148,12 +170,12 @@ async def running_push(
     channel = WebChannel(
         host="127.0.0.1",
         port=0,
-        token=TOKEN,
+        token=token,
         clock=clock,
         announce_address=announce,
         health=Health(),
         codes=codes,
-        push=Push(detail=detail, services=services or (service.address,)),
+        push=Push(detail=detail, services=(service.address,)),
     )
     async with (
         open_desk(folder, clock=clock, channel=Nowhere(), policy=policy) as desk,
@@ -173,6 +195,7 @@ async def running_push(
                 supervisor=supervisor,
                 address=announced[0],
                 codes=codes,
+                database=folder / "chatbridge.db",
                 _stack=stack,
             )
         finally:

@@ -117,7 +117,10 @@ class Browser:
 
 
 class PushService:
-    def __init__(self) -> None:
+    """Without `running` it only checks what it is given."""
+
+    def __init__(self, address: str = "https://push.example.org") -> None:
+        self.address = address
         self.now: Callable[[], float] = time.time
         self.browsers: dict[str, Browser] = {}
         self.over: set[str] = set()
@@ -129,24 +132,23 @@ class PushService:
         self.faults: list[str] = []
         """Why requests were refused that a service would not refuse."""
         self._changed = threading.Condition()
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.address = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
 
     @classmethod
     @contextmanager
     def running(cls) -> Iterator[Self]:
-        service = cls()
+        listener = socket.create_server(("127.0.0.1", 0))
+        service = cls(f"http://127.0.0.1:{listener.getsockname()[1]}")
         app = Starlette(routes=[Route("/push/{token}", service._push, methods=["POST"])])
         config = uvicorn.Config(app, log_config=None, ws="none", lifespan="off", http="h11")
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, args=([service._socket],), daemon=True)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         try:
             yield service
         finally:
             server.should_exit = server.force_exit = True
             thread.join(PATIENCE)
-            service._socket.close()
+            listener.close()
 
     def browser(self, key: str) -> Browser:
         browser = Browser(self, key)
@@ -180,7 +182,7 @@ class PushService:
         if token not in self.browsers:
             raise Refused(404, "unknown subscription")
         try:
-            self._check_signature(request.headers.get("authorization", ""), self.browsers[token])
+            self.check_signature(request.headers.get("authorization", ""), self.browsers[token])
             if not request.headers.get("ttl", "").isdecimal():
                 raise Refused(400, "TTL missing or invalid")
             if len(body) > LARGEST:
@@ -195,7 +197,7 @@ class PushService:
             self.faults.append(bytes(refused.response.body).decode())
             raise
 
-    def _check_signature(self, given: str, browser: Browser) -> None:
+    def check_signature(self, given: str, browser: Browser) -> None:
         scheme, _, rest = given.partition(" ")
         parts = dict(part.strip().partition("=")[::2] for part in rest.split(","))
         if scheme.lower() != "vapid" or set(parts) != {"t", "k"}:

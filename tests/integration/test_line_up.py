@@ -14,7 +14,7 @@ from chatbridge.hub.process.background import Faults
 from chatbridge.hub.wiring.channel_supervisor import MOST_REMARKS, ChannelSupervisor
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import open_desk
+from tests.fakes.inbox import CONFIRM, open_desk
 
 PATIENCE = 20.0
 AWAY = RetryLater("it cannot be reached")
@@ -220,3 +220,43 @@ async def test_a_channel_that_ends_by_itself_is_begun_again_and_said(tmp_path: P
         finally:
             running.cancel()
             await asyncio.wait({running})
+
+
+class Chats(Listening):
+    """Its chats come and go while it runs."""
+
+    def __init__(self, *surfaces: Surface) -> None:
+        super().__init__()
+        self.surfaces = surfaces
+
+    async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
+        self.changed = ready
+        await super().run(inbox, ready=ready)
+
+
+async def test_a_surface_that_comes_catches_up_and_one_that_goes_gets_nothing_more(
+    tmp_path: Path,
+) -> None:
+    first, second = Chat(), Chat()
+    first.name, second.name = "first", "second"
+    channel = Chats(first)
+    async with open_desk(tmp_path, clock=StillClock(), channel=Scripted([])) as desk:
+        line_up = ChannelSupervisor(desk.delivery, clock=StillClock())
+        line_up.add("chats", lambda: channel)
+        running = asyncio.create_task(line_up.run(desk.inbox))
+        try:
+            async with asyncio.timeout(PATIENCE):
+                ask = await desk.ask()
+                await first.shown.get()
+                channel.surfaces = (first, second)
+                channel.changed()
+                await second.shown.get()
+                channel.surfaces = (second,)
+                channel.changed()
+                later = await desk.ask(CONFIRM)
+                await second.shown.get()
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+    assert [*first.asks.values()] == [ask.id]
+    assert [*second.asks.values()] == [ask.id, later.id]

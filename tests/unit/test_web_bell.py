@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.channels.web.events import Bell
+from chatbridge.channels.web.events import PageBell
 from chatbridge.core.model import Ask, Priority, QuietRule, Status
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
@@ -28,8 +28,8 @@ def clock() -> StillClock:
 
 
 @pytest.fixture
-def bell(clock: StillClock) -> Bell:
-    return Bell(nights=Nights(), clock=clock)
+def bell(clock: StillClock) -> PageBell:
+    return PageBell(nights=Nights(), clock=clock)
 
 
 def new(clock: StillClock, **attention: Any) -> Ask:
@@ -37,22 +37,26 @@ def new(clock: StillClock, **attention: Any) -> Ask:
     return with_attention(an_ask(created_at=now, deadline=now + 8 * HOUR), **attention)
 
 
-def quieten(bell: Bell, clock: StillClock) -> None:
+def quieten(bell: PageBell, clock: StillClock) -> None:
     now = clock.time()
     bell.nights.switch = Switch(on=True, period=Period(now, now + HOUR))
 
 
-def test_a_new_question_rings_once_however_often_it_changes(bell: Bell, clock: StillClock) -> None:
+def test_a_new_question_rings_once_however_often_it_changes(
+    bell: PageBell, clock: StillClock
+) -> None:
     ask = new(clock)
     assert [bell.rings(ask), bell.rings(replace(ask, revision=7))] == [True, False]
     assert not bell.rings(replace(ask, status=Status.ANSWERED))
 
 
-def test_a_question_of_low_priority_never_rings(bell: Bell, clock: StillClock) -> None:
+def test_a_question_of_low_priority_never_rings(bell: PageBell, clock: StillClock) -> None:
     assert not bell.rings(new(clock, priority=Priority.LOW))
 
 
-def test_quiet_hours_count_and_urgent_questions_ring_in_them(bell: Bell, clock: StillClock) -> None:
+def test_quiet_hours_count_and_urgent_questions_ring_in_them(
+    bell: PageBell, clock: StillClock
+) -> None:
     quieten(bell, clock)
     ask = new(clock)
     assert not bell.rings(ask)
@@ -62,7 +66,7 @@ def test_quiet_hours_count_and_urgent_questions_ring_in_them(bell: Bell, clock: 
     assert bell.rings(with_attention(ask, raised=1, reminded_at=clock.time()))
 
 
-def test_what_is_held_rings_when_it_comes(bell: Bell, clock: StillClock) -> None:
+def test_what_is_held_rings_when_it_comes(bell: PageBell, clock: StillClock) -> None:
     rule = QuietRule(hours=("",) * 7, hold=True)
     bell.nights.policy = NightPolicy(quiet=rule, summary=False)
     quieten(bell, clock)
@@ -72,7 +76,7 @@ def test_what_is_held_rings_when_it_comes(bell: Bell, clock: StillClock) -> None
     assert bell.rings(ask)
 
 
-def test_of_reminders_that_come_together_one_rings(bell: Bell, clock: StillClock) -> None:
+def test_of_reminders_that_come_together_one_rings(bell: PageBell, clock: StillClock) -> None:
     reminded = [new(clock, raised=1, reminded_at=clock.time()) for _ in range(2)]
     assert [bell.rings(ask) for ask in reminded] == [True, False]
     clock.advance(ONE_RING_SECONDS)
@@ -80,10 +84,10 @@ def test_of_reminders_that_come_together_one_rings(bell: Bell, clock: StillClock
 
 
 def test_what_came_to_an_earlier_hub_does_not_ring_again_before_its_reminder(
-    bell: Bell, clock: StillClock
+    bell: PageBell, clock: StillClock
 ) -> None:
     ask = new(clock)
     clock.advance(HOUR)
-    later = Bell(nights=bell.nights, clock=clock)
+    later = PageBell(nights=bell.nights, clock=clock, since=clock.time())
     assert not later.rings(replace(ask, revision=2))
     assert later.rings(with_attention(ask, raised=1, reminded_at=clock.time()))

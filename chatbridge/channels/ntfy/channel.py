@@ -13,9 +13,10 @@ from contextlib import suppress
 from functools import partial
 from secrets import token_hex
 
+from chatbridge.channels.bell import Alert
 from chatbridge.channels.chat.callback_data import Tap, decode
 from chatbridge.channels.chat.poll_loop import FeedLoop
-from chatbridge.channels.notifier import ANSWERS, Alert, Notification, Notifier
+from chatbridge.channels.notifier import ANSWERS, Notification, Notifier
 from chatbridge.channels.ntfy.api import Api
 from chatbridge.channels.ntfy.settings import Ntfy
 from chatbridge.channels.spec import ChannelContext

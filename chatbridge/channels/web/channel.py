@@ -32,11 +32,12 @@ from chatbridge.channels.web.events import (
     SURFACE,
     AgentsChanged,
     AskChange,
-    Bell,
     Events,
+    PageBell,
 )
 from chatbridge.channels.web.guard import Guard, Hosts
 from chatbridge.channels.web.pages import Pages
+from chatbridge.channels.web.push.doctor import TROUBLE
 from chatbridge.channels.web.push.routes import PushRoutes
 from chatbridge.channels.web.push.settings import Push
 from chatbridge.channels.web.push.subscriptions import Subscriptions
@@ -75,7 +76,6 @@ MOST_NOTICES = 20
 SURFACE_MODULE = "chatbridge.channels.web.push.surface"
 """Loaded when something rings: it takes a while, and most inboxes never need it."""
 NO_PAGES = ("/api/", "/healthz", "/static/")
-PUSH_TROUBLE = "Notifications do not reach a browser:"
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
 
@@ -110,7 +110,7 @@ class WebChannel:
     events: Events = field(default_factory=Events, init=False)
     templates: Templates = field(default_factory=lambda: look()[1], init=False)
     inbox: AskActions = field(init=False)
-    bell: Bell = field(init=False)
+    bell: PageBell = field(init=False)
     sessions: Sessions = field(init=False)
     subscriptions: Subscriptions = field(init=False)
     browsers: Browsers | None = field(default=None, init=False)
@@ -119,7 +119,7 @@ class WebChannel:
 
     async def run(self, inbox: AskActions, *, ready: Callable[[], None]) -> None:
         self.inbox = inbox
-        self.bell = Bell(nights=inbox.nights, clock=self.clock)
+        self.bell = PageBell(nights=inbox.nights, clock=self.clock, since=self.clock.time())
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
         self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
@@ -197,7 +197,7 @@ class WebChannel:
     @property
     def remarks(self) -> Sequence[str]:
         troubles = self.browsers.troubles if self.browsers else ()
-        return [f"{PUSH_TROUBLE} {trouble}." for trouble in troubles]
+        return [f"{TROUBLE} {trouble}." for trouble in troubles]
 
     async def show(self, ask: Ask, *, place: str | None) -> Shown:
         rings = self.bell.rings(ask) and self.events.watched

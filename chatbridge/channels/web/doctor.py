@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Sequence
 
 from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.web.push.doctor import check_push
 from chatbridge.channels.web.settings import Web
 from chatbridge.setting_rules import is_loopback
 
@@ -31,7 +32,7 @@ async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         return [problem(NAME, f"{address} does not answer ({reason})", "chatbridge restart")]
-    return [_reach(table.host, str(address))]
+    return [_reach(table.host, str(address)), *await check_push(context)]
 
 
 def _reach(host: str, address: str | None) -> Finding:

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from chatbridge.channels.bell import Alert, Bell
 from chatbridge.channels.web.render import json_text, output_address
 from chatbridge.channels.web.request_parsing import Refusal
 from chatbridge.channels.web.sessions import Session
@@ -23,9 +23,6 @@ from chatbridge.core.asks.serialize import agent_object, ask_object, iso
 from chatbridge.core.bounds import Slices
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Notice, OperationEnd, Post
-from chatbridge.core.nights.nights import Nights
-from chatbridge.core.nights.policy import ONE_RING_SECONDS, Sound
-from chatbridge.core.ports import Clock
 
 log = logging.getLogger(__name__)
 
@@ -78,38 +75,25 @@ News = AskChange | Notice | Dismissal | AgentsChanged
 
 
 @dataclass(slots=True, kw_only=True)
-class Bell:
+class PageBell(Bell):
     """Says which changes ring on open pages: those that would ring in a chat."""
 
-    nights: Nights
-    clock: Clock
-    _since: float = field(init=False)
-    _raised: dict[str, int] = field(default_factory=dict, init=False)
+    _raised: dict[str, int] = field(default_factory=dict)
     """The open asks that have come, and how often each had been raised then."""
-    _rang_at: float = field(default=-inf, init=False)
-    """For one that came by the clock: those that come with it make no sound."""
-
-    def __post_init__(self) -> None:
-        self._since = self.clock.time()
 
     def rings(self, ask: Ask) -> bool:
+        raised, now = ask.attention.raised, self.clock.time()
         if not ask.open:
             self._raised.pop(ask.id, None)
-            return False
-        attention, now = ask.attention, self.clock.time()
-        if self._raised.get(ask.id) == attention.raised:
+        if not ask.open or self._raised.get(ask.id) == raised:
             return False
         if self.nights.is_hidden(ask, surface=SURFACE, now=now):
             return False  # it comes when that is over
-        self._raised[ask.id] = attention.raised
-        if max(ask.created_at, attention.reminded_at or 0.0) < self._since:
-            return False  # it came to the pages of an earlier hub
-        sound = self.nights.sound(ask, now=now)
-        if sound is Sound.ONCE:
-            if abs(now - self._rang_at) < ONE_RING_SECONDS:
-                return False
-            self._rang_at = now
-        return sound in (Sound.ONCE, Sound.LOUD)
+        self._raised[ask.id] = raised
+        if self.alert(ask) is Alert.SILENT:
+            return False
+        self.rang(ask)
+        return True
 
 
 class Reader:

@@ -28,4 +28,5 @@ WEB: ChannelSpec[Web] = ChannelSpec(
     unwatched="no page was open",
     limits={"enabled": is_no_more, "host": is_same, "url": is_same_or(None)},
     watched_settings=("enabled", "host", "url"),
+    own_remarks=("Notifications do not reach a browser:",),
 )

@@ -11,6 +11,7 @@ import asyncio
 import json
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from secrets import token_bytes
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -29,6 +30,7 @@ from chatbridge.core.text import encodable, one_line, shortened
 
 if TYPE_CHECKING:
     import httpx
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 DECLARATIVE = 8030
 MOST_BYTES = 3993
@@ -38,6 +40,7 @@ SIZES = (1024, 2048, MOST_BYTES)
 TOKEN_SECONDS = 12 * HOUR
 MAX_TTL = DAY
 ANSWERED_WITHIN = 10.0
+RECORD_BYTES, LAST_RECORD = 4096, b"\x02"
 NOBODY = "mailto:chatbridge@example.com"
 """Push services want an address. Without the owner's they get this, and not that of the inbox."""
 OVER = frozenset({404, 410})
@@ -113,6 +116,7 @@ class Sender:
         self._subscriptions = subscriptions
         self._clock = clock
         self._client: httpx.AsyncClient | None = None
+        self._making = asyncio.Lock()
 
     async def close(self) -> None:
         if self._client is not None:
@@ -140,32 +144,52 @@ class Sender:
             "urgency": "high" if message.rings else "normal",
         }
         try:
-            if self._client is None:
-                self._client = await asyncio.to_thread(_new_client)
+            client = await self._connected()
             # No redirect is followed: only the services of the settings get anything.
-            async with self._client.stream(
-                "POST", to.endpoint, content=body, headers=headers
-            ) as answer:
+            async with client.stream("POST", to.endpoint, content=body, headers=headers) as answer:
                 if not answer.is_success:
                     raise _error(answer, await _start_of(answer), to, now=now)
         except httpx.HTTPError as error:
             why = shortened(one_line(str(error) or type(error).__name__), 200)
             raise RetryLater(f"{to.service} cannot be reached: {why}") from error
 
+    async def _connected(self) -> httpx.AsyncClient:
+        async with self._making:
+            if self._client is None:
+                self._client = await asyncio.to_thread(_new_client)
+        return self._client
 
-def encrypted(content: bytes, to: Subscription) -> bytes:
-    """For this browser alone (RFC 8291)."""
-    import http_ece
+
+def encrypted(
+    content: bytes,
+    to: Subscription,
+    *,
+    private: EllipticCurvePrivateKey | None = None,
+    salt: bytes | None = None,
+) -> bytes:
+    """For this browser alone: one record of RFC 8188 with the keys of RFC 8291. `private` and
+    `salt` are random, unless a test gives them."""
     from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-    body: bytes = http_ece.encrypt(
-        content,
-        private_key=ec.generate_private_key(ec.SECP256R1()),
-        dh=decode(to.p256dh),
-        auth_secret=decode(to.auth),
-        version="aes128gcm",
+    def derived(secret: bytes, salt: bytes, info: bytes, length: int) -> bytes:
+        return HKDF(SHA256(), length, salt, info).derive(secret)
+
+    curve, theirs = ec.SECP256R1(), decode(to.p256dh)
+    private, salt = private or ec.generate_private_key(curve), salt or token_bytes(16)
+    ours = private.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
+    shared = private.exchange(
+        ec.ECDH(), ec.EllipticCurvePublicKey.from_encoded_point(curve, theirs)
     )
-    return body
+    both = b"WebPush: info\0" + theirs + ours
+    secret = derived(shared, decode(to.auth), both, 32)
+    key = derived(secret, salt, b"Content-Encoding: aes128gcm\0", 16)
+    nonce = derived(secret, salt, b"Content-Encoding: nonce\0", 12)
+    header = salt + RECORD_BYTES.to_bytes(4, "big") + bytes([len(ours)]) + ours
+    return header + AESGCM(key).encrypt(nonce, content + LAST_RECORD, None)
 
 
 def signed(keys: Keys, to: Subscription, *, contact: str, now: float) -> str:

@@ -29,6 +29,7 @@ from chatbridge.core.cards.phrases import format_end
 from chatbridge.core.errors import AskEnded, ChatbridgeError, InvalidAnswer, UnknownAsk
 from chatbridge.core.forms import form
 from chatbridge.core.model import Person
+from chatbridge.core.text import one_line, shortened
 
 if TYPE_CHECKING:
     from chatbridge.channels.web.channel import WebChannel
@@ -40,7 +41,7 @@ SCRIPTED = (
     "This browser was logged in by a script. Run chatbridge inbox on your computer, and log in "
     "with the code that it shows."
 )
-NOT_ALLOWED = "This browser's push service is not in push.services."
+NOT_ALLOWED = "{} is not in push.services, where this browser's push service has to be."
 NO_KEY = "This notification cannot answer. Open the question instead."
 NO_APPROVAL = "An approval is given on its page."
 
@@ -116,7 +117,8 @@ class PushRoutes:
         check_keys(keys, "keys.", ("p256dh", "auth"))
         p256dh, auth = (_text(keys.get(name), f"keys.{name}") for name in ("p256dh", "auth"))
         if not self.site.push.allows(endpoint):
-            raise Refusal(403, NOT_ALLOWED)
+            host = endpoint.partition("://")[2].partition("/")[0]
+            raise Refusal(403, NOT_ALLOWED.format(shortened(one_line(host), 100) or "It"))
         new = await asyncio.to_thread(
             new_subscription,
             endpoint=endpoint,

@@ -86,7 +86,7 @@ class Subscriptions:
     async def load(self) -> None:
         """Load what the last hub stored. What this version cannot read is left out."""
         note = await self._inbox.note(CHANNEL, LIST)
-        stored = _read(note.value) if note else None
+        stored = read_stored(note.value) if note else None
         if stored is not None and stored.mark == self._sessions.mark:
             for each in stored.subscriptions:
                 _hide(each)
@@ -237,7 +237,8 @@ def decode(text: str) -> bytes:
 
 
 def _has_bytes(value: str, length: int) -> bool:
-    return bool(re.fullmatch("[A-Za-z0-9_-]+", value)) and len(decode(value)) == length
+    unpadded = -(-length * 4 // 3)
+    return bool(re.fullmatch(f"[A-Za-z0-9_-]{{{unpadded}}}", value))
 
 
 def _is_point(raw: bytes) -> bool:
@@ -250,7 +251,7 @@ def _is_point(raw: bytes) -> bool:
     return True
 
 
-_read = reader(Stored)
+read_stored = reader(Stored)
 
 
 def _hide(subscription: Subscription) -> None:

@@ -10,11 +10,12 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
+from chatbridge.channels.bell import Alert
 from chatbridge.channels.chat import document as doc
 from chatbridge.channels.chat import keyboard
 from chatbridge.channels.chat.callback_data import Tap, decode, encode
 from chatbridge.channels.chat.writer import MessageRejected
-from chatbridge.channels.notifier import Alert, Notification, NotifierSurface, line, plain
+from chatbridge.channels.notifier import Notification, NotifierSurface, line, plain
 from chatbridge.channels.web.push.messages import (
     ALWAYS_SHOWS,
     MAX_TTL,
@@ -25,7 +26,7 @@ from chatbridge.channels.web.push.messages import (
     notification,
 )
 from chatbridge.channels.web.push.settings import Detail, Push
-from chatbridge.channels.web.push.subscriptions import Subscription, Subscriptions
+from chatbridge.channels.web.push.subscriptions import Keys, Subscription, Subscriptions
 from chatbridge.channels.web.sessions import CHANNEL
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.cards.card import Card
@@ -115,30 +116,34 @@ class PushSurface(NotifierSurface):
         return f"{self._origin}{path}"
 
     async def publish(self, new: Notification, alert: Alert) -> bool:
+        self.gone.discard(new.id)
+        keys, badge = await self._subscriptions.keys(), await self._open_asks()
+        content = self.content(new, keys, badge=badge)
+        until = self._clock.time() + MAX_TTL if new.until is None else new.until
+        if await self._send(Message(tag=new.id, content=content, until=until)):
+            self.rang_at = self._clock.time()
+        return True
+
+    def content(self, new: Notification, keys: Keys, *, badge: int) -> dict[str, Any]:
+        """With a key for the step that its buttons answer, if it has some."""
         data: dict[str, Any] = {"ask": new.id}
         actions = []
         for key in new.keys:
             tap = decode(key.data)
             assert isinstance(tap, Tap)
             assert isinstance(tap.action, form.Choose)
-            step, option = tap.action.step, tap.action.option
-            keys = await self._subscriptions.keys()
+            step, option = tap.action.step, str(tap.action.option)
             data |= {"step": step, "key": keys.answer_key(self.id, new.id, step)}
-            actions.append({"action": str(option), "title": key.text, "navigate": new.page})
-        self.gone.discard(new.id)
-        content = notification(
+            actions.append({"action": option, "title": key.text, "navigate": new.page})
+        return notification(
             tag=new.id,
             title=new.title,
             body=new.text,
             page=new.page or self._origin,
-            badge=await self._open_asks(),
+            badge=badge,
             actions=actions,
             data=data,
         )
-        until = self._clock.time() + MAX_TTL if new.until is None else new.until
-        if await self._send(Message(tag=new.id, content=content, until=until)):
-            self.rang_at = self._clock.time()
-        return True
 
     async def clear(self, ask: Ask) -> None:
         if ask.id in self.gone:
@@ -229,8 +234,8 @@ class PushSurface(NotifierSurface):
 
 def words(card: Card, detail: Detail) -> tuple[str, str]:
     """The title and the text of what rings for a question."""
-    kind = "An approval" if card.approval else "A question"
-    return _titled(_title(card), detail), _worded(_body(card), kind, detail)
+    instead = "An approval is waiting" if card.approval else "A question is waiting"
+    return _titled(_title(card), detail), _worded(_body(card), instead, detail)
 
 
 def _titled(title: str, detail: Detail) -> str:
@@ -240,7 +245,7 @@ def _titled(title: str, detail: Detail) -> str:
 def _worded(text: str, instead: str, detail: Detail) -> str:
     if detail == "all":
         return shortened(" ".join(text.split()), BODY)
-    return f"{instead} is waiting" if detail == "project" else ""
+    return instead if detail == "project" else ""
 
 
 def _title(card: Card) -> str:
