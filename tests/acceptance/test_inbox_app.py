@@ -124,3 +124,35 @@ async def test_nothing_rings_in_quiet_hours_or_unless_it_was_turned_on(
     visit.inbox.inbox.nights.switch = None
     await visit.inbox.ask(text("Which branch?"), project="billing")
     await desktop.one("billing asks")
+
+
+INSECURE = "Object.defineProperty(window, 'isSecureContext', { value: false })"
+IPHONE = "Object.defineProperty(navigator, 'userAgent', { value: 'Mozilla/5.0 (iPhone)' })"
+WITHOUT = "delete window.PushManager"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "sentence"),
+    [
+        (INSECURE, "Run chatbridge inbox --phone on your computer"),
+        (IPHONE, "Add to Home Screen"),
+        (WITHOUT, "This browser has no notifications of pages."),
+        ("", "Notifications are blocked here."),  # as this browser has them
+    ],
+    ids=["insecure", "iphone", "without push", "denied"],
+)
+async def test_where_push_is_impossible_the_page_says_what_to_do(
+    browser: Browser, tmp_path: Path, lacks: str, sentence: str
+) -> None:
+    async with (
+        running_inbox(tmp_path) as inbox,
+        browsing(browser, inbox, PHONE, worker=True) as visit,
+    ):
+        await visit.page.add_init_script(lacks)
+        page = await visit.open("/push")
+        await expect(page.get_by_text(sentence)).to_be_visible()
+        await expect(page.get_by_role("button", name="Turn on")).to_be_hidden()
+        ring = page.get_by_role("switch", name="Ring while a page is open")
+        await ring.click()
+        await expect(ring).to_be_checked()
+        assert visit.errors == []
