@@ -75,11 +75,7 @@ sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
 CLIENTS_OF = {"telegram": {"telegram"}, "matrix": {"nio", "aiohttp"}, "ntfy": set[str]()}
 CLIENTS_OF |= {"slack": {"slack_sdk", "aiohttp"}, "discord": {"aiohttp"}}
 """Without httpx, which the SDK of MCP brings along."""
-RINGING = {
-    "cryptography.hazmat.primitives.asymmetric.ec",
-    "jwt",
-    "chatbridge.channels.web.push.surface",
-}
+RINGING = {"jwt", "chatbridge.channels.web.push.surface"}
 """What only an inbox needs whose browsers ring."""
 NOWHERE = "http://127.0.0.1:9"
 CHATS = {
