@@ -59,6 +59,13 @@ def uvx_command() -> list[str]:
     return [which("uvx") or "uvx", "--from", _own_requirement()[-1], "chatbridge"]
 
 
+def lasting_command() -> str:
+    """What installs this very chatbridge where it stays."""
+    from shlex import join
+
+    return join(["uv", "tool", "install", *_own_requirement()])
+
+
 def _own_requirement() -> list[str]:
     """Return the arguments that name the source of this installation."""
     import json

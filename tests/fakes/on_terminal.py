@@ -88,9 +88,8 @@ class OnTerminal:
         what moves the cursor or colours."""
         until = time.monotonic() + PATIENCE
         while text not in self._shown():
-            ready = select.select([self._screen], [], [], max(until - time.monotonic(), 0))[0]
-            assert ready, f"{text!r} was not shown, but: {self._shown()}"
-            piece = self._read()
+            piece = self._read(until)
+            assert piece is not None, f"{text!r} was not shown, but: {self._shown()}"
             assert piece, f"it ended, and {text!r} was not shown, but: {self._shown()}"
         before, _, self._unread = self._shown().partition(text)
         return before
@@ -104,8 +103,9 @@ class OnTerminal:
 
     def finish(self) -> tuple[int, str]:
         """How it ended, and what it had shown since it was last looked at."""
-        while self._read():
+        while piece := self._read(time.monotonic() + PATIENCE):
             pass
+        assert piece is not None, f"it did not end, and has shown: {self._shown()}"
         code = self.process.wait(PATIENCE)
         shown, self._unread = self._shown(), ""
         return code, shown
@@ -117,7 +117,10 @@ class OnTerminal:
     def _shown(self) -> str:
         return CONTROL.sub("", self._unread).replace("\r\n", "\n")
 
-    def _read(self) -> str:
+    def _read(self, until: float) -> str | None:
+        """Empty if there will be no more; None if nothing came."""
+        if not select.select([self._screen], [], [], max(until - time.monotonic(), 0))[0]:
+            return None
         try:
             data = os.read(self._screen, 65536)
         except OSError:  # the other side of a terminal has gone

@@ -8,6 +8,7 @@ import os
 import plistlib
 import signal
 import stat
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -98,6 +99,15 @@ async def agent(home: Path) -> AsyncIterator[Client]:
     )
     async with Client(stdio_client(link)) as client:
         yield client
+
+
+def test_what_uvx_runs_from_its_cache_becomes_no_service(
+    mac: Launchd, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/ada/.cache/uv/archive-v0/ZdYxPfAIMOdFkzUM")
+    assert chatbridge_service("install") == 1
+    assert "Run: uv tool install " in capsys.readouterr().out
+    assert not (home / PLIST).exists()
 
 
 def test_an_installed_service_answers_and_installing_it_again_changes_nothing(

@@ -46,14 +46,22 @@ assert main(["tools", "check"]) == 0
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with both."""
     folder = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
+    build(ROOT, folder)
     return folder
+
+
+def build(source: Path, into: Path, *which: str) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "--directory", str(into), *which]
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture(scope="module")
 def wheel(built: Path) -> Mapping[str, bytes]:
+    return files_of(built)
+
+
+def files_of(built: Path) -> Mapping[str, bytes]:
     (path,) = built.glob("*.whl")
     with zipfile.ZipFile(path) as opened:
         return {name: opened.read(name) for name in opened.namelist()}
@@ -115,6 +123,20 @@ def test_the_sdist_has_the_same_files_and_those_that_they_are_links_to(
         "docs/licences.md",
         ".ci/venv",
     } <= sdist.keys()
+
+
+def test_an_image_is_built_with_the_same_wheel(wheel: Mapping[str, bytes], tmp_path: Path) -> None:
+    """From what .dockerignore lets in."""
+    source = tmp_path / "source"
+    for line in (ROOT / ".dockerignore").read_text().splitlines():
+        if line.startswith("!"):
+            (source / line[1:]).parent.mkdir(parents=True, exist_ok=True)
+            if (ROOT / line[1:]).is_dir():
+                shutil.copytree(ROOT / line[1:], source / line[1:], symlinks=True)
+            else:
+                shutil.copy(ROOT / line[1:], source / line[1:])
+    build(source, tmp_path, "--target", "wheel")
+    assert files_of(tmp_path) == wheel
 
 
 def test_the_wheel_has_its_licence_and_says_which_it_is(

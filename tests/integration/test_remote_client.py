@@ -252,8 +252,11 @@ def test_a_notice_that_may_have_arrived_is_not_sent_twice() -> None:
         ((404, AS_JSON, "{}"), "no hub answers"),
         ((200, AS_JSON, "[" * 100_000), "cannot be read"),
         ((200, AS_JSON, '{"id": 1, "error": {"message": "no such tool"}}'), "no such tool"),
+        ((200, AS_JSON, '{"id": 1, "result": {"content": [5]}}'), "cannot be read"),
+        ((200, AS_JSON, '{"id": 1, "result": {"content": [{"text": "{"}]}}'), "cannot be read"),
+        ((200, AS_JSON, result({"temperature": 21})), "cannot be read"),
     ],
-    ids=["page", "elsewhere", "nested", "refused"],
+    ids=["page", "elsewhere", "nested", "refused", "number", "no-json", "other-server"],
 )
 def test_what_is_no_hub_is_said_to_be_none(response: tuple[int, Json, str], said: str) -> None:
     with scripted(response) as server, pytest.raises(NoAnswer, match=said) as refused:

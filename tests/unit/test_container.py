@@ -7,7 +7,6 @@ import json
 import re
 import shlex
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -112,11 +111,3 @@ def test_the_compose_file_gives_no_more_than_is_needed() -> None:
     assert SERVICE["ports"] == [f"127.0.0.1:{port}:{port}" for port in exposed]
     assert (FOLDER / SERVICE["build"]["context"]).resolve() == ROOT
     assert (ROOT / SERVICE["build"]["dockerfile"]).is_file()
-
-
-def test_what_the_package_links_to_goes_into_the_build() -> None:
-    lines = (ROOT / ".dockerignore").read_text().splitlines()
-    let_in = [ROOT / line[1:] for line in lines if line.startswith("!")]
-    assert all(path.exists() for path in let_in)
-    for link in filter(Path.is_symlink, (ROOT / "chatbridge").rglob("*")):
-        assert any(link.resolve().is_relative_to(path) for path in let_in), link

@@ -88,6 +88,7 @@ def test_what_uvx_runs_is_connected_with_uvx_since_its_own_folder_goes(
     assert started == catalogue.Program("/usr/bin/uvx", (*words, "mcp"))
     assert started.instead("hook") == ("/usr/bin/uvx", *words, "hook")
     assert extras.command(EXTRA) == f"{UV} {shlex.quote(source)}"
+    assert extras.lasting_command() == f"uv tool install {shlex.quote(source)}"
 
 
 def test_pipx_adds_it_to_its_own_installation(prefix: Path) -> None:

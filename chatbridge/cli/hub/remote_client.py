@@ -47,7 +47,9 @@ through before."""
 WAIT_FOR_ANSWER = "wait_for_answer"
 REPEATED = (ASK_USER, WAIT_FOR_ANSWER)
 """The tools for which a second call continues the first."""
-
+OUTCOMES = ({"pending", "askId"}, {"answered"}, {"sent", "waiting"})
+"""One of these is in what a hub says of a question or a notice."""
+UNREADABLE = "what the hub says cannot be read"
 
 _HOST, _PATH = re.compile(r"[0-9A-Za-z_.:-]+"), re.compile(r"/[!-~]*")
 
@@ -136,7 +138,7 @@ class RemoteCalls:
             try:
                 result = self._result(name, arguments)
                 self._reached = True
-                return content_of(result)
+                return _content(result)
             except _TryLater as error:
                 if error.sent and name not in REPEATED:
                     raise NoAnswer(f"{self.address} may have got it, or not: {error}") from None
@@ -252,5 +254,16 @@ def _parsed(data: bytes) -> Json:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise NoAnswer("what the hub says cannot be read")
+        raise NoAnswer(UNREADABLE)
+    return found
+
+
+def _content(result: Json) -> Json:
+    """:raises NoAnswer: also if no hub has said this."""
+    try:
+        found = content_of(result)
+    except (ValueError, TypeError, RecursionError):
+        raise NoAnswer(UNREADABLE) from None
+    if not any(found.keys() >= known for known in OUTCOMES):
+        raise NoAnswer(UNREADABLE)
     return found

@@ -60,11 +60,15 @@ class OwnRelay(Relay):
 
 
 class Calls:
-    """The client's side of a link. `client` are the name and the title that it gives."""
+    """The client's side of a link. `client` are the name and the title that it gives. `wake` can be
+    read once a signal has come: one that comes just before a wait does not end it."""
 
-    def __init__(self, client: dict[str, str], reads: int, writes: int) -> None:
+    def __init__(
+        self, client: dict[str, str], reads: int, writes: int, *, wake: int | None = None
+    ) -> None:
         self._client = client
         self._reads, self._writes = reads, writes
+        self._wake = wake
         self._rest = b""
         self._responses: dict[str, Json] = {}
         self._greeted = False
@@ -149,7 +153,11 @@ class Calls:
             pause = None if until is None else max(0.0, until - time.monotonic())
             if unless is not None:
                 pause = LOOK_EVERY_SECONDS if pause is None else min(pause, LOOK_EVERY_SECONDS)
-            if select.select([self._reads], [], [], pause)[0]:
+            watched = [self._reads] if self._wake is None else [self._reads, self._wake]
+            ready = select.select(watched, [], [], pause)[0]
+            if self._wake in ready:
+                os.read(self._wake, 64)  # the signal's own function has been called
+            elif ready:
                 self._read()
             elif unless is not None and unless():
                 raise NoAnswer("it was decided elsewhere")
@@ -182,12 +190,13 @@ def own_link(
     relay: Callable[[dict[str, object]], Relay] = OwnRelay,
     limit: int | None = None,
     quiet: bool = False,
+    wake: int | None = None,
 ) -> Iterator[Calls]:
     """A link that runs until the end of the block. It may then take a moment to tell the hub that
     the last response has arrived. `client` and `title` are who it says that it is, `folder` where
     it works, and `name` its own name, where it is to be one that was there before. `limit`: after
     so many seconds nobody waits for a call any more. `quiet`: what the link would say on standard
-    error is said by others."""
+    error is said by others. `wake`: as for `Calls`."""
     link_reads, we_write = os.pipe()
     we_read, link_writes = os.pipe()
     child = os.fork()
@@ -216,7 +225,7 @@ def own_link(
         os.close(descriptor)
     try:
         named = {"name": client} | ({"title": title} if title else {})
-        yield Calls(named, we_read, we_write)
+        yield Calls(named, we_read, we_write, wake=wake)
     finally:
         os.close(we_write)
         os.waitpid(child, 0)

@@ -23,6 +23,7 @@ from chatbridge.cli.ui.wording import duration, seconds_of, time_of
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.text import one_line, title_of, visible
 from chatbridge.durations import parse
+from chatbridge.link.loop import wake_on
 
 if TYPE_CHECKING:
     from chatbridge.cli.hub.remote_client import RemoteCalls
@@ -57,7 +58,7 @@ def ask(given: argparse.Namespace) -> int:
                 "To allow more: chatbridge setup, or max_timeout in config.toml"
             )
         asked = Asked(withdraws=bool(limits["withdraws"]))
-        link = own_link(CLIENT, quiet=True)
+        link = own_link(CLIENT, quiet=True, wake=wake_on())
     try:
         _on_leaving(_leave)
         with link as calls:

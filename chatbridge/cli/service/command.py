@@ -16,6 +16,7 @@ from chatbridge.cli.service.manager import (
     Manager,
     left_out,
     this_manager,
+    why_no_install,
 )
 from chatbridge.cli.ui.running import FAILED, WrongUsage, printable
 from chatbridge.cli.ui.wording import shown
@@ -42,8 +43,7 @@ def install(manager: Manager, *, linger: bool | None, say: Say) -> bool:
     """Write the files and start the service; whether it runs now. Once is as good as twice.
     `linger` None: explain it, and ask where there is somebody to ask.
     :raises ServiceFailed: it does not start; the files stay in place."""
-    why_not = manager.available()
-    if why_not is not None:
+    if why_not := why_no_install(manager):
         say(why_not)
         return False
     changed = _write(manager, say)

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from chatbridge import runtime_paths
+from chatbridge import extras, runtime_paths
 from chatbridge.system.platform import MACOS
 
 if TYPE_CHECKING:
@@ -95,6 +95,17 @@ def this_manager(*, macos: bool = MACOS) -> Manager:
     from chatbridge.cli.service.systemd import Systemd
 
     return Systemd()
+
+
+def why_no_install(manager: Manager) -> str | None:
+    """Why no service can be installed; None if one can."""
+    why_not = manager.available()
+    if why_not is None and extras.is_temporary():
+        return (
+            "uvx runs this chatbridge from a cache, and a service needs one that stays. "
+            f"Run: {extras.lasting_command()}, and then: chatbridge service install"
+        )
+    return why_not
 
 
 def command() -> list[str]:

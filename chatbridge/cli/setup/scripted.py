@@ -16,7 +16,7 @@ from chatbridge.cli.doctor.run import run_tonight
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.inbox.phone import on_phone, way
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import this_manager
+from chatbridge.cli.service.manager import this_manager, why_no_install
 from chatbridge.cli.setup.state import Setup, Work
 from chatbridge.cli.ui.running import WrongUsage, fitted
 from chatbridge.core.errors import ChatbridgeError
@@ -36,7 +36,7 @@ def run(given: argparse.Namespace) -> int:
             f"there is nothing to do. Name at least one of {flags}, "
             "--web-only, --phone, --wait, --service, --connect"
         )
-    if given.service and (why_not := this_manager().available()) is not None:
+    if given.service and (why_not := why_no_install(this_manager())):
         raise ChatbridgeError(why_not)
     if given.phone:
         way(setup.settings.table(WEB))

@@ -18,7 +18,7 @@ from chatbridge.cli.inbox.link import login_link
 from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names
 from chatbridge.cli.service.command import install
-from chatbridge.cli.service.manager import this_manager
+from chatbridge.cli.service.manager import this_manager, why_no_install
 from chatbridge.cli.setup.state import Setup, ask_at
 from chatbridge.cli.ui import prompts
 from chatbridge.cli.ui.prompts import Choice
@@ -171,8 +171,7 @@ def _set_wait(setup: Setup) -> None:
 
 def _set_service(setup: Setup) -> None:
     manager = this_manager()
-    why_not = manager.available()
-    if why_not is not None:
+    if why_not := why_no_install(manager):
         prompts.wrapped(f"  {why_not}")
         return
     if manager.state().running:
