@@ -146,6 +146,9 @@ async def test_two_browsers_that_ask_at_once_are_both_kept_and_served(
     tmp_path: Path, service: PushService
 ) -> None:
     async with running_push(tmp_path, service) as push:
+        load = push.channel.load_browsers
+        first, second = await asyncio.gather(load(), load())
+        assert first is second
         pages = [await push.page(), await push.page()]
         one, two = await asyncio.gather(*map(push.phone, pages))
         await push.until_listed(one, two)
