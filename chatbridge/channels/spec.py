@@ -68,6 +68,9 @@ class ChannelContext(NamedTuple):
     """Says where the inbox can be opened from elsewhere, once that is known."""
     push: Any = None
     """The table [push], for the inbox."""
+    tell: Callable[..., None] = lambda text, *, told: None
+    """Says something about chatbridge itself to the owner, everywhere but on the surfaces
+    `told`."""
 
 
 class SetupSpec(NamedTuple):

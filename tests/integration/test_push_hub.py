@@ -50,7 +50,7 @@ def logged_in(home: House) -> httpx2.Client:
     return page
 
 
-def test_a_browser_rings_answers_outlives_a_kill_and_leaves_no_secret(
+def test_a_browser_rings_answers_hears_of_another_outlives_a_kill_and_leaves_no_secret(
     home: House, service: PushService
 ) -> None:
     with home.agent() as agent:
@@ -67,6 +67,10 @@ def test_a_browser_rings_answers_outlives_a_kill_and_leaves_no_secret(
             taken = page.post("/push/answer", json=body, headers=WORKER)
             assert taken.json() == {"text": "Answered: blue"}
             assert agent.result()["answers"][0]["values"] == ["blue"]
+        with closing(logged_in(home)) as page:
+            second = service.browser(key).subscription
+            page.post("/push/subscriptions", json=second, headers=WORKER).raise_for_status()
+            browser.sees("Notifications were turned on in")
         home.until_gone(home.kill_hub())
         agent.ask(2, {"questions": [{"question": "And now?", "type": "text"}]})
         browser.sees("And now?")

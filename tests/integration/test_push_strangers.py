@@ -122,6 +122,47 @@ async def test_a_browser_that_a_script_has_logged_in_gets_no_notifications(
         assert not push.channel.subscriptions.listed()
 
 
+async def test_the_other_browsers_are_told_of_a_new_one_and_not_of_one_that_asks_again(
+    tmp_path: Path, service: PushService
+) -> None:
+    async with running_push(tmp_path, service) as push:
+        push.channel.tell_owner = push.supervisor.tell_again
+        phone = await push.phone()
+        other = await push.phone(await push.page(agent="X11; Linux x86_64; rv:140.0 Firefox/140.0"))
+        shown = await phone.sees("Notifications were turned on in Firefox on Linux")
+        assert (shown["silent"], shown["navigate"]) == (True, f"{push.address}/push")
+        assert (await subscribe(other.page, other.browser.subscription)).status_code == 201
+        renewed = service.browser(other.browser.hub_key)
+        replaces = other.browser.subscription["endpoint"]
+        response = await subscribe(other.page, renewed.subscription, replaces=replaces)
+        assert response.status_code == 201
+        await push.desk.ask(SELECT)
+        await phone.sees("Which database")
+        assert len(phone.browser.shows) == 2
+        assert not other.browser.received
+
+
+async def test_two_browsers_that_ask_at_once_are_both_kept_and_served(
+    tmp_path: Path, service: PushService
+) -> None:
+    async with running_push(tmp_path, service) as push:
+        load = push.channel.load_browsers
+        first, second = await asyncio.gather(load(), load())
+        assert first is second
+        pages = [await push.page(), await push.page()]
+        one, two = await asyncio.gather(*map(push.phone, pages))
+        await push.until_listed(one, two)
+        for here, there in ((one, two), (two, one)):
+            await push.desk.ask(SELECT)
+            await there.sees("Which database")
+            tapped = await here.tap(await here.sees("Which database"), "SQLite")
+            assert tapped.status_code == 200
+            await there.until_empty()
+        for each in (one, two):
+            closed = [it for it in each.browser.received if "close" in it]
+            assert len(closed) == 1, "the one that answered has closed its own"
+
+
 @pytest.mark.parametrize("endpoint", ELSEWHERE)
 async def test_no_address_makes_the_hub_send_requests_elsewhere(
     tmp_path: Path, service: PushService, endpoint: str

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -75,7 +76,7 @@ QUIET, PAUSE = 5.0, 0.1
 EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - a setting of the owner's
 MOST_NOTICES = 20
 SURFACE_MODULE = "chatbridge.channels.web.push.surface"
-"""Loaded when something rings: it takes a while, and most inboxes never need it."""
+"""Loaded in the quiet after a start, or when something rings before: it takes a while."""
 NO_PAGES = ("/api/", "/healthz", "/static/")
 TITLES = {404: "Page not found", 405: "That does not work here"}
 
@@ -108,6 +109,8 @@ class WebChannel:
     codes: LoginCodes
     """Log browsers in."""
     push: Push = field(default_factory=Push)
+    tell_owner: Callable[..., None] = lambda text, *, told: None
+    """Says something to the owner everywhere but on the surfaces `told`."""
     body_seconds: float = BODY_SECONDS
     heartbeat: float = HEARTBEAT_SECONDS
     events: Events = field(default_factory=Events, init=False)
@@ -117,6 +120,7 @@ class WebChannel:
     sessions: Sessions = field(init=False)
     subscriptions: Subscriptions = field(init=False)
     browsers: Browsers | None = field(default=None, init=False)
+    _ringing: ModuleType | None = field(default=None, init=False)
     hosts: Hosts = field(init=False)
     cookie: str = field(init=False)
 
@@ -163,6 +167,7 @@ class WebChannel:
                     # In the quiet after a start; a page that is asked for before does it itself.
                     await self.clock.sleep(QUIET)
                     await self.templates.get_ready(lambda: self.clock.sleep(PAUSE))
+                    await self._loaded()
                     await asyncio.Event().wait()
                 finally:
                     self.subscriptions.changed = lambda: None
@@ -176,18 +181,24 @@ class WebChannel:
         return await self.inbox.notices(since=since, limit=MOST_NOTICES, dismissed=dismissed)
 
     async def tell(self, remark: Remark) -> None:
-        """The page has a banner for it."""
+        """To the browsers that ring."""
+        if self.browsers is not None:
+            await self.browsers.tell(remark)
 
     async def drain(self) -> None:
         """Nothing to wait for: pages hold nothing back."""
 
     async def load_browsers(self) -> Browsers:
         """What rings them."""
+        made: type[Browsers] = (await self._loaded()).Browsers
         if self.browsers is None:
-            loaded = await asyncio.to_thread(import_module, SURFACE_MODULE)
-            made: type[Browsers] = loaded.Browsers
             self.browsers = made(self.push, self.subscriptions, self.inbox, clock=self.clock)
         return self.browsers
+
+    async def _loaded(self) -> ModuleType:
+        if self._ringing is None:
+            self._ringing = await asyncio.to_thread(import_module, SURFACE_MODULE)
+        return self._ringing
 
     def origin_of(self, request: Request) -> str:
         """Where this browser has the inbox open. The guard has checked it."""
@@ -212,9 +223,9 @@ class WebChannel:
 
     async def _words(self, ask: Ask) -> dict[str, str]:
         """What a page says that rings: the same as a browser's notification."""
-        surface = await asyncio.to_thread(import_module, SURFACE_MODULE)
+        words = (await self._loaded()).words
         card = await off_loop(lambda: build_card(ask, channel=SURFACE), weight=weight_of(ask))
-        title, body = surface.words(card, self.push.detail)
+        title, body = words(card, self.push.detail)
         return {"title": title, "body": body}
 
     def wants(self, ask: Ask) -> bool:
@@ -319,6 +330,7 @@ def build(table: Web, context: ChannelContext) -> WebChannel:
         health=context.health,
         codes=context.codes,
         push=context.push or Push(),
+        tell_owner=context.tell,
     )
 
 

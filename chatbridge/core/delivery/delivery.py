@@ -101,6 +101,7 @@ class Delivery:
             await queue.run()
         finally:
             self._queues.remove(queue)
+            self._notice_tried()
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,10 +62,10 @@ class ChannelSupervisor:
             self._told.add(text)
             self.tell_again(text)
 
-    def tell_again(self, text: str) -> None:
-        """The same, whatever was said before, and however much."""
+    def tell_again(self, text: str, *, told: Iterable[str] = ()) -> None:
+        """The same, whatever was said before, and however much. The surfaces `told` know it."""
         for slot in self._slots:
-            slot.add_remark(Remark(text=text))
+            slot.add_remark(Remark(text=text, told=set(told)))
 
     def troubles(self) -> dict[str, str | None]:
         return {slot.name: slot.trouble for slot in self._slots}

@@ -396,6 +396,7 @@ async def open_hub(
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
                 push=settings.push,
+                tell=tell,
             )
             channel: Channel = made(table, context)
             return channel

@@ -147,8 +147,9 @@ class Sender:
             client = await self._connected()
             # No redirect is followed: only the services of the settings get anything.
             async with client.stream("POST", to.endpoint, content=body, headers=headers) as answer:
+                said = await _start_of(answer)  # read, so that the connection can be used again
                 if not answer.is_success:
-                    raise _error(answer, await _start_of(answer), to, now=now)
+                    raise _error(answer, said, to, now=now)
         except httpx.HTTPError as error:
             why = shortened(one_line(str(error) or type(error).__name__), 200)
             raise RetryLater(f"{to.service} cannot be reached: {why}") from error

@@ -42,6 +42,10 @@ SCRIPTED = (
     "with the code that it shows."
 )
 NOT_ALLOWED = "{} is not in push.services, where this browser's push service has to be."
+TURNED_ON = (
+    "Notifications were turned on in {}. If that was not you, open Notifications in the inbox, "
+    "and remove it there."
+)
 NO_KEY = "This notification cannot answer. Open the question instead."
 NO_APPROVAL = "An approval is given on its page."
 
@@ -131,7 +135,13 @@ class PushRoutes:
         )
         replaces = None if replaces is None else _text(replaces, "replaces")
         await self.site.load_browsers()
+        known = (endpoint, replaces)
+        is_new = not any(
+            it and self.subscriptions.rings_already(it, session=session) for it in known
+        )
         added = await self.subscriptions.add(new, replaces=replaces)
+        if is_new:
+            self.site.tell_owner(TURNED_ON.format(added.name), told=[added.surface])
         return json_response({"id": added.id}, status=201)
 
     async def _remove(self, request: Request) -> Response:

@@ -81,6 +81,7 @@ class Subscriptions:
         self._known: dict[str, Subscription] = {}
         self._keys: Keys | None = None
         self._making_keys = asyncio.Lock()
+        self._changing = asyncio.Lock()
         self.changed: Callable[[], None] = lambda: None
 
     async def load(self) -> None:
@@ -110,36 +111,42 @@ class Subscriptions:
     async def add(self, new: Subscription, *, replaces: str | None = None) -> Subscription:
         """Also one that is there: it then belongs to this log-in. `replaces`: an endpoint that the
         browser has given up. :raises StoreError: nothing has changed."""
-        before = dict(self._known)
-        for each in before.values():
-            if new.endpoint == each.endpoint:
-                new = replace(new, id=each.id, since=each.since)
-            elif replaces == each.endpoint and each.session == new.session:
-                self._known.pop(each.id)
-        _hide(new)
-        self._known[new.id] = new
-        kept = self.listed()[:MOST]
-        self._known = {each.id: each for each in kept} | {new.id: new}
-        try:
-            await self._save()
-        except BaseException:
-            self._known = before
-            raise
-        self.changed()
+        async with self._changing:
+            before = dict(self._known)
+            for each in before.values():
+                if new.endpoint == each.endpoint:
+                    new = replace(new, id=each.id, since=each.since)
+                elif replaces == each.endpoint and each.session == new.session:
+                    self._known.pop(each.id)
+            _hide(new)
+            self._known[new.id] = new
+            kept = self.listed()[:MOST]
+            self._known = {each.id: each for each in kept} | {new.id: new}
+            try:
+                await self._save()
+            except BaseException:
+                self._known = before
+                raise
+            self.changed()
         return new
+
+    def rings_already(self, endpoint: str, *, session: Session) -> bool:
+        """Whether a browser of this log-in is reached there."""
+        return any(each.endpoint == endpoint for each in self.of(session))
 
     async def drop(self, *ids: str) -> None:
         """End these; those that are not there are ignored. :raises StoreError: they have ended, but
         may be there again with the next hub."""
-        ended = [gone for each in ids if (gone := self._known.pop(each, None))]
-        if not ended:
-            return
-        try:
-            await self._save()
-            for each in ended:
-                await self._inbox.forget(summary.NOTES, each.surface)
-        finally:
-            self.changed()  # last: this may end who calls
+        async with self._changing:
+            ended = [gone for each in ids if (gone := self._known.pop(each, None))]
+            if not ended:
+                return
+            try:
+                await self._save()
+                for each in ended:
+                    await self._inbox.forget(summary.NOTES, each.surface)
+            finally:
+                self.changed()  # last: this may end who calls
 
     async def drop_closed(self) -> None:
         """End those whose log-in has ended."""

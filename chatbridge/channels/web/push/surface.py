@@ -34,7 +34,7 @@ from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Level, Notice
 from chatbridge.core.nights.summary import Summary
-from chatbridge.core.ports import Clock
+from chatbridge.core.ports import Clock, Remark
 from chatbridge.core.text import one_line, shortened
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,11 @@ class Browsers:
 
     def of(self, id: str) -> PushSurface | None:
         return next((each for each in self.surfaces if each.id == id), None)
+
+    async def tell(self, remark: Remark) -> None:
+        from chatbridge.channels.chat.channel import tell_each
+
+        await tell_each(remark, [(each.name, each.tell) for each in self.surfaces])
 
 
 class PushSurface(NotifierSurface):
@@ -173,6 +178,20 @@ class PushSurface(NotifierSurface):
             raise ChatbridgeError(self._rejected)
         if self._subscriptions.get(self.id) is None:
             raise ChatbridgeError("this browser takes no notifications any more")
+
+    async def tell(self, remark: Remark) -> None:
+        """Without a sound: it can wait until somebody looks."""
+        instead = "Something has changed" if self._detail == "project" else ""
+        shown = notification(
+            tag=remark.id,
+            title=US,
+            body=plain(remark.text) if self._detail == "all" else instead,
+            page=f"{self._origin}/push",
+            badge=await self._open_asks(),
+            rings=False,
+        )
+        until = self._clock.time() + MAX_TTL
+        await self._send(Message(tag=remark.id, content=shown, until=until, rings=False))
 
     async def _open_asks(self) -> int:
         return (await self._inbox.open_rows(limit=1)).total
