@@ -60,6 +60,8 @@ MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-str
 """One that beeps, and may be used without a question."""
 FEW_PROCESSES = ("--process-per-site", "--renderer-process-limit=1")
 """A page is drawn by the process that drew the one before: each start costs as much as a page."""
+ARGUMENTS = ["--no-sandbox", *MICROPHONE]
+"""Where tests run as root, as in containers, Chromium has no sandbox."""
 LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
 
@@ -217,15 +219,30 @@ class Visit:
 
 
 @asynccontextmanager
-async def launched(chromium: str, **environment: str) -> AsyncIterator[Browser]:
+async def launched(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        # Where tests run as root, as in containers, Chromium has no sandbox.
-        args = ["--no-sandbox", *MICROPHONE, *FEW_PROCESSES]
-        browser = await playwright.chromium.launch(
-            executable_path=chromium, args=args, env={**os.environ, **environment}
-        )
+        args = [*ARGUMENTS, *FEW_PROCESSES]
+        browser = await playwright.chromium.launch(executable_path=chromium, args=args)
         yield browser
         await browser.close()
+
+
+@asynccontextmanager
+async def installed(chromium: str, folder: Path, bus: str) -> AsyncIterator[BrowserContext]:
+    """With a profile: only for one do buttons of notifications reach the worker."""
+    async with async_playwright() as playwright:
+        context = await playwright.chromium.launch_persistent_context(
+            folder,
+            executable_path=chromium,
+            args=ARGUMENTS,
+            env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus},
+            viewport={"width": PHONE[0], "height": PHONE[1]},
+            has_touch=True,
+            timezone_id="UTC",
+            locale="en-GB",
+        )
+        yield context
+        await context.close()
 
 
 @asynccontextmanager
@@ -254,30 +271,44 @@ async def browsing(
     script: bool = True,
     logged_in: bool = True,
     locale: str = "en-GB",
-    as_app: bool = False,
+    worker: bool = False,
 ) -> AsyncIterator[Visit]:
-    """`as_app`: with its service worker, which takes time to start, and notifications allowed."""
+    """`worker`: with the service worker, which takes time to start."""
     context = await browser.new_context(
         viewport={"width": size[0], "height": size[1]},
         has_touch=size[0] < DESKTOP[0],
         java_script_enabled=script,
         timezone_id="UTC",
         locale=locale,
-        service_workers="allow" if as_app else "block",
-        permissions=["notifications"] if as_app else [],
+        service_workers="allow" if worker else "block",
     )
-    context.set_default_timeout(PATIENCE_MS)
-    errors: list[str] = []
-    context.on("weberror", lambda error: errors.append(str(error.error)))
-    context.on(
-        "console",
-        lambda message: errors.append(message.text) if message.type == "error" else None,
-    )
-    visit = Visit(inbox, context, await context.new_page(), errors)
+    visit = await _visit(inbox, context)
     if logged_in:
         await _log_in(visit)
     yield visit
     await context.close()
+
+
+@asynccontextmanager
+async def using_app(context: BrowserContext, inbox: RunningInbox) -> AsyncIterator[Visit]:
+    """With a worker and notifications. `context` is one for all tests: each inbox has an origin of
+    its own."""
+    await context.grant_permissions(["notifications"], origin=inbox.address)
+    visit = await _visit(inbox, context)
+    await _log_in(visit)
+    before = context.pages[0]
+    yield visit
+    for page in context.pages:
+        if page is not before:
+            await page.close()
+
+
+async def _visit(inbox: RunningInbox, context: BrowserContext) -> Visit:
+    context.set_default_timeout(PATIENCE_MS)
+    errors: list[str] = []
+    context.on("weberror", lambda error: errors.append(str(error.error)))
+    context.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    return Visit(inbox, context, await context.new_page(), errors)
 
 
 async def login_link(visit: Visit) -> str:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, BrowserContext
 
-from tests.acceptance.browser import launched
+from tests.acceptance.browser import installed, launched
 from tests.acceptance.connections import Connections
 from tests.acceptance.windows import Windows
 from tests.fakes.machine import House, house
@@ -41,9 +41,11 @@ async def desktop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Des
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def desktop_browser(chromium: str, desktop: Desktop) -> AsyncIterator[Browser]:
-    """One with notifications, which the quick one has not."""
-    async with launched(chromium, DBUS_SESSION_BUS_ADDRESS=desktop.bus) as running:
+async def app(
+    chromium: str, desktop: Desktop, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[BrowserContext]:
+    """The inbox on a phone's home screen. The quick browser has no notifications."""
+    async with installed(chromium, tmp_path_factory.mktemp("profile"), desktop.bus) as running:
         yield running
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, BrowserContext, Page, expect
 
 from chatbridge.core.nights.hours import Period, Switch
 from tests.acceptance.browser import (
@@ -24,6 +24,7 @@ from tests.acceptance.browser import (
     running_inbox,
     select,
     text,
+    using_app,
 )
 from tests.fakes.notifications import Desktop
 
@@ -32,6 +33,7 @@ pytestmark = IN_BROWSER
 CONTROLLED = "navigator.serviceWorker.controller !== null"
 NOTES = "Number(localStorage.notes ?? 0)"
 SOUNDS = """() => {
+  if (window.badges) return;
   window.badges = [];
   const start = OscillatorNode.prototype.start;
   OscillatorNode.prototype.start = function (...given) {
@@ -43,12 +45,9 @@ SOUNDS = """() => {
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def visit(desktop_browser: Browser, desktop: Desktop, tmp_path: Path) -> AsyncIterator[Visit]:
+async def visit(app: BrowserContext, desktop: Desktop, tmp_path: Path) -> AsyncIterator[Visit]:
     desktop.shown.clear()
-    async with (
-        running_inbox(tmp_path) as inbox,
-        browsing(desktop_browser, inbox, PHONE, as_app=True) as visit,
-    ):
+    async with running_inbox(tmp_path) as inbox, using_app(app, inbox) as visit:
         await visit.context.add_init_script(f"({SOUNDS})()")
         yield visit
 
@@ -76,7 +75,7 @@ async def test_without_the_hub_the_app_says_so_and_comes_back_with_it(
     async with AsyncExitStack() as hub:
         inbox = await hub.enter_async_context(running_inbox(tmp_path))
         address = inbox.address
-        async with browsing(browser, inbox, PHONE, as_app=True) as visit:
+        async with browsing(browser, inbox, PHONE, worker=True) as visit:
             page = await visit.open("/history")
             await until(page, CONTROLLED)
             await hub.aclose()
@@ -125,3 +124,35 @@ async def test_nothing_rings_in_quiet_hours_or_unless_it_was_turned_on(
     visit.inbox.inbox.nights.switch = None
     await visit.inbox.ask(text("Which branch?"), project="billing")
     await desktop.one("billing asks")
+
+
+INSECURE = "Object.defineProperty(window, 'isSecureContext', { value: false })"
+IPHONE = "Object.defineProperty(navigator, 'userAgent', { value: 'Mozilla/5.0 (iPhone)' })"
+WITHOUT = "delete window.PushManager"
+
+
+@pytest.mark.parametrize(
+    ("lacks", "sentence"),
+    [
+        (INSECURE, "Run chatbridge inbox --phone on your computer"),
+        (IPHONE, "Add to Home Screen"),
+        (WITHOUT, "This browser has no notifications of pages."),
+        ("", "Notifications are blocked here."),  # as this browser has them
+    ],
+    ids=["insecure", "iphone", "without push", "denied"],
+)
+async def test_where_push_is_impossible_the_page_says_what_to_do(
+    browser: Browser, tmp_path: Path, lacks: str, sentence: str
+) -> None:
+    async with (
+        running_inbox(tmp_path) as inbox,
+        browsing(browser, inbox, PHONE, worker=True) as visit,
+    ):
+        await visit.page.add_init_script(lacks)
+        page = await visit.open("/push")
+        await expect(page.get_by_text(sentence)).to_be_visible()
+        await expect(page.get_by_role("button", name="Turn on")).to_be_hidden()
+        ring = page.get_by_role("switch", name="Ring while a page is open")
+        await ring.click()
+        await expect(ring).to_be_checked()
+        assert visit.errors == []

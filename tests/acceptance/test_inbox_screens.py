@@ -96,6 +96,8 @@ async def screens(visit: Visit) -> AsyncIterator[str]:
         "wide": await inbox.ask(WIDE),
         "form": await inbox.ask(CHECKS, text("And why?", required=False), title="Release"),
     }
+    await visit.open("/push")
+    yield "notifications"
     await visit.open("/?all")
     yield "list"
     for name, ask in asks.items():

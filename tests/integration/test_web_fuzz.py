@@ -46,6 +46,8 @@ PATHS = [
     "/login/{id}",
     "/logout",
     "/healthz",
+    "/sw.js",
+    "/offline",
     "/static/{id}",
     "/api/asks",
     "/api/asks/{id}",

@@ -37,14 +37,13 @@ self.addEventListener("fetch", (event) => {
 
 async function navigate({ request, preloadResponse }) {
   try {
-    const response = (await preloadResponse) ?? (await fetch(request));
+    const response = (await preloadResponse?.catch(() => undefined)) ?? (await fetch(request));
     if (!GONE.includes(response.status)) return response;
   } catch {
-    // The network has failed.
+    // There is no connection.
   }
   return kept(OFFLINE);
 }
-
 const kept = async (request) => (await caches.match(request)) ?? fetch(request);
 
 // ── notifications ──────────────────────────────────────────────────────────────────────────────
