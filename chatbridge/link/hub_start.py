@@ -17,9 +17,9 @@ from chatbridge.system import descriptors
 from chatbridge.system.platform import MACOS
 
 MAX_LOG_BYTES = 5 * 1024 * 1024
-HUB_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-if MACOS:
-    HUB_PATH += ":/opt/homebrew/bin"  # last: it is the owner's own, and replaces no program
+LINUX_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
+MACOS_PATH = f"{LINUX_PATH}:/opt/homebrew/bin"
+"""Homebrew's folder is the owner's own, so nothing in it replaces a program of the system."""
 ENVIRONMENT_NAMES = frozenset((
     "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "XDG_CONFIG_HOME", "XDG_STATE_HOME",
     "XDG_RUNTIME_DIR", "CREDENTIALS_DIRECTORY",
@@ -100,7 +100,7 @@ def _hub_environment(state: str) -> dict[str, str]:
     affect the other agents."""
     environment = {name: value for name, value in os.environ.items() if _is_needed(name)}
     environment["CHATBRIDGE_STATE_DIR"] = state
-    environment["PATH"] = HUB_PATH
+    environment["PATH"] = MACOS_PATH if MACOS else LINUX_PATH
     for name in ("CHATBRIDGE_CONFIG", "CHATBRIDGE_RUNTIME_DIR"):
         if environment.get(name):
             environment[name] = runtime_paths.absolute(environment[name])

@@ -60,7 +60,7 @@ MICROPHONE = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-str
 """One that beeps, and may be used without a question."""
 FEW_PROCESSES = ("--process-per-site", "--renderer-process-limit=1")
 """A page is drawn by the process that drew the one before: each start costs as much as a page."""
-ARGUMENTS = ["--no-sandbox", *MICROPHONE, *FEW_PROCESSES]
+ARGUMENTS = ["--no-sandbox", *MICROPHONE]
 """Where tests run as root, as in containers, Chromium has no sandbox."""
 LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
@@ -221,7 +221,8 @@ class Visit:
 @asynccontextmanager
 async def launched(chromium: str) -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        args = [*ARGUMENTS, *FEW_PROCESSES]
+        browser = await playwright.chromium.launch(executable_path=chromium, args=args)
         yield browser
         await browser.close()
 

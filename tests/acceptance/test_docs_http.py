@@ -119,8 +119,8 @@ def hub() -> Iterator[Served]:
 def entries() -> Iterator[tuple[Block, Json]]:
     """Of clients that connect over HTTP."""
     for block in blocks():
-        if f"https://{ADDRESS}/mcp" in block.text:
-            read = tomllib.loads if block.language == "toml" else json.loads
+        read = {"toml": tomllib.loads, "json": json.loads}.get(block.language)
+        if read is not None and f"https://{ADDRESS}/mcp" in block.text:
             found = read(block.text)
             keys = ("mcpServers", "servers", "mcp_servers")
             (servers,) = (found[key] for key in keys if key in found)

@@ -168,6 +168,23 @@ async def test_one_that_cannot_be_shown_does_not_keep_the_others(tmp_path: Path)
     assert [notice.message for notice in telegram.notices] == ["first", "fine"]
 
 
+async def test_nobody_waits_for_a_surface_that_has_ended(tmp_path: Path) -> None:
+    async with world(tmp_path) as hub:
+        delivery = Delivery(hub.store, clock=hub.clock)
+        ended = chat("telegram")
+        serving = asyncio.create_task(delivery.serve(ended, ready=asyncio.Event()))
+        await asyncio.sleep(0)
+        notice = await Notices(hub.store, delivery, clock=hub.clock).send(
+            CallName(link="link-1", request="1"), project=SHOP, agent=CLAUDE.agent, message="hi"
+        )
+        waiting = asyncio.create_task(delivery.tried(notice.id))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        serving.cancel()
+        async with asyncio.timeout(PATIENCE):
+            await waiting
+
+
 async def test_a_notice_has_its_turn_though_there_are_always_questions_to_show(
     tmp_path: Path,
 ) -> None:

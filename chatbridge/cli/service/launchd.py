@@ -19,7 +19,7 @@ from chatbridge.cli.service import manager
 from chatbridge.cli.service.manager import WITHOUT, State, folders, user
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, ServiceFailed
-from chatbridge.link.hub_start import HUB_PATH, last_log_line, open_log
+from chatbridge.link.hub_start import MACOS_PATH, last_log_line, open_log
 
 if TYPE_CHECKING:
     import subprocess
@@ -152,7 +152,7 @@ def _agent() -> dict[str, object]:
         "Label": LABEL,
         "ProgramArguments": manager.command(),
         # A log-in at the screen has no LANG, and a PATH without /usr/local/bin.
-        "EnvironmentVariables": {"PATH": HUB_PATH, "LANG": "en_US.UTF-8", **folders()},
+        "EnvironmentVariables": {"PATH": MACOS_PATH, "LANG": "en_US.UTF-8", **folders()},
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
         "ThrottleInterval": THROTTLE_SECONDS,
