@@ -15,7 +15,7 @@ from tests.acceptance.bridge import Json, connected, text_of, texts_of, told
 from tests.acceptance.examples import QUESTIONS_EXAMPLES, SINGLE_EXAMPLES, Example
 from tests.acceptance.test_ask_user_examples import with_generated_ids_hidden
 from tests.acceptance.thumb import Telegram, Thumb, questions_of, telegram_home
-from tests.fakes.machine import until_noted
+from tests.fakes.machine import until_left, until_noted
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -296,6 +296,7 @@ async def test_an_answer_for_an_agent_that_has_gone_is_kept_until_it_is_discarde
                 pass
 
         def answers() -> None:
+            until_left(thumb.database)
             assert thumb.taps("A") == "Kept: A"
             thumb.shows("kept until", "Discard")
             assert thumb.taps("Discard") == "Discarded."

@@ -322,6 +322,16 @@ def until_noted(database: Path, card: Card) -> None:
     raise AssertionError("the message was not noted")
 
 
+def until_left(database: Path) -> None:
+    """Wait until the hub has noted that no agent waits for an answer any more: it learns that from
+    a connection that closes."""
+    for _ in _until_patience():
+        with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as read:
+            if not read.execute("SELECT 1 FROM calls WHERE ended_at IS NULL").fetchone():
+                return
+    raise AssertionError("a call still waits")
+
+
 @contextmanager
 def frozen(pid: int) -> Iterator[None]:
     """A process that does nothing meanwhile. It may be killed while it is frozen."""

@@ -18,7 +18,9 @@ class Stream:
 
     async def line(self) -> str:
         async with asyncio.timeout(20):
-            return (await self._reader.readline()).decode().rstrip("\r\n")
+            line = await self._reader.readline()
+        assert line, "the stream has ended"  # else who waits for a line would never pause again
+        return line.decode().rstrip("\r\n")
 
     async def event(self) -> tuple[str, dict[str, Any]]:
         """The next event's name and content."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatbridge.core.asks.deadlines import Due, all_due, apply_due
 from chatbridge.core.model import Ask, Attention, Priority, QuestionType, QuietRule
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.nights import Nights
@@ -25,6 +26,7 @@ from chatbridge.core.nights.policy import (
     reminder_times,
 )
 from chatbridge.core.nights.summary import latest_period, next_end
+from chatbridge.core.policy import Policy
 from tests.contract.asks import an_ask, answered
 
 ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Tokyo"]
@@ -188,6 +190,27 @@ def test_reminders_end_whenever_the_hub_comes_to_give_them(
         if last:
             assert nights.next_reminder(ask, now=now) is None
     assert len(given_at) <= len(nights.policy.reminders) + 2
+
+
+@given(asks(), nights(), st.none() | spans, st.none() | spans, st.sampled_from([0.0, 1.0, HOUR]))
+def test_what_is_due_is_done_with_at_that_moment(
+    ask: Ask, nights: Nights, snoozed: float | None, orphaned: float | None, late: float
+) -> None:
+    """Else the hub would do it again and again without a pause."""
+    policy, now = Policy(max_timeout=30 * HOUR, nights=nights), ask.created_at
+    attention = replace(ask.attention, snoozed_until=None if snoozed is None else now + snoozed)
+    orphaned_since = None if orphaned is None else now + orphaned
+    ask = replace(ask, attention=attention, orphaned_since=orphaned_since)
+    waiting = set(all_due(ask, now=now, policy=policy))
+    for _ in range(12):
+        now, done = min(waiting, default=(now, None))[0] + late, list[Due]()
+        while (first := min(waiting, default=None)) and first[0] <= now:
+            waiting.remove(first)
+            done.append(first[1])
+            after = apply_due(first[1], ask, now=now, policy=policy)
+            if after is not ask or (ask.open and first[1] in (Due.SHOW, Due.REMIND)):
+                ask, waiting = after, set(all_due(after, now=now, policy=policy))
+            assert len(done) == len(set(done))
 
 
 @given(asks(), nights())
