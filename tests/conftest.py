@@ -44,6 +44,7 @@ CI = Path(__file__).parent.parent / ".ci"
 MISSING = {
     "browser": "no Chromium or Google Chrome on PATH",
     "dbus": "no dbus-daemon on PATH",
+    "firefox": "no firefox-esr on PATH",
     "inspector": "no MCP inspector",
     "mcp1": "no Python SDK before 2.0",
     "nspawn": "no systemd-nspawn that runs here",
@@ -51,6 +52,7 @@ MISSING = {
     "systemd": "no systemd-analyze on PATH",
 }
 """Marks of tests that need what not every machine can have, and why they are then skipped."""
+PROGRAMS = {"dbus": "dbus-daemon", "firefox": "firefox-esr", "systemd": "systemd-analyze"}
 HOW = {
     "browser": "The web inbox was not tried in a browser. To test it, install one and run again:\n"
     "apt-get install chromium (on Ubuntu, where that is no .deb: Google Chrome's). As root, or\n"
@@ -58,6 +60,8 @@ HOW = {
     "CHATBRIDGE_INSTALL_BROWSER=0.",
     "dbus": "No button of a notification was pressed. The package dbus has what is needed, and\n"
     "make test installs it together with the browser.",
+    "firefox": "Nothing of ours was decrypted by a browser. To test that, install one of 250 MB,\n"
+    "which make test does not: apt-get install firefox-esr.",
     "inspector": "No client by others has listed and called the tools. .ci/inspector set-up says\n"
     "why it could not be installed: it needs PyPI, for Node, and npm.",
     "mcp1": "No client that gives up in silence has asked anything. .ci/mcp1 set-up says why it\n"
@@ -75,8 +79,8 @@ def found(part: str, how: str = "find") -> str | None:
     """The path of what tests with this mark need."""
     if part == "root":
         return "/root" if os.getuid() == 0 else None
-    if part in ("dbus", "systemd"):
-        return shutil.which({"dbus": "dbus-daemon", "systemd": "systemd-analyze"}[part])
+    if part in PROGRAMS:
+        return shutil.which(PROGRAMS[part])
     looked = subprocess.run([CI / part, how], capture_output=True, text=True)
     return looked.stdout.strip() or None
 
@@ -156,6 +160,7 @@ def mcp1_python() -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "dbus: shows a browser's notifications, see .ci/browser")
+    config.addinivalue_line("markers", "firefox: drives a real Firefox; skipped without one")
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "early: waits for long, so that it must not come last")

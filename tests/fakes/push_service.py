@@ -155,6 +155,11 @@ class PushService:
         self.browsers[browser.token] = browser
         return browser
 
+    def give_up(self, token: str) -> None:
+        with self._changed:
+            self.over.add(token)
+            self._changed.notify_all()
+
     def wait(self, found: Callable[[], Any]) -> Any:
         """What it returns, once that is something."""
         with self._changed:
