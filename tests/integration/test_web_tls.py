@@ -137,7 +137,7 @@ async def test_a_renewal_that_cannot_be_used_leaves_the_last_certificate_and_is_
     assert said.startswith("The inbox goes on with its last certificate: web.tls_cert")
     issued.file.write_bytes(kept)
     assert await serial_at(web, trusted) == before
-    assert web.channel.remarks == ()
+    assert not web.channel.remarks
 
 
 @pytest.mark.parametrize(
