@@ -336,11 +336,12 @@ async def test_a_service_that_is_down_is_tried_again_and_later(
 
 
 @pytest.mark.parametrize("status", [404, 410])
-async def test_a_browser_that_is_gone_is_dropped_and_not_tried_by_the_next_hub(
+async def test_a_browser_that_is_gone_is_dropped_for_good_and_the_owner_is_told(
     tmp_path: Path, service: PushService, status: int
 ) -> None:
     async with running_push(tmp_path, service) as push:
         gone, stays = await push.phone(), await push.phone()
+        push.channel.subscriptions.tell_owner = push.supervisor.tell_again
         if status == 410:
             service.over.add(gone.browser.token)
         else:
@@ -349,6 +350,7 @@ async def test_a_browser_that_is_gone_is_dropped_and_not_tried_by_the_next_hub(
         await stays.sees("Which database")
         await asyncio.to_thread(service.wait, lambda: gone.browser.token in service.requests)
         await push.until_listed(stays)
+        await stays.sees("takes no notifications any more")
         surfaces = [each.name for each in push.channel.surfaces]
         assert surfaces == ["web", f"web:{stays.id}"]
         clock = push.clock

@@ -126,7 +126,7 @@ async def test_the_other_browsers_are_told_of_a_new_one_and_not_of_one_that_asks
     tmp_path: Path, service: PushService
 ) -> None:
     async with running_push(tmp_path, service) as push:
-        push.channel.tell_owner = push.supervisor.tell_again
+        push.channel.subscriptions.tell_owner = push.supervisor.tell_again
         phone = await push.phone()
         other = await push.phone(await push.page(agent="X11; Linux x86_64; rv:140.0 Firefox/140.0"))
         shown = await phone.sees("Notifications were turned on in Firefox on Linux")

@@ -129,7 +129,9 @@ class WebChannel:
         self.bell = PageBell(nights=inbox.nights, clock=self.clock, since=self.clock.time())
         self.sessions = Sessions(self.token, inbox, clock=self.clock)
         await self.sessions.load()
-        self.subscriptions = Subscriptions(inbox, self.sessions, clock=self.clock)
+        self.subscriptions = Subscriptions(
+            inbox, self.sessions, clock=self.clock, tell_owner=self.tell_owner
+        )
         await self.subscriptions.load()
         if self.subscriptions.listed():
             await self.load_browsers()

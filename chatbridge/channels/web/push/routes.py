@@ -141,7 +141,7 @@ class PushRoutes:
         )
         added = await self.subscriptions.add(new, replaces=replaces)
         if is_new:
-            self.site.tell_owner(TURNED_ON.format(added.name), told=[added.surface])
+            self.subscriptions.tell_owner(TURNED_ON.format(added.name), told=[added.surface])
         return json_response({"id": added.id}, status=201)
 
     async def _remove(self, request: Request) -> Response:

@@ -74,7 +74,14 @@ class Stored:
 
 
 class Subscriptions:
-    def __init__(self, inbox: AskActions, sessions: Sessions, *, clock: Clock) -> None:
+    def __init__(
+        self,
+        inbox: AskActions,
+        sessions: Sessions,
+        *,
+        clock: Clock,
+        tell_owner: Callable[..., None],
+    ) -> None:
         self._inbox = inbox
         self._sessions = sessions
         self._clock = clock
@@ -82,6 +89,7 @@ class Subscriptions:
         self._keys: Keys | None = None
         self._making_keys = asyncio.Lock()
         self._changing = asyncio.Lock()
+        self.tell_owner = tell_owner
         self.changed: Callable[[], None] = lambda: None
 
     async def load(self) -> None:

@@ -44,6 +44,9 @@ BODY, LABEL = 120, 30
 """In characters. Options of which one is longer are no buttons: nobody could tell them apart."""
 BUTTONS = 2
 TEST = "test"
+GIVEN_UP = (
+    "{} takes no notifications any more. To have them there again, open Notifications in its inbox."
+)
 
 
 class Browsers:
@@ -205,9 +208,8 @@ class PushSurface(NotifierSurface):
         try:
             await self._sender.send(subscription, message)
         except SubscriptionGone as error:
-            log.info(
-                "%s: %s takes no notifications any more (%s)", self.name, subscription.name, error
-            )
+            log.info("%s: %s (%s)", self.name, GIVEN_UP.format(subscription.name), error)
+            self._subscriptions.tell_owner(GIVEN_UP.format(subscription.name), told=[self.name])
             await self._subscriptions.drop(self.id)
             return False
         except MessageRejected as error:
