@@ -20,7 +20,8 @@ NAME = "output-5e0f3a7c.txt"
 
 
 async def told(telegram: Telegram, end: OperationEnd) -> Card:
-    await telegram.desk.tell_end(end)
+    notice = await telegram.desk.tell_end(end)
+    await telegram.desk.shown_on(notice)  # and recorded, so that a reply to it is understood
     return await telegram.sees(lambda card: end.title in read(card))
 
 
