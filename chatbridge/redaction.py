@@ -14,26 +14,32 @@ SHORTEST = 8
 """Anything shorter is likely to be a part of innocent words, too."""
 PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
 """Characters that look the same however a text is quoted."""
+NOTHING = "(?!)"
+"""Is nowhere in a text."""
 
 
 class Secrets:
     """What has to be taken out of texts."""
 
     def __init__(self) -> None:
-        self._parts: set[str] = set()
-        self._pattern: re.Pattern[str] | None = None
+        self._parts: frozenset[str] = frozenset()
+        self._compiled = self._parts, re.compile(NOTHING)
+        """For which parts the pattern is: it is made when a text needs it, in any thread."""
 
     def add(self, secret: str) -> None:
         """Also what follows a colon alone: a bot's token is its number, a colon, and the secret."""
         found = {secret, secret.partition(":")[2]}
         self._parts |= {part for part in found if len(part) >= SHORTEST}
-        # Longest first: a part that comes before the whole would leave the rest of it to be read.
-        if longest_first := sorted(self._parts, key=len, reverse=True):
-            forms = ("".join(map(_forms, secret)) for secret in longest_first)
-            self._pattern = re.compile("|".join(forms))
 
     def redact(self, text: str) -> str:
-        return self._pattern.sub(HIDDEN, text) if self._pattern else text
+        parts, (known, pattern) = self._parts, self._compiled
+        if parts is not known:
+            # Longest first: a part that comes before the whole would leave its rest to be read.
+            longest_first = sorted(parts, key=len, reverse=True)
+            forms = ("".join(map(_forms, part)) for part in longest_first)
+            pattern = re.compile("|".join(forms) or NOTHING)
+            self._compiled = parts, pattern
+        return pattern.sub(HIDDEN, text)
 
 
 def _forms(character: str) -> str:

@@ -17,7 +17,7 @@ from tests.acceptance.bridge import PATIENCE, Json, text_of, until
 from tests.acceptance.login import Login, asking
 from tests.fakes.container import CHATBRIDGE, Container
 
-pytestmark = pytest.mark.nspawn
+pytestmark = [pytest.mark.nspawn, pytest.mark.early]
 
 WATCHDOG = 4.0
 QUICK = f"[Service]\nWatchdogSec={WATCHDOG:.0f}\n"

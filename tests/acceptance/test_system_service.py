@@ -20,7 +20,7 @@ from tests.documents.ways import NO_COMMANDS, SERVER, way_of
 from tests.fakes.container import CHATBRIDGE, PYTHON, Container
 from tests.fakes.sample_files import png
 
-pytestmark = pytest.mark.nspawn
+pytestmark = [pytest.mark.nspawn, pytest.mark.early]
 
 UNIT = "chatbridge-system.service"
 UNITS = "/etc/systemd/system"
