@@ -7,8 +7,11 @@ is changed, the check of the address, and the code that a phone scans.
 from __future__ import annotations
 
 import json
+import secrets
 import shlex
+import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -28,6 +31,8 @@ from chatbridge.core.errors import ChatbridgeError, NoTerminal
 from chatbridge.settings import load
 
 TAILNET = ".ts.net"
+OWN_PORTS = range(20_000, 30_000)
+"""Below those that the system gives to connections."""
 CERTIFICATE_SECONDS = 90.0
 """How long Tailscale may take for the first connection: it gets the certificate then."""
 WAYS = """\
@@ -118,6 +123,8 @@ def _through(
 ) -> Served | None:
     first = urlsplit(web.url).port or 443 if web.url else None
     place = tailscale.place(address, first=first)
+    if web.port is None and not place.serves:
+        address = f"http://127.0.0.1:{_own_port()}"
     served = Served(tailscale.url(place.port), tailscale)
     wanted: dict[Key, Value] = {
         ("web", "port"): urlsplit(address).port,
@@ -143,6 +150,14 @@ def _through(
     if not (quiet or place.serves):
         prompts.say("  … getting the certificate; the first time takes up to a minute")
     return served
+
+
+def _own_port() -> int:
+    """A free one that no hub takes by itself, also while this one is not running."""
+    while True:
+        port = OWN_PORTS[secrets.randbelow(len(OWN_PORTS))]
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def _agreed(*, quiet: bool) -> bool:
