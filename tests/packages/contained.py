@@ -55,7 +55,7 @@ class Container:
             subprocess.run([*self.podman, "logs", NAME], timeout=WITHIN)
             raise
         finally:
-            self.pod("rm", "--force", "--time", "1", NAME)
+            self.pod("rm", "--force", "--time", "10", NAME)
 
     def refusal(self, *options: str) -> str:
         """What it says when it cannot serve."""
