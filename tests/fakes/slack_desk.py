@@ -43,7 +43,8 @@ class SlackDesk:
     desk: Desk
     running: asyncio.Task[None]
     _picked: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
-    """What a person has picked in a list since it was drawn."""
+    """What a person wants to have picked in a list. Whoever is quick sees a box empty again, because
+    an earlier state is drawn meanwhile, and ticks it again."""
 
     async def card(self, ask: Ask) -> Json:
         (surface,) = self.channel.surfaces
@@ -72,14 +73,14 @@ class SlackDesk:
         """Do on the ask's card what a button, or a box, of this event does."""
         message = await self.card(ask)
         lists = [
-            (block, each)
+            each
             for block in message["blocks"]
             for each in (*block.get("elements", ()), block.get("accessory") or {})
             if "options" in each
         ]
         if isinstance(event, Toggle) and lists:
-            block, found = lists[0]
-            key = (message["ts"], block["block_id"])
+            found = lists[0]
+            key = (message["ts"], found["action_id"])
             picked = self._picked.get(key, found.get("initial_options", []))
             option = found["options"][event.option]
             picked = [each for each in picked if each != option] + [option] * event.on
