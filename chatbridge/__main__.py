@@ -37,7 +37,9 @@ def main(argv: list[str] | None = None) -> int:
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     if word in APART:
         return int(import_module(APART[word]).main(rest))
-    return int(getattr(import_module("chatbridge.cli.commands"), word)(rest))
+    from chatbridge.cli.commands import command
+
+    return command(word)(rest)
 
 
 def help_text() -> str:

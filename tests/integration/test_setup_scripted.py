@@ -19,7 +19,7 @@ import pytest
 from chatbridge import settings
 from chatbridge.channels.matrix import setup as matrix
 from chatbridge.channels.matrix.account.bot import Bot
-from chatbridge.cli import commands
+from chatbridge.cli.commands import command
 from chatbridge.cli.config_file import change
 from chatbridge.cli.setup.state import Setup
 from tests.fakes.link_client import PATIENCE
@@ -72,7 +72,7 @@ class Here:
         """What it says; nothing was written."""
         self._patch.setattr(sys, "stdin", io.StringIO(given))
         with suppress(SystemExit):  # wrong usage
-            assert commands.setup(["--non-interactive", *flags]) == 1
+            assert command("setup")(["--non-interactive", *flags]) == 1
         assert not config_of(self.home).parent.exists()
         return " ".join(self._capture.readouterr().err.split())
 

@@ -14,9 +14,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli import commands
 from chatbridge.cli.agents import definition_files
 from chatbridge.cli.agents.definition_files import SCHEMA
+from chatbridge.cli.commands import agents
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.program import ROOT
@@ -48,7 +48,7 @@ def configure(folder: Path, toml: str) -> None:
 
 
 def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = commands.tools(list(words))
+    code = agents.tools(list(words))
     return code, *capsys.readouterr()
 
 
@@ -324,7 +324,7 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        commands.tools(["add", "git", name])
+        agents.tools(["add", "git", name])
     assert end.value.code == 2
     assert f"there is no example {name!r}" in capsys.readouterr().err
     assert not folder.exists()

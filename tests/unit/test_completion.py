@@ -9,7 +9,7 @@ import pytest
 import shtab
 
 from chatbridge.cli import COMMANDS
-from chatbridge.cli.commands import SHELLS, completion
+from chatbridge.cli.commands.setup import SHELLS, completion
 from chatbridge.cli.completion import whole_parser
 
 ASK_BASH = """

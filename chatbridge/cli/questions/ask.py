@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from chatbridge.cli.commands import LEVELS
+from chatbridge.cli.commands.questions import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
 from chatbridge.cli.questions.files import attachments, file_line, readable, refusal
