@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         from chatbridge.link import loop
 
         return loop.main(rest)
-    from chatbridge.cli import APART, COMMANDS
+    from chatbridge.cli import APART, COMMANDS, command
 
     if word not in COMMANDS:
         from chatbridge.cli.ui.running import WRONG_USAGE, say
@@ -37,8 +37,6 @@ def main(argv: list[str] | None = None) -> int:
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     if word in APART:
         return int(import_module(APART[word]).main(rest))
-    from chatbridge.cli.commands import command
-
     return command(word)(rest)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from chatbridge.cli import APART, COMMANDS
-from chatbridge.cli.commands import command
+from chatbridge.cli import APART, COMMANDS, command
 
 OPEN_IDS = "chatbridge pending --ids 2>/dev/null"
 AGENT_NAMES = "chatbridge agents --names 2>/dev/null"

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.commands import questions
-from chatbridge.cli.questions import ask
+from chatbridge.cli.questions import ask, commands
 from chatbridge.core.model import Priority
 from chatbridge.tools import ask_user, clients, notify_user
 from tests.acceptance.asking import Asking
@@ -273,7 +272,7 @@ def test_a_question_that_times_out_is_3_and_says_until_when_it_waited(
 def test_command_and_hub_agree_on_names_and_limits() -> None:
     assert ask.CLIENT == clients.COMMAND
     assert ask.SHORTEST == ask_user.SHORTEST_TIMEOUT
-    assert tuple(Priority) == questions.PRIORITIES
+    assert tuple(Priority) == commands.PRIORITIES
     assert ask.LONGEST_QUESTION == ask_user.MAX_QUESTION
     assert ask.LONGEST_TITLE == ask_user.MAX_TITLE
     assert ask.LONGEST_MESSAGE == notify_user.MAX_MESSAGE

@@ -319,14 +319,13 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
 def test_a_hub_that_does_not_stop_is_reported(
     state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from chatbridge.cli.commands import hub
-    from chatbridge.cli.hub import control
+    from chatbridge.cli.hub import commands, control
 
     process = holder(state, "stubborn")
     monkeypatch.setattr(control, "PATIENCE", 0.2)
     monkeypatch.setenv("CHATBRIDGE_STATE_DIR", str(state))
     try:
-        assert hub.stop([]) == 1
+        assert commands.stop([]) == 1
         assert f"pid {process.pid}" in capsys.readouterr().err
     finally:
         process.kill()

@@ -15,8 +15,8 @@ from chatbridge.channels.discord.spec import DISCORD
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.channels.slack.spec import SLACK
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli.commands import setup
 from chatbridge.cli.doctor.run import channel_check
+from chatbridge.cli.setup import commands
 from tests.fakes.doctor import Machine
 from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT
@@ -109,13 +109,13 @@ async def test_doctor_finds_it(without: Machine, spec: ChannelSpec[Any]) -> None
 def test_a_set_up_by_script_writes_nothing(
     without: Machine, spec: ChannelSpec[Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.setup(["--non-interactive", *FLAGS[spec.name], "--wait", "8h"]) == 1
+    assert commands.setup(["--non-interactive", *FLAGS[spec.name], "--wait", "8h"]) == 1
     assert said_of(spec) in capsys.readouterr().err.replace("The", "the")
     assert not without.config.exists()
 
 
 def test_a_set_up_that_does_not_name_the_channel_needs_nothing(without: Machine) -> None:
-    assert setup.setup(["--non-interactive", "--wait", "8h"]) == 0
+    assert commands.setup(["--non-interactive", "--wait", "8h"]) == 0
     assert 'default_timeout = "8h"' in without.config.read_text()
 
 
@@ -123,7 +123,7 @@ def test_people_are_listed_by_their_ids(
     without: Machine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     without.set(**SETTINGS)
-    assert setup.people([]) == 0
+    assert commands.people([]) == 0
     listed = capsys.readouterr().out
     for people in (it for name, it in SETTINGS.items() if name.endswith("ALLOWED_USERS")):
         assert people in listed

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.ntfy.spec import NTFY
-from chatbridge.cli.commands import setup
 from chatbridge.cli.doctor.run import channel_check
+from chatbridge.cli.setup import commands
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.ntfy_server import NtfyServer
 
@@ -35,7 +35,7 @@ def test_a_topic_a_server_and_a_token_are_tried_and_written(
     server.rights = {TOKEN: {TOPIC: "w", f"{TOPIC}-answers": "r"}}
     (tmp_path / "token").write_text(f"{TOKEN}\n")
     flags += ["--ntfy-token-file", str(tmp_path / "token"), "--ntfy-answers"]
-    assert setup.setup(flags) == 0
+    assert commands.setup(flags) == 0
     assert [it["message"] for it in server.messages] == ["It rings here."]
     written = tomllib.loads(machine.config.read_text())
     assert written["ntfy"] == {"topic": TOPIC, "server": server.address, "answers": True}
@@ -51,11 +51,11 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     server.rights = {TOKEN: {TOPIC: "w"}}
-    assert setup.setup(flags) == 1
+    assert commands.setup(flags) == 1
     assert "Let the token use the topic there" in " ".join(capsys.readouterr().err.split())
     for wrong in (["--ntfy-answers"], ["--ntfy-topic", "a/b"], [*flags, "--ntfy-server", "ntfy"]):
         with pytest.raises(SystemExit):
-            setup.setup(["--non-interactive", *wrong])
+            commands.setup(["--non-interactive", *wrong])
     said = capsys.readouterr().err
     assert "--ntfy-topic is needed, too" in said
     assert "a topic has 1 to 64 letters" in said

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.commands import hub
+from chatbridge.cli.hub import commands
 from chatbridge.cli.service import manager, systemd, unit_files
 from chatbridge.cli.service.systemd import SERVICE, SOCKET
 
@@ -26,12 +26,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_logs_without_a_journal_name_the_file_instead_of_waiting_for_lines(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert hub.service(["logs", "-f"]) == 1
+    assert commands.service(["logs", "-f"]) == 1
     assert "hub.log" in capsys.readouterr().err
 
 
 def test_the_help_fits_a_terminal_of_80_columns() -> None:
-    assert max(len(line) for line in hub.SERVICE.splitlines()) <= 80
+    assert max(len(line) for line in commands.SERVICE.splitlines()) <= 80
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_without_systemd_a_sentence_says_so_and_nothing_is_written(
     what: str, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("PATH", str(home))
-    code = hub.service([what])
+    code = commands.service([what])
     said = capsys.readouterr()
     if what == "uninstall":
         assert (code, said.err) == (0, "")
@@ -70,7 +70,7 @@ def test_a_mistake_in_the_settings_keeps_the_service_running(
     monkeypatch.setattr(systemd, "has_systemd", lambda: True)
     (home / ".config/chatbridge").mkdir(parents=True)
     (home / ".config/chatbridge/config.toml").write_text("max_open_ask = 3\n")
-    code = hub.service([what, *forced])
+    code = commands.service([what, *forced])
     words = f"--user {what}"
     if forced:
         assert code == 0
@@ -83,7 +83,7 @@ def test_a_mistake_in_the_settings_keeps_the_service_running(
 
 def test_only_logs_pass_on_what_they_do_not_know(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        hub.service(["status", "-f"])
+        commands.service(["status", "-f"])
     assert ended.value.code == 2
     assert "-f" in capsys.readouterr().err
 

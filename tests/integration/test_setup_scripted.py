@@ -19,8 +19,8 @@ import pytest
 from chatbridge import settings
 from chatbridge.channels.matrix import setup as matrix
 from chatbridge.channels.matrix.account.bot import Bot
-from chatbridge.cli.commands import command
 from chatbridge.cli.config_file import change
+from chatbridge.cli.setup import commands
 from chatbridge.cli.setup.state import Setup
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house
@@ -72,7 +72,7 @@ class Here:
         """What it says; nothing was written."""
         self._patch.setattr(sys, "stdin", io.StringIO(given))
         with suppress(SystemExit):  # wrong usage
-            assert command("setup")(["--non-interactive", *flags]) == 1
+            assert commands.setup(["--non-interactive", *flags]) == 1
         assert not config_of(self.home).parent.exists()
         return " ".join(self._capture.readouterr().err.split())
 

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chatbridge.cli.commands import questions
+from chatbridge.cli.questions import commands
 from chatbridge.cli.questions.stats import stats_screen
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.wording import seconds_of
@@ -88,14 +88,14 @@ def test_open_questions_are_listed_without_markdown(
     ask = an_open(QUESTION)
     path = stored(state, ask)
     before = path.read_bytes()
-    assert questions.pending([]) == 0
+    assert commands.pending([]) == 0
     (_, row) = capsys.readouterr().out.splitlines()
     cells = re.split(r" {3,}", row)
     assert cells[:4] == [ask.id[:6], "shop", "Claude", "Use Valkey or redis?"]
-    assert questions.pending(["--json"]) == 0
+    assert commands.pending(["--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["questions"][0]["question"] == MARKDOWN
-    assert questions.pending(["--ids"]) == 0
+    assert commands.pending(["--ids"]) == 0
     assert capsys.readouterr().out == f"{ask.id[:6]}\n"
     assert path.read_bytes() == before
     assert {it.name for it in state.iterdir()} <= {"chatbridge.db", "hub.lock"}
@@ -105,14 +105,14 @@ def test_history_has_the_labels_that_people_saw(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stored(state, an_answered(QUESTION, "Valkey (recommended)"), an_answered(CONFIRM, "yes"))
-    assert questions.history([]) == 0
+    assert commands.history([]) == 0
     said = capsys.readouterr().out
     assert "Use Valkey or redis?   Valkey\n" in said
     assert "Deploy?                Yes\n" in said
-    assert questions.history(["--search", "REDIS", "--json"]) == 0
+    assert commands.history(["--search", "REDIS", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["outcome"]["answers"][0]["values"] == ["Valkey (recommended)"]
-    assert questions.history(["--search", "nothing of this"]) == 0
+    assert commands.history(["--search", "nothing of this"]) == 0
     assert capsys.readouterr().out == "Nothing was found.\n"
 
 
@@ -122,13 +122,13 @@ def test_a_summary_says_what_happened_and_lists_what_waits(
     ask, now = an_open(QUESTION), time.time()
     path = stored(state, ask, *(timed_out(an_ask(), at=now - at) for at in (60.0, 120.0, 7300.0)))
     before = path.read_bytes()
-    assert questions.summary(["--since", "2h"]) == 0
+    assert commands.summary(["--since", "2h"]) == 0
     heading, counts, empty, _, row = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"While you were away, \d\d:\d\d–\d\d:\d\d", heading)
     assert counts == "1 question is waiting · 2 timed out"
     assert empty == ""
     assert row.startswith(ask.id[:6])
-    assert questions.summary(["--json"]) == 0
+    assert commands.summary(["--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["id"] for each in found.pop("waiting")] == [ask.id]
     assert seconds_of(found["until"]) - seconds_of(found["since"]) == pytest.approx(
@@ -146,7 +146,7 @@ def test_a_summary_is_about_the_last_quiet_hours_also_by_hand(
     now = time.time()
     nap = Switch(on=True, period=Period(now - 3000.0, now - 600.0))
     stored(state, to_note(nap, at=now - 3000.0), timed_out(an_ask(), at=now - 3600.0))
-    assert questions.summary(["--json"]) == 0
+    assert commands.summary(["--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert seconds_of(found["since"]) == pytest.approx(now - 3000.0, abs=1)
     assert found["timedOut"] == 0
@@ -155,11 +155,11 @@ def test_a_summary_is_about_the_last_quiet_hours_also_by_hand(
 def test_a_summary_without_a_database_or_usable_settings_says_so(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert questions.summary([]) == 0
+    assert commands.summary([]) == 0
     assert capsys.readouterr().out.endswith("\nNothing is waiting.\nNext: chatbridge setup\n")
     stored(state, an_open(CONFIRM))
     state.with_name("config.toml").write_text("max_open_ask = 1")
-    assert questions.summary([]) == 0
+    assert commands.summary([]) == 0
     said = capsys.readouterr()
     assert "Deploy?" in said.out
     assert "did you mean max_open_asks?" in said.err
@@ -172,14 +172,14 @@ def test_a_time_that_is_none_is_refused_with_what_to_write(
     state: Path, capsys: pytest.CaptureFixture[str], since: str
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        questions.summary([f"--since={since}"])
+        commands.summary([f"--since={since}"])
     assert ended.value.code == 2
     assert "give the time of day, as in 22:30, or how long ago, as in 8h" in capsys.readouterr().err
 
 
 def test_a_time_of_day_is_the_last_one(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for since in ("00:00", "23:59", " 7:05 ", "24:00"):
-        assert questions.summary(["--json", "--since", since]) == 0
+        assert commands.summary(["--json", "--since", since]) == 0
         found = json.loads(capsys.readouterr().out)
         at, now = seconds_of(found["since"]), time.time()
         assert now - 25 * 3600 < at <= now
@@ -191,7 +191,7 @@ def test_settings_that_cannot_be_used_are_said_and_hide_no_question(
 ) -> None:
     stored(state, an_open(CONFIRM))
     state.with_name("config.toml").write_text("max_open_ask = 1")
-    assert questions.pending([]) == 0
+    assert commands.pending([]) == 0
     said = capsys.readouterr()
     assert "Deploy?" in said.out
     assert "did you mean max_open_asks? (line 1)" in said.err
@@ -202,13 +202,13 @@ def test_a_database_that_cannot_be_read_is_said_and_left_as_it_is(
 ) -> None:
     path = stored(state)
     path.write_bytes(b"no database at all, but a text " * 100)
-    assert questions.pending([]) == 1
+    assert commands.pending([]) == 1
     assert "is not a SQLite database" in capsys.readouterr().err
     path.unlink()
     with sqlite3.connect(path) as newer:
         newer.execute("PRAGMA user_version = 9999")
     newer.close()
-    assert questions.history([]) == 1
+    assert commands.history([]) == 1
     assert str(path) in capsys.readouterr().err
 
 
@@ -230,7 +230,7 @@ def test_statistics_are_counted_without_a_hub(
     quick, slow = answered(an_ask(), at=1020.0), answered(an_ask(), at=1600.0)
     path = stored(state, *of_a_day(quick, timed_out(an_ask(), at=29_800.0), slow))
     before = path.read_bytes()
-    assert questions.stats([]) == 0
+    assert commands.stats([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "The last 30 d",
@@ -245,7 +245,7 @@ def test_statistics_are_counted_without_a_hub(
     (longest,) = [line for line in lines if line.endswith("█" * 24)]
     assert re.search(r":00 +1 +0 +1 +8 h", longest)
     assert sum("█" in line for line in lines) == 3
-    assert questions.stats(["--json", "--since", "90d"]) == 0
+    assert commands.stats(["--json", "--since", "90d"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["total"]["questions"]["timedOut"] == 1
     assert found["agents"][0]["worstSeconds"] == 600
@@ -284,12 +284,12 @@ def test_statistics_fit_the_terminal(room: int) -> None:
 def test_statistics_of_nothing_are_a_kind_sentence(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert questions.stats(["--since", "12h"]) == 0
+    assert commands.stats(["--since", "12h"]) == 0
     assert capsys.readouterr().out == (
         "No agent has asked anything in the last 12 h.\nNext: chatbridge setup\n"
     )
     stored(state)
-    assert questions.stats([]) == 0
+    assert commands.stats([]) == 0
     assert capsys.readouterr().out == "No agent has asked anything in the last 30 d.\n"
 
 
@@ -298,7 +298,7 @@ def test_statistics_have_the_hours_of_the_owners_zone(
 ) -> None:
     stored(state, an_open(CONFIRM))
     state.with_name("config.toml").write_text('[quiet]\nzone = "Pacific/Kiritimati"\n')
-    assert questions.stats(["--json"]) == 0
+    assert commands.stats(["--json"]) == 0
     hours = json.loads(capsys.readouterr().out)["hours"]
     here = datetime.now(ZoneInfo("Pacific/Kiritimati")).hour
     asked = [hour["hour"] for hour in hours if hour["asked"]]

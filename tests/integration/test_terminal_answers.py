@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.commands import questions
+from chatbridge.cli.questions import commands
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.errors import (
@@ -162,16 +162,16 @@ async def test_a_late_answer_is_kept_and_told_as_such(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("do", "main", "words", "gone", "said"),
     [
-        ("answer", questions.answer, ["blue"], False, "Sent."),
+        ("answer", commands.answer, ["blue"], False, "Sent."),
         (
             "answer",
-            questions.answer,
+            commands.answer,
             ["blue"],
             True,
             "Kept. The agent gets it when it asks this again.",
         ),
-        ("cancel", questions.cancel, [], False, "Cancelled. The agent is told."),
-        ("cancel", questions.cancel, [], True, "Cancelled. No agent was waiting."),
+        ("cancel", commands.cancel, [], False, "Cancelled. The agent is told."),
+        ("cancel", commands.cancel, [], True, "Cancelled. No agent was waiting."),
     ],
 )
 async def test_a_command_says_whether_an_agent_waits_for_it(
@@ -266,7 +266,7 @@ async def test_what_is_no_time_changes_nothing(tmp_path: Path, when: object) -> 
 def test_what_is_no_time_is_wrong_usage_before_any_hub_is_asked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for command in (questions.snooze, questions.extend):
+    for command in (commands.snooze, commands.extend):
         with pytest.raises(SystemExit, match="2"):
             command(["3f9a2c", "tomorrow"])
         assert "'tomorrow' is no time. Write a time such as" in capsys.readouterr().err

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli.agents import definition_files
+from chatbridge.cli.agents import commands, definition_files
 from chatbridge.cli.agents.definition_files import SCHEMA
-from chatbridge.cli.commands import agents
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written
 from tests.fakes.program import ROOT
@@ -48,7 +47,7 @@ def configure(folder: Path, toml: str) -> None:
 
 
 def done(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
-    code = agents.tools(list(words))
+    code = commands.tools(list(words))
     return code, *capsys.readouterr()
 
 
@@ -324,7 +323,7 @@ def test_what_is_no_example_is_refused_before_anything_is_made(
     folder: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     with pytest.raises(SystemExit) as end:
-        agents.tools(["add", "git", name])
+        commands.tools(["add", "git", name])
     assert end.value.code == 2
     assert f"there is no example {name!r}" in capsys.readouterr().err
     assert not folder.exists()

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.commands import setup
 from chatbridge.cli.connect.catalogue import CATALOGUE, CLIENTS, program
 from chatbridge.cli.connect.hooks import Hooks
 from chatbridge.cli.connect.jsonc import Jsonc
+from chatbridge.cli.setup import commands
 from tests.fakes.client_home import Home, before
 from tests.fakes.program import ROOT, bare
 
@@ -71,7 +71,7 @@ def test_without_a_terminal_the_diff_is_shown_and_nothing_is_written(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = home.has("codex", before("codex"))
-    assert setup.connect(["codex"]) == 2
+    assert commands.connect(["codex"]) == 2
     shown = capsys.readouterr()
     assert "+[mcp_servers.chatbridge]" in shown.out
     assert "~/.codex/config.toml" in shown.out
@@ -83,7 +83,7 @@ def test_yes_writes_and_says_what_to_restart(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = home.has("codex", before("codex"))
-    assert setup.connect(["codex", "--yes"]) == 0
+    assert commands.connect(["codex", "--yes"]) == 0
     shown = capsys.readouterr().out
     assert "+ 7 lines       backup: config.toml.bak" in shown
     assert "✓ Codex is connected. Restart Codex" in shown
@@ -92,11 +92,11 @@ def test_yes_writes_and_says_what_to_restart(
     told = [*start.args, "--limit", "3600"]
     assert (entry["command"], entry["args"]) == (start.command, told)
     assert os.path.isabs(entry["command"])
-    assert setup.connect(["codex"]) == 0
+    assert commands.connect(["codex"]) == 0
     assert "already connected, nothing to change" in capsys.readouterr().out
-    assert setup.disconnect(["codex", "--yes"]) == 0
+    assert commands.disconnect(["codex", "--yes"]) == 0
     assert file.read_bytes() == before("codex")
-    assert setup.disconnect(["codex"]) == 0
+    assert commands.disconnect(["codex"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_person_is_asked_and_only_yes_writes(
 ) -> None:
     file = home.has("codex", before("codex"))
     shown = terminal(typed)
-    assert setup.connect(["codex"]) == code
+    assert commands.connect(["codex"]) == code
     screen = shown()
     assert "Write these? [Y/n]" in screen
     assert (file.read_bytes() != before("codex")) == written
@@ -120,12 +120,12 @@ def test_a_terminal_has_colour_unless_somebody_does_not_want_it(
     home: Home, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = terminal("n\n")
-    setup.connect(["cursor"])
+    commands.connect(["cursor"])
     assert "\x1b[32m+" in shown()
     monkeypatch.setenv("HOME", str(home.path))
     monkeypatch.setenv("NO_COLOR", "1")
     shown = terminal("n\n")
-    setup.connect(["cursor"])
+    commands.connect(["cursor"])
     assert "\x1b" not in shown()
 
 
@@ -133,7 +133,7 @@ def test_the_wait_is_as_long_as_a_question_may_stay_open_and_at_least_an_hour(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def timeout() -> int:
-        assert setup.connect(["codex", "--yes"]) == 0
+        assert commands.connect(["codex", "--yes"]) == 0
         tree = tomllib.loads(home.file("codex").read_text())
         return int(tree["mcp_servers"]["chatbridge"]["tool_timeout_sec"])
 
@@ -146,12 +146,12 @@ def test_settings_that_cannot_be_used_are_said_and_nothing_is_written(
     home: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_MAX_TIMEOUT", "soon")
-    assert setup.connect(["codex", "--yes"]) == 1
+    assert commands.connect(["codex", "--yes"]) == 1
     assert "max_timeout" in capsys.readouterr().err
     assert not home.file("codex").exists()
 
 
-@pytest.mark.parametrize("main", [setup.connect, setup.disconnect])
+@pytest.mark.parametrize("main", [commands.connect, commands.disconnect])
 def test_an_unknown_client_gets_the_list(
     home: Home, capsys: pytest.CaptureFixture[str], main: Callable[[list[str]], int]
 ) -> None:
@@ -164,19 +164,19 @@ def test_an_unknown_client_gets_the_list(
 def test_disconnect_without_a_client_asks_which(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.disconnect([]) == 2
+    assert commands.disconnect([]) == 2
     assert "claude-code, codex" in capsys.readouterr().err
 
 
 def test_without_a_client_those_on_this_computer_are_listed(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.connect([]) == 0
+    assert commands.connect([]) == 0
     assert "No client that chatbridge knows was found here" in capsys.readouterr().out
     home.has("codex", before("codex"))
     home.has("cursor", b"{")
     home.connect("claude-code")
-    assert setup.connect([]) == 0
+    assert commands.connect([]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         "✓ Claude Code  connected, waits up to 1 d  ~/.claude.json",
@@ -194,7 +194,7 @@ def test_the_list_stays_within_the_terminal(
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     shown = terminal("")
-    setup.connect([])
+    commands.connect([])
     lines = shown().splitlines()
     assert len(lines) == len(CLIENTS) + 3
     assert max(map(len, lines)) == 80
@@ -203,10 +203,10 @@ def test_the_list_stays_within_the_terminal(
 def test_a_client_that_is_not_here_is_said_to_be_missing(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    setup.connect(["zed"])
+    commands.connect(["zed"])
     assert "Zed was not found on this computer." in capsys.readouterr().out
     home.has("zed", before("zed"))
-    setup.connect(["zed"])
+    commands.connect(["zed"])
     assert "not found" not in capsys.readouterr().out
 
 
@@ -214,13 +214,13 @@ def test_a_client_that_is_not_here_is_said_to_be_missing(
 def test_print_shows_what_would_be_written_and_writes_nothing(
     home: Home, capsys: pytest.CaptureFixture[str], client: str
 ) -> None:
-    assert setup.connect([client, "--print"]) == 0
+    assert commands.connect([client, "--print"]) == 0
     shown = capsys.readouterr()
     assert program().command in shown.out
     assert "reads this from ~/" in shown.err
     assert list(home.path.iterdir()) == []
     files = [change.path for change in home.plan(client).changes]
-    setup.connect([client, "--yes"])
+    commands.connect([client, "--yes"])
     assert files[0] == home.file(client)
     assert "".join(file.read_text() for file in files) == shown.out
 
@@ -228,7 +228,7 @@ def test_print_shows_what_would_be_written_and_writes_nothing(
 def test_print_without_a_client_is_for_any_other(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.connect(["--print"]) == 0
+    assert commands.connect(["--print"]) == 0
     start = program()
     assert json.loads(capsys.readouterr().out) == {
         "mcpServers": {
@@ -244,11 +244,11 @@ def test_project_writes_into_the_folder_one_is_in(
     project.mkdir()
     monkeypatch.chdir(project)
     mask = os.umask(0o022)
-    assert setup.connect(["codex", "--project", "--yes"]) == 0
+    assert commands.connect(["codex", "--project", "--yes"]) == 0
     os.umask(mask)
     assert (project / ".codex/config.toml").stat().st_mode & 0o777 == 0o644
     assert not home.file("codex").exists()
-    assert setup.disconnect(["codex", "--project", "--yes"]) == 0
+    assert commands.disconnect(["codex", "--project", "--yes"]) == 0
     assert list(project.iterdir()) == []
 
 
@@ -257,7 +257,7 @@ def test_another_servers_secret_is_not_on_the_screen(
 ) -> None:
     for client in CLIENTS:
         home.has(client, before(client))
-        setup.connect([client])
+        commands.connect([client])
     assert "not-a-real-one" not in capsys.readouterr().out
 
 
@@ -265,7 +265,7 @@ def test_a_file_cannot_play_with_the_terminal(
     home: Home, capsys: pytest.CaptureFixture[str]
 ) -> None:
     home.has("cursor", b'{\n  "a": "\xe2\x80\xae" // \x1b[2J\n}\n')
-    setup.connect(["cursor"])
+    commands.connect(["cursor"])
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "⟨U+001B⟩" in shown
@@ -279,7 +279,7 @@ def test_a_file_that_is_sound_but_cannot_be_changed_is_not_called_broken(
     home: Home, capsys: pytest.CaptureFixture[str], content: bytes
 ) -> None:
     file = home.has("codex", content)
-    assert setup.connect(["codex", "--yes"]) == 1
+    assert commands.connect(["codex", "--yes"]) == 1
     said = capsys.readouterr().err
     assert "cannot be changed without changing more than that.\nNothing was written." in said
     assert "chatbridge connect codex --print" in said
@@ -325,10 +325,10 @@ def test_whoever_has_the_plugin_is_told_before_both_are_there(
     settings = home.path / ".claude/settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text('{"enabledPlugins": {"chatbridge@chatbridge": true}}\n')
-    assert setup.connect(["claude-code", "--yes"]) == 0
+    assert commands.connect(["claude-code", "--yes"]) == 0
     said = capsys.readouterr().out
     assert "To keep only what follows: claude plugin uninstall chatbridge@chatbridge\n" in said
-    assert setup.connect(["codex", "--yes"]) == 0
+    assert commands.connect(["codex", "--yes"]) == 0
     assert "plug-in" not in capsys.readouterr().out
 
 
@@ -337,7 +337,7 @@ def test_whoever_has_the_plugin_is_told_before_both_are_there(
 def test_a_clients_page_shows_the_entry_that_is_written(
     client: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.connect([client, "--print", "--no-hooks", "--no-instructions"]) == 0
+    assert commands.connect([client, "--print", "--no-hooks", "--no-instructions"]) == 0
     entry = capsys.readouterr().out.replace(program().command, "/home/you/.local/bin/chatbridge")
     page = ROOT / "docs" / "clients" / f"{client}.md"
     assert entry.strip() in page.read_text(encoding="utf-8")
@@ -353,7 +353,7 @@ def test_the_hook_at_the_end_may_wait_as_long_as_you_may_be_asked_what_is_next(
     config.write_text(f'[claude]\nwait = "8h"\n{said}\n')
     config.chmod(0o600)
     monkeypatch.setenv("CHATBRIDGE_CONFIG", str(config))
-    assert setup.connect(["claude-code", "--yes"]) == 0
+    assert commands.connect(["claude-code", "--yes"]) == 0
     hooks = json.loads((home.path / ".claude/settings.json").read_text())["hooks"]
     (hook,) = hooks["Stop"][0]["hooks"]
     assert hook["timeout"] == seconds

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli.commands import setup
 from chatbridge.cli.connect.catalogue import program
+from chatbridge.cli.setup import commands
 
 TOOLS = [
     "mcp__chatbridge__ask_user",
@@ -41,7 +41,7 @@ def folders(tmp_path: Path) -> list[Path]:
 
 
 def connect(*folders: Path) -> int:
-    return setup.connect(["claude-code", "--yes", "--workspace", *map(str, folders)])
+    return commands.connect(["claude-code", "--yes", "--workspace", *map(str, folders)])
 
 
 def settings(folder: Path) -> Any:
@@ -124,7 +124,7 @@ def test_disconnecting_leaves_each_folder_as_it_was(folders: list[Path]) -> None
     (folders[1] / ".mcp.json").write_text('{\n\t"mcpServers": { }\n}')
     before = [contents(folder) for folder in folders]
     connect(*folders)
-    assert setup.disconnect(["claude-code", "-y", "--workspace", *map(str, folders)]) == 0
+    assert commands.disconnect(["claude-code", "-y", "--workspace", *map(str, folders)]) == 0
     after = [
         {name: it for name, it in contents(folder).items() if ".bak" not in name}
         for folder in folders
@@ -172,7 +172,7 @@ def test_a_server_that_was_refused_there_is_not_forced_in(
 def test_without_a_terminal_nothing_is_written(
     folders: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert setup.connect(["claude-code", "--workspace", *map(str, folders)]) == 2
+    assert commands.connect(["claude-code", "--workspace", *map(str, folders)]) == 2
     assert "--yes" in capsys.readouterr().err
     assert [contents(folder) for folder in folders] == [{}, {}, {}]
 
@@ -183,7 +183,7 @@ def test_what_does_not_go_together_is_said(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        setup.connect(words)
+        commands.connect(words)
     assert ended.value.code == 2
     assert "--workspace" in capsys.readouterr().err
 

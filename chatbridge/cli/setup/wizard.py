@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
-from chatbridge.cli.commands.hub import inbox
 from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
+from chatbridge.cli.hub.commands import inbox
 from chatbridge.cli.inbox.link import login_link
 from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names

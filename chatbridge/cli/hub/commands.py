@@ -1,4 +1,4 @@
-"""Commands about the hub: whether it runs, how it is kept running, and its inbox."""
+"""The arguments of commands about the hub, the service that keeps it running, and its inbox."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Commands that set chatbridge up on this computer, and find what is wrong with it."""
+"""The arguments of commands that set chatbridge up on a computer, and find what is wrong."""
 
 from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.commands.arguments import client
 from chatbridge.cli.ui.running import Command, argument, flag
 
 SCRIPTS = """\
@@ -42,6 +41,15 @@ PARTS = (
 )
 
 
+def _client(name: str) -> str:
+    from chatbridge.cli.connect.catalogue import UnknownClient, client_of
+
+    try:
+        return client_of(name).name
+    except UnknownClient as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def _setup_flags(parser: argparse.ArgumentParser) -> None:
     from chatbridge.channels.registry import channel_specs
 
@@ -60,7 +68,7 @@ def _setup_flags(parser: argparse.ArgumentParser) -> None:
         help="install the service (default: no)",
     )
     flags.add_argument(
-        "--connect", metavar="CLIENT", nargs="+", default=[], type=client, help="agents to connect"
+        "--connect", metavar="CLIENT", nargs="+", default=[], type=_client, help="agents to connect"
     )
 
 

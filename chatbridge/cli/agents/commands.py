@@ -1,12 +1,10 @@
-"""Commands about agents: who is connected, what they are told, what they may run, and how those on
-other machines ask."""
+"""The arguments of commands about agents, those on other machines included."""
 
 from __future__ import annotations
 
 import argparse
 
-from chatbridge.cli.commands.arguments import ATTACH, address
-from chatbridge.cli.ui.running import Command, argument, flag
+from chatbridge.cli.ui.running import ATTACH, Command, argument, flag
 
 TELL_USAGE = """\
 chatbridge tell AGENT TEXT ... [--attach FILE] ...
@@ -88,6 +86,17 @@ tools = Command(
     work="chatbridge.cli.agents.definition_files:tools",
 )
 
+
+def _address(value: str) -> str:
+    from chatbridge.settings.tools import host_and_port
+
+    try:
+        host_and_port(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
 serve = Command(
     "serve",
     "Runs the hub in the foreground, and lets agents on other machines connect to it "
@@ -96,7 +105,7 @@ serve = Command(
     argument(
         "--http",
         metavar="ADDRESS",
-        type=address,
+        type=_address,
         default=HTTP_ADDRESS,
         help=f"where to listen (default: {HTTP_ADDRESS}); agents connect to http://ADDRESS/mcp",
     ),

@@ -1,9 +1,11 @@
-"""Commands that ask, list and answer questions, and those about quiet hours."""
+"""The arguments of commands that ask, list and answer questions, and of those about nights."""
 
 from __future__ import annotations
 
-from chatbridge.cli.commands.arguments import ATTACH, count, period, since
-from chatbridge.cli.ui.running import Command, argument, flag
+import argparse
+import time
+
+from chatbridge.cli.ui.running import ATTACH, Command, argument, flag
 
 LEVELS = {"info": "info", "warning": "warning", "error": "error", "warn": "warning"}
 PRIORITIES = ("low", "normal", "urgent")
@@ -51,6 +53,46 @@ HUB = argument(
     help="a hub elsewhere, with the token in CHATBRIDGE_TOKEN",
 )
 PLAIN_HTTP = flag("--plain-http", help="allow http:// there")
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= int(text) <= 1_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
+    return int(text)
+
+
+def _period(text: str) -> float:
+    from chatbridge.durations import parse_period
+
+    try:
+        return parse_period(_with_unit(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give how far back, as in 12h or 30d, at most 3650d"
+        ) from None
+
+
+def _since(text: str) -> float:
+    """Seconds since the epoch."""
+    from chatbridge.core.nights.hours import parse_clock
+    from chatbridge.core.nights.summary import last_time
+    from chatbridge.durations import parse_period
+
+    now = time.time()
+    try:
+        if ":" in text:
+            return last_time(parse_clock(text), now=now)
+        return now - parse_period(_with_unit(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give the time of day, as in 22:30, or how long ago, as in 8h"
+        ) from None
+
+
+def _with_unit(text: str) -> str:
+    """Seconds are too short for what people mean by a bare number."""
+    return text if text.strip()[-1:].isalpha() else ""
+
 
 ask = Command(
     "ask",
@@ -143,7 +185,7 @@ show = Command(
     "show",
     "Lists the files of a question, its answer or a message, and opens one.",
     ID,
-    argument("number", metavar="NUMBER", nargs="?", type=count, help="which one"),
+    argument("number", metavar="NUMBER", nargs="?", type=_count, help="which one"),
     [
         flag("--open", help="open it, even if this is no terminal"),
         argument("--save", metavar="FOLDER", help="copy it there, or all of them"),
@@ -191,7 +233,7 @@ history = Command(
     "history",
     "Lists questions that have ended, the newest last, by day.",
     argument("--search", metavar="TEXT", help="only those with this in them"),
-    argument("--limit", metavar="N", type=count, default=LIMIT, help=f"how many ({LIMIT})"),
+    argument("--limit", metavar="N", type=_count, default=LIMIT, help=f"how many ({LIMIT})"),
     [
         flag("--json", help="print them as JSON, the newest first"),
         flag("--yaml", help="print them as YAML, the newest first"),
@@ -205,7 +247,7 @@ summary = Command(
     argument(
         "--since",
         metavar="TIME",
-        type=since,
+        type=_since,
         help="the time of day, as in 22:30, or how long ago, as in 8h (default: since the last\n"
         "quiet hours began, or 12h)",
     ),
@@ -221,7 +263,7 @@ stats = Command(
     argument(
         "--since",
         metavar="TIME",
-        type=period,
+        type=_period,
         default=STATS_SECONDS,
         help="how far back, as in 12h, 7d or 30d (30d)",
     ),
