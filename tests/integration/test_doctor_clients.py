@@ -73,6 +73,13 @@ async def test_where_agents_have_tokens_nobody_is_told_to_connect_a_client(
         assert (found.mark, found.what) == (Mark.FINE, "over HTTP: build-server")
 
 
+async def test_tokens_that_cannot_be_read_are_a_problem(machine: Machine) -> None:
+    machine.store_file("http-tokens.json", size=1)
+    for found in await machine.look(CLIENTS, Check("agents", agents)):
+        assert found.mark is Mark.PROBLEM
+        assert found.what.startswith("no token is accepted, because ")
+
+
 async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connected_anew(
     machine: Machine,
 ) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chatbridge.channels.checks import Finding, fine, problem, remark
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
 from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import HOUR, counted, duration, first_of, shown
+from chatbridge.core.errors import SettingsError
 from chatbridge.hub.http.tokens import listed
 
 WAIT_WITH_PROGRESS = ("opencode",)
@@ -33,7 +34,7 @@ def clients(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
     if connected:
         return [limit_of(client, context.settings.max_timeout) for client in connected]
-    if elsewhere := agents_elsewhere(context):
+    if elsewhere := agents_elsewhere(context.state):
         return elsewhere
     if found := found_clients():
         what = f"none is set up; found here: {', '.join(it.client.shown for it in found)}"
@@ -42,10 +43,13 @@ def clients(context: DoctorContext) -> list[Finding]:
     return [remark("agents", "none is set up", "chatbridge connect claude-code", elsewhere_too)]
 
 
-def agents_elsewhere(context: DoctorContext) -> list[Finding]:
+def agents_elsewhere(state: Path | str) -> list[Finding]:
     """Those that have a token for HTTP, as on a server and in a container, where `connect` has
     nothing to write."""
-    tokens = listed(str(context.state))
+    try:
+        tokens = listed(str(state))
+    except SettingsError as error:
+        return [from_error("agents", str(error))]
     if used := [token.name for token, at in tokens if at is not None]:
         return [fine("agents", f"over HTTP: {first_of(used)}")]
     if tokens:
