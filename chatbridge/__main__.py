@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
         from chatbridge.link import loop
 
         return loop.main(rest)
-    from chatbridge.cli import APART, COMMANDS
+    from chatbridge.cli import APART, COMMANDS, command
 
     if word not in COMMANDS:
         from chatbridge.cli.ui.running import WRONG_USAGE, say
@@ -37,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
         return int(start.standalone_main([it for it in rest if it != "--standalone"]))
     if word in APART:
         return int(import_module(APART[word]).main(rest))
-    return int(getattr(import_module("chatbridge.cli.commands"), word)(rest))
+    return command(word)(rest)
 
 
 def help_text() -> str:

@@ -1,6 +1,5 @@
 """Commands for people: their names, and what each is for in a line.
 
-commands: the arguments of all commands, and where their work is
 ui: how commands run, print and ask
 setup: `chatbridge setup`
 doctor: `chatbridge doctor`
@@ -17,6 +16,13 @@ database_file: reads the database without a hub
 demo: `chatbridge demo`
 completion: `chatbridge completion`
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chatbridge.cli.ui.running import Command
 
 COMMANDS = {
     "mcp": "started by agents and services, not by you",
@@ -61,7 +67,18 @@ APART = {
     "hook": "chatbridge.cli.agents.hook",
     "demo": "chatbridge.cli.demo",
 }
-"""The modules of commands that are not in `commands`."""
+"""The modules of commands that read their arguments by themselves."""
+
+DECLARED = {
+    "questions": (
+        *("ask", "notify", "pending", "answer", "cancel", "show", "snooze", "extend", "quiet"),
+        *("history", "summary", "stats"),
+    ),
+    "agents": ("agents", "tell", "tools", "serve", "token"),
+    "hub": ("status", "version", "stop", "restart", "service", "inbox"),
+    "setup": ("setup", "connect", "disconnect", "pair", "people", "doctor", "completion"),
+}
+"""The folders whose `commands` has the arguments of these, and says where their work is."""
 
 ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token"),
@@ -77,3 +94,12 @@ ROWS = (
     ("demo, version, completion", "mcp, hub, hook"),
 )
 """The rows of `--help`. A row has the text of its first command, so that all fits on a screen."""
+
+
+def command(name: str) -> Command:
+    """One of those in `DECLARED`. No other folder's are imported."""
+    from importlib import import_module
+
+    folder = next(folder for folder, names in DECLARED.items() if name in names)
+    found: Command = getattr(import_module(f"{__name__}.{folder}.commands"), name)
+    return found

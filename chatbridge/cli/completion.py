@@ -7,7 +7,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import cast
 
-from chatbridge.cli import APART, COMMANDS, commands
+from chatbridge.cli import APART, COMMANDS, command
 
 OPEN_IDS = "chatbridge pending --ids 2>/dev/null"
 AGENT_NAMES = "chatbridge agents --names 2>/dev/null"
@@ -47,7 +47,7 @@ def whole_parser() -> argparse.ArgumentParser:
     return whole
 
 
-def parser_of(command: str) -> Callable[[], argparse.ArgumentParser] | None:
+def parser_of(name: str) -> Callable[[], argparse.ArgumentParser] | None:
     """None: it reads its arguments by itself."""
-    place = import_module(APART[command]) if command in APART else getattr(commands, command)
+    place = import_module(APART[name]) if name in APART else command(name)
     return cast("Callable[[], argparse.ArgumentParser] | None", getattr(place, "parser", None))

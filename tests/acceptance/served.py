@@ -18,14 +18,8 @@ from mcp_types import Implementation
 from chatbridge.hub.http import tokens
 from tests.acceptance.bridge import PATIENCE, Connection, Home, until
 from tests.acceptance.windows import Seat, Window
+from tests.fakes.network import free_port
 from tests.fakes.warm_processes import warm_chatbridge
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
 
 
 @dataclass(slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,10 @@ import pytest
 from tests.acceptance.asking import Asking
 from tests.acceptance.bridge import Json, new_home, until
 from tests.acceptance.served import Served, served
+from tests.fakes.on_terminal import OnTerminal
 
 FIRST_LINE = re.compile(r"Asked through 127\.0\.0\.1:\d+ \(([0-9a-f]{6})\)\. Ctrl-C: leave\.\n")
+LEFT = "Stopped waiting. Whether it is still open shows, at the hub: chatbridge pending"
 LONGER = """\
 --timeout '9h' is longer than this hub allows.
 To allow more: max_timeout in its config.toml
@@ -40,19 +41,15 @@ def forgotten(hub: Served, token: str) -> Iterator[Asking]:
         yield asking
 
 
+def elsewhere(hub: Served, token: str) -> dict[str, str]:
+    """A home in which nothing is set up."""
+    home = str(hub.home.folder / "elsewhere")
+    folders = ("HOME", "CHATBRIDGE_STATE_DIR", "CHATBRIDGE_RUNTIME_DIR")
+    return {**dict.fromkeys(folders, home), "CHATBRIDGE_TOKEN": token}
+
+
 def remotely(hub: Served, token: str, *words: str) -> Asking:
-    """From a home in which nothing is set up."""
-    elsewhere = hub.home.folder / "elsewhere"
-    return Asking(
-        hub.home,
-        "--hub",
-        hub.url,
-        *words,
-        HOME=str(elsewhere),
-        CHATBRIDGE_STATE_DIR=str(elsewhere),
-        CHATBRIDGE_RUNTIME_DIR=str(elsewhere),
-        CHATBRIDGE_TOKEN=token,
-    )
+    return Asking(hub.home, "--hub", hub.url, *words, **elsewhere(hub, token))
 
 
 def asked(hub: Served, text: str) -> Json:
@@ -118,13 +115,13 @@ def test_the_hub_may_be_killed_while_it_waits(hub: Served, token: str) -> None:
         assert asking.ends()[:2] == (0, "still here\n")
 
 
-def test_whoever_leaves_lets_go_of_the_question(hub: Served, token: str) -> None:
-    with remotely(hub, token, "Left alone?") as asking:
-        asking.first_line()
-        asking.process.send_signal(signal.SIGTERM)
-        code, out, said = asking.ends()
-    assert (code, out) == (143, "")
-    assert "Stopped waiting." in said
+def test_ctrl_c_on_a_terminal_lets_go_of_the_question(hub: Served, token: str) -> None:
+    words = ("ask", "--hub", hub.url, "Left alone?")
+    with OnTerminal(elsewhere(hub, token), *words, cwd=hub.home.folder) as terminal:
+        terminal.expect("Ctrl-C: leave.")
+        terminal.interrupt()
+        code, shown = terminal.finish()
+    assert (code, " ".join(shown.split())) == (130, f"^C{LEFT}")
     with remotely(hub, token, "Left alone?") as again:  # the same question, and not a second one
         again.first_line()
         question = asked(hub, "Left alone?")

@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import commands
-from chatbridge.cli.questions import ask
+from chatbridge.cli.questions import ask, commands
 from chatbridge.core.model import Priority
 from chatbridge.tools import ask_user, clients, notify_user
 from tests.acceptance.asking import Asking

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import commands
+from chatbridge.cli import command
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import all_checks, run_tonight
 from chatbridge.cli.doctor.run import run as run_checks
@@ -63,25 +63,25 @@ def asked(machine: House) -> Iterator[tuple[str, str]]:
 
 
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], list[str]]] = {
-    "pending": (commands.pending, []),
-    "history": (commands.history, []),
-    "stats": (commands.stats, []),
-    "quiet": (commands.quiet, ["on", "2h"]),
-    "status": (commands.status, []),
-    "people": (commands.people, []),
-    "tools list": (commands.tools, ["list"]),
-    "tools check": (commands.tools, ["check", f"{FOLDER}.json"]),
-    "connect": (commands.connect, []),
-    "connect in the project": (commands.connect, ["claude-code", "--project"]),
+    "pending": (command("pending"), []),
+    "history": (command("history"), []),
+    "stats": (command("stats"), []),
+    "quiet": (command("quiet"), ["on", "2h"]),
+    "status": (command("status"), []),
+    "people": (command("people"), []),
+    "tools list": (command("tools"), ["list"]),
+    "tools check": (command("tools"), ["check", f"{FOLDER}.json"]),
+    "connect": (command("connect"), []),
+    "connect in the project": (command("connect"), ["claude-code", "--project"]),
     "doctor": (
         lambda _: run_checks(DoctorContext.here(), all_checks(), as_json=False),
         [],
     ),  # main ends processes
     "doctor --tonight": (lambda _: run_tonight(DoctorContext.here()), []),
-    "answer": (commands.answer, ["OPEN"]),
-    "an option that is not there": (commands.answer, ["OPEN", "99"]),
-    "an answer to what has ended": (commands.answer, ["ENDED", "1"]),
-    "the end of what has ended": (commands.cancel, ["ENDED"]),
+    "answer": (command("answer"), ["OPEN"]),
+    "an option that is not there": (command("answer"), ["OPEN", "99"]),
+    "an answer to what has ended": (command("answer"), ["ENDED", "1"]),
+    "the end of what has ended": (command("cancel"), ["ENDED"]),
 }
 
 
@@ -116,6 +116,6 @@ def test_the_trick_is_in_what_they_print(
     """Else the test above would show nothing."""
     for variable, value in machine.environment.items():
         monkeypatch.setenv(variable, value)
-    commands.pending([])
+    command("pending")([])
     (row,) = [line for line in capsys.readouterr().out.splitlines() if asked[0][:6] in line]
     assert row.count("⟨U+001B⟩") >= 2

@@ -21,7 +21,7 @@ STRANGER = 65534
 TOKEN = "123456789:AAFakeFakeFakeFakeFakeFakeFakeFakeFak"
 SET_UP = """
 import sys
-from chatbridge.cli.commands import setup
+from chatbridge.cli.setup.commands import setup
 sys.exit(setup(sys.argv[1:]))
 """
 LOOK = """

@@ -10,7 +10,7 @@ from tests.bench.kept import Kept
 from tests.bench.latency import WARM, question
 from tests.bench.machine import INITIALIZE, Json, machine, percentiles
 from tests.bench.person import person
-from tests.fakes.synapse import free_port
+from tests.fakes.network import free_port
 
 STREAMED = {"Accept": "application/json, text/event-stream"}
 

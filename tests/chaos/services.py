@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tests.chaos.bot_api import PHONE, Identity
 from tests.chaos.places import MatrixPlace, TelegramPlace
-from tests.fakes.synapse import Login, Synapse, free_port
+from tests.fakes.network import free_port
+from tests.fakes.synapse import Login, Synapse
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0

@@ -1,10 +1,27 @@
-"""Processes with a network of their own, as in an agent's sandbox."""
+"""Free ports, and processes with a network of their own, as in an agent's sandbox."""
 
 from __future__ import annotations
 
+import random
 import shutil
+import socket
 import subprocess
 from functools import cache
+
+# Below the ports that the kernel gives to outgoing connections: while a server is down, nobody
+# takes its port by accident, and no client that tries it again and again connects to itself.
+PORTS = range(10_000, 32_000)
+
+
+def free_port() -> int:
+    for port in random.SystemRandom().sample(PORTS, 100):
+        with socket.socket() as sock:
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
 
 
 @cache

@@ -13,9 +13,7 @@ import hmac
 import itertools
 import json
 import os
-import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import time
@@ -28,6 +26,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tests.fakes.network import free_port
+
 FIND = Path(__file__).parents[2] / ".ci" / "synapse"
 SERVER_NAME = "localhost"
 SECRET = "the tests may register"
@@ -36,9 +36,6 @@ PROCESS = Path(__file__).with_name("synapse_process.py")
 PATIENCE = 60.0
 MAX_UPLOAD = 30_000_000
 UNLIMITED = {"per_second": 1_000_000, "burst_count": 1_000_000}
-# Below the ports that the kernel gives to outgoing connections: while the server is down, nobody
-# takes its port by accident, and no client that tries it again and again connects to itself.
-PORTS = range(10_000, 32_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,14 +325,3 @@ class Synapse:
             "root": {"level": "WARNING", "handlers": ["file"]},
             "disable_existing_loggers": False,
         }
-
-
-def free_port() -> int:
-    for port in random.SystemRandom().sample(PORTS, 100):
-        with socket.socket() as sock:
-            try:
-                sock.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise AssertionError("no free port")

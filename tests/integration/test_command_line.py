@@ -319,8 +319,7 @@ def test_stop_never_signals_a_process_that_only_has_the_pid_of_a_dead_hub(state:
 def test_a_hub_that_does_not_stop_is_reported(
     state: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from chatbridge.cli import commands
-    from chatbridge.cli.hub import control
+    from chatbridge.cli.hub import commands, control
 
     process = holder(state, "stubborn")
     monkeypatch.setattr(control, "PATIENCE", 0.2)

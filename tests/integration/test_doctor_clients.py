@@ -15,6 +15,7 @@ from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.doctor.tonight import agents
 from chatbridge.cli.service import unit_files
+from chatbridge.hub.http import tokens
 from tests.fakes.doctor import Machine, screen
 
 CLIENTS = Check("agents", clients)
@@ -41,7 +42,9 @@ def machine(state: str, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 async def test_none_that_is_connected_is_a_remark(machine: Machine) -> None:
     assert screen(await machine.look(CLIENTS)) == (
-        "! agents           none is set up\n                   → chatbridge connect claude-code\n"
+        "! agents           none is set up\n"
+        "                   → chatbridge connect claude-code\n"
+        "                   → for one on another machine: chatbridge token add NAME\n"
     )
     (machine.home / ".codex").mkdir()
     (found,) = await machine.look(CLIENTS)
@@ -49,6 +52,32 @@ async def test_none_that_is_connected_is_a_remark(machine: Machine) -> None:
         "none is set up; found here: Codex",
         ("chatbridge connect codex",),
     )
+
+
+async def test_where_agents_have_tokens_nobody_is_told_to_connect_a_client(
+    machine: Machine,
+) -> None:
+    both = (CLIENTS, Check("agents", agents))
+    given = tokens.add(str(machine.state), "build-server", now=1.0)
+    tokens.add(str(machine.state), "ci", now=1.0)
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (
+            Mark.REMARK,
+            "no token has been used yet: build-server, ci",
+        )
+    accepted = tokens.Tokens(str(machine.state))
+    owner = accepted.owner(given)
+    assert owner is not None
+    accepted.note_used(owner, now=100.0)
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (Mark.FINE, "over HTTP: build-server")
+
+
+async def test_tokens_that_cannot_be_read_are_a_problem(machine: Machine) -> None:
+    machine.store_file("http-tokens.json", size=1)
+    for found in await machine.look(CLIENTS, Check("agents", agents)):
+        assert found.mark is Mark.PROBLEM
+        assert found.what.startswith("no token is accepted, because ")
 
 
 async def test_a_client_that_gives_up_too_early_is_a_remark_until_it_is_connected_anew(

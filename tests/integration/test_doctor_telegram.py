@@ -278,6 +278,14 @@ async def test_a_clock_that_is_about_right_is_fine(
     assert (found.mark, found.what) == (Mark.FINE, "correct, Europe/Berlin")
 
 
+async def test_the_zone_of_the_settings_is_that_of_the_cards_whatever_the_computers_is(
+    machine: Machine,
+) -> None:
+    machine.set(TZ="UTC", CHATBRIDGE_QUIET__ZONE="Europe/Berlin")
+    (found,) = await machine.look(CLOCK)
+    assert found.what == "not compared with a chat service, Europe/Berlin"
+
+
 @pytest.mark.parametrize(("off", "said"), [(200.0, "3 min ahead of"), (-7300.0, "2 h behind")])
 async def test_a_wrong_clock_is_a_problem_because_deadlines_are_times_of_day(
     machine: Machine, api: BotApi, private: Chat, off: float, said: str

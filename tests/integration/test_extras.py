@@ -15,8 +15,8 @@ from chatbridge.channels.discord.spec import DISCORD
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.channels.slack.spec import SLACK
 from chatbridge.channels.spec import ChannelSpec
-from chatbridge.cli import commands
 from chatbridge.cli.doctor.run import channel_check
+from chatbridge.cli.setup import commands
 from tests.fakes.doctor import Machine
 from tests.fakes.machine import House, house
 from tests.fakes.program import ROOT

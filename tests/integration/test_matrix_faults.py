@@ -17,8 +17,9 @@ from tests.fakes.disk import failing
 from tests.fakes.inbox import SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_timeline import Event
+from tests.fakes.network import free_port
 from tests.fakes.relay import Relay
-from tests.fakes.synapse import Synapse, free_port
+from tests.fakes.synapse import Synapse
 from tests.fakes.telegram_log import warnings
 
 PATIENCE = 20.0

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.ntfy.spec import NTFY
-from chatbridge.cli import commands
 from chatbridge.cli.doctor.run import channel_check
+from chatbridge.cli.setup import commands
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.ntfy_server import NtfyServer
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli import commands
+from chatbridge.cli.hub import commands
 from chatbridge.cli.service import manager, systemd, unit_files
 from chatbridge.cli.service.systemd import SERVICE, SOCKET
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.commands import service
+from chatbridge.cli.hub.commands import service
 
 BOOTED = "/run/systemd/system"
 COMMAND = """#!/bin/sh

@@ -19,8 +19,8 @@ import pytest
 from chatbridge import settings
 from chatbridge.channels.matrix import setup as matrix
 from chatbridge.channels.matrix.account.bot import Bot
-from chatbridge.cli import commands
 from chatbridge.cli.config_file import change
+from chatbridge.cli.setup import commands
 from chatbridge.cli.setup.state import Setup
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import House, house

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from chatbridge.cli import commands
+from chatbridge.cli.questions import commands
 from chatbridge.cli.questions.stats import stats_screen
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.wording import seconds_of

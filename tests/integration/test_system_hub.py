@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.cli.commands import inbox
+from chatbridge.cli.hub.commands import inbox
 from chatbridge.core.errors import SocketUnusable
 from chatbridge.hub.links.peers import Peers, may_request
 from chatbridge.link import search as system_hub

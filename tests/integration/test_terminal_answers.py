@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import commands
+from chatbridge.cli.questions import commands
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.errors import (

@@ -14,8 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from chatbridge.cli import commands
-from chatbridge.cli.agents import definition_files
+from chatbridge.cli.agents import commands, definition_files
 from chatbridge.cli.agents.definition_files import SCHEMA
 from chatbridge.commands.definitions.library import Library
 from tests.fakes.definitions import definition, written

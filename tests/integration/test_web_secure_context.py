@@ -14,8 +14,8 @@ import pytest_asyncio
 from chatbridge.channels.web.secure_context import DAY, Found, Proof, look
 from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.authority import Authority, Issued
+from tests.fakes.network import free_port
 from tests.fakes.reverse_proxy import reverse_proxy
-from tests.fakes.synapse import free_port
 from tests.fakes.web import Web, running_web
 
 NAME = "inbox.example.org"

@@ -25,7 +25,7 @@ from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import PATIENCE
 from tests.fakes.machine import House, house
-from tests.fakes.synapse import free_port
+from tests.fakes.network import free_port
 from tests.fakes.web import TOKEN, Web, running_web
 from tests.fakes.web_stream import stream
 

@@ -267,6 +267,13 @@ def test_clients_that_are_set_up_and_do_not_run_are_counted() -> None:
     assert "✓ agents           4 set up, none running\n" in [drawn(it, width=80) for it in found]
 
 
+def test_agents_on_other_machines_are_agents_where_no_client_is_set_up() -> None:
+    none = {**STATUS, "links": []}
+    over_http = [fine("agents", "over HTTP: ci")]
+    found = status.findings(none, clients=0, elsewhere=over_http, now=NOW)
+    assert [it for it in found if it.name == "agents"] == over_http
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

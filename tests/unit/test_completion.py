@@ -9,8 +9,8 @@ import pytest
 import shtab
 
 from chatbridge.cli import COMMANDS
-from chatbridge.cli.commands import SHELLS, completion
 from chatbridge.cli.completion import whole_parser
+from chatbridge.cli.setup.commands import SHELLS, completion
 
 ASK_BASH = """
 chatbridge() {{

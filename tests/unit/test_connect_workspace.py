@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from chatbridge.cli import commands
 from chatbridge.cli.connect.catalogue import program
+from chatbridge.cli.setup import commands
 
 TOOLS = [
     "mcp__chatbridge__ask_user",

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chatbridge.channels.checks import Finding, fine, problem, remark
+from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
 from chatbridge.cli.agents.definition_files import library_of, program_findings, told
 from chatbridge.cli.connect.catalogue import PLUGIN
 from chatbridge.cli.connect.plans import Found, connected_in, found_clients
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import HOUR, counted, duration, shown
+from chatbridge.cli.ui.wording import HOUR, counted, duration, first_of, shown
+from chatbridge.core.errors import SettingsError
+from chatbridge.hub.http.tokens import listed
 
 WAIT_WITH_PROGRESS = ("opencode",)
 """Their limit is one of silence, and a waiting call is never silent."""
@@ -30,13 +32,30 @@ def connected_clients() -> list[Found]:
 
 def clients(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
-    if not connected:
-        found = found_clients()
-        names = ", ".join(it.client.shown for it in found)
-        what = f"none is set up; found here: {names}" if names else "none is set up"
-        example = found[0].client.name if found else "claude-code"
-        return [remark("agents", what, f"chatbridge connect {example}")]
-    return [limit_of(client, context.settings.max_timeout) for client in connected]
+    if connected:
+        return [limit_of(client, context.settings.max_timeout) for client in connected]
+    if elsewhere := agents_elsewhere(context.state):
+        return elsewhere
+    if found := found_clients():
+        what = f"none is set up; found here: {', '.join(it.client.shown for it in found)}"
+        return [remark("agents", what, f"chatbridge connect {found[0].client.name}")]
+    elsewhere_too = "for one on another machine: chatbridge token add NAME"
+    return [remark("agents", "none is set up", "chatbridge connect claude-code", elsewhere_too)]
+
+
+def agents_elsewhere(state: Path | str) -> list[Finding]:
+    """Those that have a token for HTTP, as on a server and in a container, where `connect` has
+    nothing to write."""
+    try:
+        tokens = listed(str(state))
+    except SettingsError as error:
+        return [from_error("agents", str(error))]
+    if used := [token.name for token, at in tokens if at is not None]:
+        return [fine("agents", f"over HTTP: {first_of(used)}")]
+    if tokens:
+        what = f"no token has been used yet: {first_of([token.name for token, _ in tokens])}"
+        return [remark("agents", what, "give it to the agent, with the hub's address")]
+    return []
 
 
 def limit_of(found: Found, longest: float) -> Finding:

@@ -83,7 +83,7 @@ async def clock(context: DoctorContext) -> Sequence[Finding]:
             host = urlsplit(address).hostname
             what = f"{lasted(abs(ahead))} {how} {host}: questions end at the wrong time"
             return [problem(name, what, SET_CLOCK, ahead=round(ahead))]
-    zone = _zone_name()
+    zone = settings.quiet.zone or _zone_name()
     if zone is None:
         what = "no time zone is set, so the times on cards are UTC"
         return [remark(name, what, SET_ZONE)]

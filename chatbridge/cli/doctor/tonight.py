@@ -19,7 +19,7 @@ from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.connect.plans import Found
 from chatbridge.cli.connect.readiness import Readiness, readiness
 from chatbridge.cli.database_file import asks
-from chatbridge.cli.doctor.clients import connected_clients, limit_of
+from chatbridge.cli.doctor.clients import agents_elsewhere, connected_clients, limit_of
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.files import configuration
@@ -195,7 +195,8 @@ def _deadline(ask: Ask) -> float:
 def agents(context: DoctorContext) -> list[Finding]:
     connected = connected_clients()
     if not connected:
-        return [problem("agents", "none is set up", "chatbridge connect")]
+        nobody = problem("agents", "none is set up", "chatbridge connect")
+        return agents_elsewhere(context.state) or [nobody]
     return [_agent(it, context.settings.default_timeout) for it in connected]
 
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chatbridge import __version__, lock_file, runtime_paths
@@ -30,16 +30,22 @@ def status(given: argparse.Namespace) -> int:
     from chatbridge.cli.doctor.screen import draw
 
     clients = 0
+    elsewhere: list[Finding] = []
     if not found["links"]:
         from chatbridge.cli.connect.plans import found_clients
+        from chatbridge.cli.doctor.clients import agents_elsewhere
 
         clients = sum(client.connected for client in found_clients())
-    draw(findings(found, clients=clients, now=time.time()))
+        elsewhere = agents_elsewhere(runtime_paths.state_dir())
+    draw(findings(found, clients=clients, elsewhere=elsewhere, now=time.time()))
     return 0
 
 
-def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
-    """`clients`: how many are set up, where none is connected."""
+def findings(
+    status: Json, *, clients: int, now: float, elsewhere: Sequence[Finding] = ()
+) -> Iterator[Finding]:
+    """`clients`: how many are set up, where none is connected. `elsewhere`: what is known of agents
+    on other machines."""
     from chatbridge.channels.checks import fine, from_error, problem, remark
     from chatbridge.cli.ui.wording import lasted
 
@@ -67,6 +73,8 @@ def findings(status: Json, *, clients: int, now: float) -> Iterator[Finding]:
         yield fine("agents", f"{len(links)} connected: {', '.join(names)}")
     elif clients:
         yield fine("agents", f"{clients} set up, none running")
+    elif elsewhere:
+        yield from elsewhere
     else:
         yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]

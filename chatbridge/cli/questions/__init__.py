@@ -1,5 +1,6 @@
 """Commands that ask, list and answer questions.
 
+commands: the arguments of these commands
 ask: `chatbridge ask` and `chatbridge notify`
 files: `chatbridge show`, and what `--attach` names
 lists: `chatbridge pending` and `chatbridge history`

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from chatbridge.cli.commands import LEVELS
 from chatbridge.cli.hub.hub_client import ask_hub
 from chatbridge.cli.hub.tool_client import Calls, NoAnswer, own_link
+from chatbridge.cli.questions.commands import LEVELS
 from chatbridge.cli.questions.files import attachments, file_line, readable, refusal
 from chatbridge.cli.ui.running import FAILED, UNREACHABLE, WrongUsage, complain, say
 from chatbridge.cli.ui.wording import duration, seconds_of, time_of

@@ -1,5 +1,6 @@
 """`chatbridge setup`: from nothing to an answered question, at a terminal or by a script.
 
+    commands: the arguments of this command, and of others that are about this computer
     wizard: the command, and one question after the other
     scripted: what the flags say
     bots: the steps of a bot, whatever the service

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from chatbridge.channels.registry import channel_specs
 from chatbridge.channels.web.spec import WEB
-from chatbridge.cli import commands
 from chatbridge.cli.connect.command import PARTS
 from chatbridge.cli.connect.plans import Plan, found_clients, plan, write
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.run import run_tonight
+from chatbridge.cli.hub.commands import inbox
 from chatbridge.cli.inbox.link import login_link
 from chatbridge.cli.inbox.phone import reachable, show
 from chatbridge.cli.people import listed_names
@@ -104,7 +104,7 @@ def _set_up(setup: Setup, leave_out: Sequence[str]) -> bool:
         specs[place].load(steps[place].ask)(setup)
     elif place == PHONE.value:
         _set_phone(setup)
-    elif place == BROWSER.value and commands.inbox([]) != 0:
+    elif place == BROWSER.value and inbox([]) != 0:
         raise ChatbridgeError("The web inbox is not available. See: chatbridge doctor")
     prompts.say()
     _set_wait(setup)

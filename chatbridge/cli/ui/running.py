@@ -215,6 +215,15 @@ def flag(*names: str, help: str, **options: Any) -> Argument:
     return names, {"action": "store_true", "help": help, **options}
 
 
+ATTACH = argument(
+    "--attach",
+    action="append",
+    default=[],
+    metavar="FILE",
+    help="a file to show with it, repeated",
+)
+
+
 class Command:
     """Parses a command's arguments, then imports its work, `module:function`, and runs it."""
 

@@ -37,7 +37,7 @@ HEAVY = (
     "chatbridge.channels.matrix.channel",
     "chatbridge.channels.web.doctor",
     "chatbridge.cli.agents.messages",
-    "chatbridge.cli.commands",
+    "chatbridge.cli.questions.commands",
     "chatbridge.cli.doctor.run",
     "chatbridge.cli.people",
     "chatbridge.cli.questions.lists",
