@@ -255,6 +255,17 @@ async def test_a_new_browser_rings_for_nothing_that_was_there_before(
         await phone.sees("Which database")
 
 
+async def test_the_empty_page_says_which_browsers_ring(
+    tmp_path: Path, service: PushService
+) -> None:
+    async with running_push(tmp_path, service) as push:
+        nobody = await push.page()
+        assert "turn notifications on" in (await nobody.get("/")).text
+        phone = await push.phone()
+        says = "appears here, and Chrome on Android rings. You can close this page."
+        assert says in (await phone.page.get("/")).text
+
+
 async def test_the_morning_summary_rings_and_opens_its_page(
     tmp_path: Path, service: PushService
 ) -> None:
