@@ -20,7 +20,7 @@ from tests.fakes.push_service import PushService
 @pytest.mark.dbus
 @pytest.mark.firefox
 @pytest.mark.asyncio(loop_scope="session")
-async def test_firefox_rings_answers_closes_and_gives_its_address_up(
+async def test_firefox_rings_answers_closes_and_keeps_its_address_until_it_is_turned_off(
     desktop: Desktop, tmp_path: Path
 ) -> None:
     """One test, for the price of a start."""
@@ -37,8 +37,16 @@ async def test_firefox_rings_answers_closes_and_gives_its_address_up(
             await firefox.open(f"{inbox.address}/push")
             await firefox.press("#push-on:not([hidden])")
             await firefox.sees("#push-off:not([hidden])")
-            # No page is open that could do what the worker has to do.
-            await firefox.open(f"{inbox.address}/healthz")
+            # No page is open that could do what the worker has to do, or counts as a visit.
+            await firefox.open("about:blank")
+
+            ask = await inbox.ask(select("And where?", "Here", "There"))
+            await firefox.delivered()
+            await desktop.one("shop-api asks")
+            await inbox.answer_elsewhere(ask, "There")
+            await firefox.delivered()
+            assert (await desktop.one("shop-api")).text == "Answered"
+            await desktop.until(lambda shown: not shown)
 
             ask = await inbox.ask(select("Which 🐘 – or none?", "PostgreSQL", "SQLite"))
             await firefox.delivered()
@@ -50,13 +58,7 @@ async def test_firefox_rings_answers_closes_and_gives_its_address_up(
             assert ended.outcome
             assert ended.outcome.answers == (Answer(values=("PostgreSQL",)),)
             await desktop.until(lambda shown: not shown)
-
-            ask = await inbox.ask(select("And where?", "Here", "There"))
-            await firefox.delivered()
-            await desktop.one("shop-api asks")
-            await inbox.answer_elsewhere(ask, "There")
-            await firefox.delivered()
-            await desktop.until(lambda shown: not shown)
+            assert not service.over
 
             await firefox.open(f"{inbox.address}/push")
             await firefox.press("#push-off:not([hidden])")

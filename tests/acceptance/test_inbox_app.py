@@ -107,6 +107,19 @@ async def test_a_page_that_is_open_rings_once_for_each_question(
 
 
 @pytest.mark.dbus
+async def test_a_page_that_was_cut_off_rings_when_it_is_back(
+    visit: Visit, desktop: Desktop
+) -> None:
+    page = await ringing(visit)
+    await visit.context.set_offline(True)
+    await expect(page.locator("#live")).to_have_text("Reconnecting…")
+    await visit.inbox.ask(text("Which branch?"), project="billing")
+    await visit.context.set_offline(False)
+    await desktop.one("billing asks")
+    await until(page, f"{NOTES} === 2")
+
+
+@pytest.mark.dbus
 async def test_nothing_rings_in_quiet_hours_or_unless_it_was_turned_on(
     visit: Visit, desktop: Desktop
 ) -> None:

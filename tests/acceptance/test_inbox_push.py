@@ -80,7 +80,7 @@ class Phone:
 
     async def put_down(self) -> None:
         """No page of the inbox is open that could do what the worker has to do."""
-        await self.visit.page.goto(f"{self.visit.inbox.address}/healthz")
+        await self.visit.page.goto("about:blank")
 
     async def gets(self, **content: Any) -> None:
         """Wait for the next message from the hub, with this in it, and let it ring."""
@@ -164,7 +164,8 @@ async def test_what_is_answered_elsewhere_is_closed_and_approvals_have_no_button
     await phone.gets(tag=ask.id)
     await phone.desktop.one("shop-api asks")
     await phone.visit.inbox.answer_elsewhere(ask, "SQLite")
-    await phone.gets(close=ask.id)
+    await phone.gets(tag=ask.id, body="Answered", silent=True)
+    assert (await phone.desktop.one("shop-api")).text.endswith("\n\nAnswered")
     await phone.desktop.until(lambda shown: not shown)
     allowed = await phone.visit.inbox.ask(approval("Run it?", "make"))
     await phone.gets(tag=allowed.id, actions=[])

@@ -43,6 +43,8 @@ PREFERENCES: Json = {
     "remote.prefs.recommended": False,
     "dom.push.testing.allowInsecureServerURL": True,
     "permissions.default.desktop-notification": 1,
+    # Its address is given up after two pushes that show nothing, and not after 16.
+    "dom.push.maxQuotaPerSubscription": 2,
     # Loopback goes past a proxy, and all that a browser wants from its makers ends there.
     "network.proxy.type": 1,
     "network.proxy.http": "127.0.0.1",

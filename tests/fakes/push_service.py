@@ -91,10 +91,10 @@ class Browser:
         message = json.loads(self.decrypt(body))
         self.received.append(message)
         self.headers.append(headers)
-        if tag := message.get("close"):
-            self.shows.pop(tag, None)
-            return
         shown = message["notification"]
+        if message.get("ended"):  # gone after a moment
+            self.shows.pop(shown["tag"], None)
+            return
         self.shows[shown["tag"]] = shown
         if not shown["silent"]:
             self.rang.append(shown)

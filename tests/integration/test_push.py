@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from chatbridge.channels.checks import HubState
-from chatbridge.channels.web.push import surface
 from chatbridge.channels.web.push.doctor import check_push
 from chatbridge.cli.database_file import notes
 from chatbridge.core.forms.form import STALE, AskCancel, Choose, Snooze
@@ -230,24 +229,14 @@ async def test_it_goes_when_the_question_has_ended_elsewhere(
         else:
             await push.desk.time_out(ask)
         await phone.until_empty()
-        assert phone.browser.received[-1] == {"close": ask.id, "app_badge": 0}
+        ended = phone.browser.received[-1]
+        shown = ended["notification"]
+        assert (ended["ended"], ended["app_badge"]) == (True, 0)
+        assert (shown["title"], shown["body"]) == ("shop-api", how.capitalize())
+        assert (shown["tag"], shown["silent"]) == (ask.id, True)
         assert [it["urgency"] for it in phone.browser.headers] == ["high", "normal"]
         topics = {it["topic"] for it in phone.browser.headers}
         assert len(topics) == 1, "a phone that was off gets only the newest"
-
-
-async def test_safari_shows_what_became_of_it_because_it_must_show_something(
-    tmp_path: Path, service: PushService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(surface, "ALWAYS_SHOWS", "127.0.0.1")
-    async with running_push(tmp_path, service) as push:
-        phone = await push.phone()
-        ask = await push.desk.ask(SELECT)
-        await phone.sees("Which database")
-        await push.desk.inbox.put(ask.id, Choose(step=0, option=1), person=OWNER)
-        shown = await phone.sees("Answered")
-        assert (shown["tag"], shown["silent"], shown["title"]) == (ask.id, True, "shop-api")
-        assert len(phone.browser.rang) == 1
 
 
 async def test_a_new_browser_rings_for_nothing_that_was_there_before(
@@ -264,6 +253,17 @@ async def test_a_new_browser_rings_for_nothing_that_was_there_before(
         assert titles(phone) == [TEXT.text]
         push.clock.advance(901)
         await phone.sees("Which database")
+
+
+async def test_the_empty_page_says_which_browsers_ring(
+    tmp_path: Path, service: PushService
+) -> None:
+    async with running_push(tmp_path, service) as push:
+        nobody = await push.page()
+        assert "turn notifications on" in (await nobody.get("/")).text
+        phone = await push.phone()
+        says = "appears here, and Chrome on Android rings. You can close this page."
+        assert says in (await phone.page.get("/")).text
 
 
 async def test_the_morning_summary_rings_and_opens_its_page(

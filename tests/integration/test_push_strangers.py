@@ -159,7 +159,7 @@ async def test_two_browsers_that_ask_at_once_are_both_kept_and_served(
             assert tapped.status_code == 200
             await there.until_empty()
         for each in (one, two):
-            closed = [it for it in each.browser.received if "close" in it]
+            closed = [it for it in each.browser.received if "ended" in it]
             assert len(closed) == 1, "the one that answered has closed its own"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from chatbridge.channels.web import events
 from chatbridge.channels.web.events import AskChange, Events
-from chatbridge.core.model import Answer, Person, Question
+from chatbridge.core.model import Answer, Person, Priority, Question
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.web import TOKEN, Web, running_web
 from tests.fakes.web_stream import stream
@@ -40,6 +40,28 @@ async def test_the_pages_own_stream_names_what_changes_and_sends_no_texts(web: W
         await web.desk.inbox.cancel(before.id, reason=None, person=ADA)
         told = await page.next()
         assert (told["id"], told["open"]) == (before.id, False)
+
+
+async def test_a_page_that_is_back_rings_for_what_came_meanwhile_and_a_new_one_for_nothing(
+    web: Web,
+) -> None:
+    await web.desk.ask(SELECT)
+    web.clock.advance(60)
+    await web.desk.ask(TEXT, priority=Priority.LOW)
+    missed = await web.desk.ask(CONFIRM)
+    web.clock.advance(10)
+    for query, rings in (
+        ("&away=30000", [missed.id]),
+        ("&away=5000", []),
+        ("&away=1e9", []),
+        ("", []),
+    ):
+        async with stream(web, query=f"?alive&brief{query}", page=True) as page:
+            last = await web.desk.ask(CONFIRM, priority=Priority.LOW)
+            told = [await page.next()]
+            while told[-1]["id"] != last.id:
+                told.append(await page.next())
+        assert [each["id"] for each in told if "rings" in each] == rings
 
 
 async def test_all_pages_learn_of_a_change(web: Web) -> None:

@@ -155,7 +155,7 @@ def test_a_topic_is_what_services_take(tag: str) -> None:
 
 
 def test_a_browser_reads_what_we_send_as_it_reads_what_pywebpush_sends() -> None:
-    content = payload({"close": "1", "app_badge": 0})
+    content = payload({"app_badge": 0})
     theirs = WebPusher(BROWSER.subscription).encode(content)["body"]
     ours = encrypted(content, subscription())
     assert BROWSER.decrypt(ours) == BROWSER.decrypt(theirs) == content

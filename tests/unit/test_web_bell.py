@@ -83,6 +83,19 @@ def test_of_reminders_that_come_together_one_rings(bell: PageBell, clock: StillC
     assert bell.rings(with_attention(reminded[1], raised=2, reminded_at=clock.time()))
 
 
+def test_a_page_that_is_back_rings_only_for_what_would_ring_now(
+    bell: PageBell, clock: StillClock
+) -> None:
+    ask = new(clock)
+    clock.advance(60)
+    later = PageBell(nights=bell.nights, clock=clock, since=clock.time())
+    assert later.missed(ask, away=61), "also if it came before this hub had pages"
+    assert not later.missed(ask, away=59)
+    assert not later.missed(with_attention(ask, snoozed_until=clock.time() + HOUR), away=61)
+    quieten(later, clock)
+    assert not later.missed(ask, away=61)
+
+
 def test_what_came_to_an_earlier_hub_does_not_ring_again_before_its_reminder(
     bell: PageBell, clock: StillClock
 ) -> None:

@@ -6,6 +6,7 @@ Owns the shape of each call. `guard` decides who may call, `request_parsing` rea
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from starlette.requests import Request
@@ -16,7 +17,12 @@ from chatbridge import __version__
 from chatbridge.channels.web.events import ALIVE, COMMENT, EventStream, notice_object
 from chatbridge.channels.web.guard import PERSON, SESSION
 from chatbridge.channels.web.render import json_response, json_text
-from chatbridge.channels.web.request_parsing import Refusal, parse_reason, read_json
+from chatbridge.channels.web.request_parsing import (
+    Refusal,
+    parse_reason,
+    read_json,
+    whole_number,
+)
 from chatbridge.core.asks.answers import check_keys, parse_answers
 from chatbridge.core.asks.serialize import ask_object
 from chatbridge.core.bounds import Slices
@@ -100,6 +106,7 @@ class Api:
         return Refusal(409, f"this question has ended: {ask.status}", more=how)
 
     async def _stream(self, request: Request) -> EventStream:
+        away = whole_number(request.query_params.get("away"))
         return EventStream(
             events=self.site.events,
             inbox=self.site.inbox,
@@ -108,6 +115,7 @@ class Api:
             heartbeat=self.site.heartbeat,
             sign=ALIVE if "alive" in request.query_params else COMMENT,
             brief="brief" in request.query_params,
+            missed=partial(self.site.missed, None if away is None else away / 1000),
         )
 
     async def _notices(self, _request: Request) -> Response:

@@ -223,6 +223,12 @@ class WebChannel:
         self.events.publish(AskChange(ask, rings=await self._words(ask) if rings else None))
         return Shown(place=ask.id, seen=self.events.watched)
 
+    async def missed(self, away: float | None) -> list[AskChange]:
+        """What rings on a page that heard nothing for so many seconds. None: it is new."""
+        asks = () if away is None else await self.inbox.open_asks()
+        missed = [ask for ask in asks if self.bell.missed(ask, away=away or 0.0)]
+        return [AskChange(ask, rings=await self._words(ask)) for ask in missed]
+
     async def _words(self, ask: Ask) -> dict[str, str]:
         """What a page says that rings: the same as a browser's notification."""
         words = (await self._loaded()).words

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -94,6 +94,14 @@ class PageBell(Bell):
             return False
         self.rang(ask)
         return True
+
+    def missed(self, ask: Ask, *, away: float) -> bool:
+        """Whether it rings on a page that is back after so many seconds, because it came then."""
+        now = self.clock.time()
+        if self.nights.is_hidden(ask, surface=SURFACE, now=now):
+            return False
+        since = Bell(nights=self.nights, clock=self.clock, since=now - away)
+        return since.alert(ask) is not Alert.SILENT
 
 
 class Reader:
@@ -196,6 +204,8 @@ class EventStream:
     """What a quiet stream says every `heartbeat` seconds."""
     brief: bool
     """Only name what changes, for the pages' own script, which then loads what it shows."""
+    missed: Callable[[], Awaitable[Sequence[AskChange]]]
+    """What a page rings for that is back."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self.events.reader(self.session) as reader:
@@ -203,7 +213,8 @@ class EventStream:
             asks = [] if self.brief else [*await self.inbox.open_asks()]
             if self.returning and not self.brief:
                 asks += reversed(await self.inbox.history(limit=RECENT))
-            reader.has_seen(asks)
+            told = [*map(AskChange, asks), *await self.missed()]
+            reader.has_seen([change.ask for change in told])
 
             async def until_gone() -> None:
                 while (await receive())["type"] != "http.disconnect":
@@ -214,7 +225,7 @@ class EventStream:
             try:
                 await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
                 await send(_part("retry: 2000\n\n"))
-                await self._tell(send, [AskChange(ask) for ask in asks])
+                await self._tell(send, told)
                 if self.session is not None:
                     beside.append(asyncio.ensure_future(self._note_seen()))
                 while (news := await reader.news(within=self.heartbeat)) is not None:

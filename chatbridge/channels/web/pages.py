@@ -330,6 +330,12 @@ class Pages:
 
     # ── drawing ───────────────────────────────────────────────────────────────────────────────────
 
+    def _ringing(self) -> list[str]:
+        """The browsers that ring, by their names; none while one of them cannot be reached."""
+        if self.site.browsers is None or self.site.browsers.troubles:
+            return []
+        return [*dict.fromkeys(each.name for each in self.site.subscriptions.listed())]
+
     async def page(
         self,
         name: str,
@@ -354,6 +360,7 @@ class Pages:
                 for name, trouble in self.site.health.troubles().items()
                 if name != SURFACE and trouble is None
             ],
+            "ringing": self._ringing(),
             "only_on": lambda row: self.site.inbox.only_on(row, SURFACE),
         }
 

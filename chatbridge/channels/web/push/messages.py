@@ -44,8 +44,6 @@ RECORD_BYTES, LAST_RECORD = 4096, b"\x02"
 NOBODY = "mailto:chatbridge@example.com"
 """Push services want an address. Without the owner's they get this, and not that of the inbox."""
 OVER = frozenset({404, 410})
-ALWAYS_SHOWS = ".push.apple.com"
-"""Safari takes the permission away if a push shows nothing."""
 
 
 class SubscriptionGone(ChatbridgeError):
@@ -79,8 +77,11 @@ def notification(
     return {"web_push": DECLARATIVE, "notification": shown, "app_badge": badge}
 
 
-def closing(*, tag: str, badge: int) -> dict[str, Any]:
-    return {"close": tag, "app_badge": badge}
+def closing(**shown: Any) -> dict[str, Any]:
+    """What takes the place of a notification without a sound, and goes by itself where a worker
+    sees to that. No browser lets pushes pass that show nothing: Safari takes the permission away,
+    Firefox gives its address up, and Chrome shows something of its own."""
+    return {**notification(rings=False, **shown), "ended": True}
 
 
 def payload(content: dict[str, Any]) -> bytes:
@@ -134,9 +135,14 @@ class Sender:
             )
         keys, now = await self._subscriptions.keys(), self._clock.time()
         contact = self._table.contact or NOBODY
-        body = await asyncio.to_thread(encrypted, payload(message.content), to)
+
+        def sealed() -> tuple[bytes, str]:
+            body = encrypted(payload(message.content), to)
+            return body, signed(keys, to, contact=contact, now=now)
+
+        body, authorization = await asyncio.to_thread(sealed)
         headers = {
-            "authorization": await asyncio.to_thread(signed, keys, to, contact=contact, now=now),
+            "authorization": authorization,
             "content-encoding": "aes128gcm",
             "content-type": "application/octet-stream",
             "ttl": str(int(min(max(message.until - now, 0.0), MAX_TTL))),

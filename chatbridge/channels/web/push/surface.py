@@ -17,7 +17,6 @@ from chatbridge.channels.chat.callback_data import Tap, decode, encode
 from chatbridge.channels.chat.writer import MessageRejected
 from chatbridge.channels.notifier import Notification, NotifierSurface, line, plain
 from chatbridge.channels.web.push.messages import (
-    ALWAYS_SHOWS,
     MAX_TTL,
     Message,
     Sender,
@@ -157,19 +156,15 @@ class PushSurface(NotifierSurface):
         if ask.id in self.gone:
             self.gone.discard(ask.id)
             return
-        subscription, badge = self._subscriptions.get(self.id), await self._open_asks()
-        content = closing(tag=ask.id, badge=badge)
-        if subscription and subscription.service.endswith(ALWAYS_SHOWS):
-            says = "Snoozed" if ask.open else ask.status.replace("_", " ").capitalize()
-            bare = self._detail == "nothing"
-            content = notification(
-                tag=ask.id,
-                title=US if bare else line(ask.project.name),
-                body="" if bare else says,
-                page=f"{self._origin}/",
-                badge=badge,
-                rings=False,
-            )
+        says = "Snoozed" if ask.open else ask.status.replace("_", " ").capitalize()
+        bare = self._detail == "nothing"
+        content = closing(
+            tag=ask.id,
+            title=US if bare else line(ask.project.name),
+            body="" if bare else says,
+            page=f"{self._origin}/",
+            badge=await self._open_asks(),
+        )
         until = self._clock.time() + MAX_TTL
         await self._send(Message(tag=ask.id, content=content, until=until, rings=False))
 

@@ -10,7 +10,7 @@ import { knowNotices, swapNotices } from "./notices.js";
 import { all, card, copy, find, parse, toast } from "./page.js";
 import { hideBroken, openPicture, replaceKeepingPictures } from "./pictures.js";
 import { showRecorder } from "./recorder.js";
-import { closeAllBut, closeNotification, ring, setBadge } from "./ring.js";
+import { awayMs, closeAllBut, closeNotification, noteHeard, ring, ringsHere, setBadge } from "./ring.js";
 import { knowRows, linkNext, swapRows } from "./rows.js";
 import { closeSheet, keepOpen, opensSheet, showAddress } from "./sheets.js";
 import { holdsUp, setReply, showUploads } from "./uploads.js";
@@ -260,7 +260,8 @@ const refreshCard = () => get(`/asks/${card().dataset.ask}/card`)
 
 function connect() {
   stream?.close();
-  stream = new EventSource("/api/events?alive&brief");
+  const away = connection !== "new" && ringsHere() ? `&away=${awayMs()}` : "";
+  stream = new EventSource(`/api/events?alive&brief${away}`);
   for (const sign of ["open", "ask", "notice", "agents", "alive"]) stream.addEventListener(sign, heard);
   stream.addEventListener("open", () => {
     pause = 1;
@@ -280,6 +281,7 @@ function connect() {
 function heard() {
   clearTimeout(silenceTimer);
   silenceTimer = setTimeout(disconnected, SILENT_AFTER_MS);
+  noteHeard();
 }
 
 function refreshSoon() {

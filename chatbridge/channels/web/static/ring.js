@@ -12,6 +12,11 @@ export function setRings(on) {
   else localStorage.removeItem(RINGS);
 }
 
+// Tabs share it: what one of them was told rings in no other.
+const HEARD = "heard";
+export const noteHeard = () => localStorage.setItem(HEARD, Date.now());
+export const awayMs = () => Date.now() - localStorage.getItem(HEARD);
+
 // There is none without a secure context.
 export const registration = async () => navigator.serviceWorker?.getRegistration();
 export const subscription = async () => (await registration())?.pushManager?.getSubscription();

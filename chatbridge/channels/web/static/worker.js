@@ -6,6 +6,8 @@ const OFFLINE = "/offline";
 const GONE = [502, 504]; // a proxy's words for a hub that is not there; the hub itself never says so
 const ANSWER_WITHIN_MS = 20000;
 const LOST = "Not sent: your computer is not reachable";
+const ENDED = "ended";
+const LOOKED_MS = 4000; // Firefox looks 3 s after a push whether it shows something, Chrome at its end
 
 // ── the start without a connection ─────────────────────────────────────────────────────────────
 
@@ -47,8 +49,8 @@ async function navigate({ request, preloadResponse }) {
 const kept = async (request) => (await caches.match(request)) ?? fetch(request);
 
 // ── notifications ──────────────────────────────────────────────────────────────────────────────
-// What is pushed is a declarative push message (https://www.w3.org/TR/push-api/), or names a
-// notification to close. An open page sends the same by a message.
+// What is pushed is a declarative push message (https://www.w3.org/TR/push-api/), with a mark if it
+// says what became of a question. An open page sends the same by a message, or what to close.
 
 self.addEventListener("push", (event) => event.waitUntil(receive(read(event.data))));
 self.addEventListener("message", (event) => event.waitUntil(receive(event.data)));
@@ -61,8 +63,8 @@ function read(data) {
   }
 }
 
-async function receive({ notification, close, open, app_badge: count }) {
-  if (notification) await show(notification);
+async function receive({ notification, ended, close, open, app_badge: count }) {
+  if (notification) await (ended ? showEnd : show)(notification);
   if (close) await closeAll(({ tag }) => tag === close);
   if (open) await closeAll(({ tag, data }) => isAsk(data?.page) && !open.includes(tag));
   if (count !== undefined) await self.navigator.setAppBadge?.(count).catch(() => {});
@@ -72,6 +74,18 @@ const isAsk = (page) => Boolean(page) && new URL(page, self.location.origin).pat
 
 async function closeAll(fits) {
   for (const shown of await self.registration.getNotifications()) if (fits(shown)) shown.close();
+}
+
+// Browsers punish a push that shows nothing, so this is there for a moment: for all that end
+// together, and no longer than it takes beside a page that somebody sees.
+let leaving;
+async function showEnd(end) {
+  const windows = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
+  const seen = windows.some(({ visibilityState }) => visibilityState === "visible");
+  await closeAll(({ tag }) => tag === end.tag);
+  await show({ ...end, tag: ENDED });
+  clearTimeout(leaving);
+  leaving = setTimeout(closeAll, seen ? 0 : LOOKED_MS, ({ tag }) => tag === ENDED);
 }
 
 function show({ title, body = "", tag = "", silent = false, actions = [], navigate: page, data = {} }) {
