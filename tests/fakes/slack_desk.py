@@ -43,7 +43,7 @@ class SlackDesk:
     desk: Desk
     running: asyncio.Task[None]
     _picked: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
-    """What a person wants to have picked in a list. Whoever is quick sees a box empty again, because
+    """What a person wants to have picked in a list. Whoever is quick sees a box empty again, where
     an earlier state is drawn meanwhile, and ticks it again."""
 
     async def card(self, ask: Ask) -> Json:
