@@ -226,3 +226,6 @@ def test_a_hub_with_a_certificate_gives_a_link_for_the_phone_and_doctor_looks_at
             "problem",
             "The certificate at 127.0.0.1 was made for another name",
         )
+        home.environment["CHATBRIDGE_WEB__URL"] = "https://box.invalid"
+        _, elsewhere = told(home)
+        assert elsewhere[1:] == ("remark", "box.invalid is not known to this computer's DNS")

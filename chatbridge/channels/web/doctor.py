@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
 import urllib.request
 from collections.abc import Sequence
 
-from chatbridge.channels.checks import CheckContext, Finding, fine, from_error, problem, remark
+from chatbridge.channels.checks import (
+    CheckContext,
+    Finding,
+    Mark,
+    fine,
+    from_error,
+    problem,
+    remark,
+)
 from chatbridge.channels.web.push.doctor import check_push
 from chatbridge.channels.web.secure_context import ANSWER_SECONDS, Proof, look
 from chatbridge.channels.web.settings import Web
@@ -81,7 +90,10 @@ async def _elsewhere(table: Web, context: CheckContext, address: str) -> Finding
         proof = Proof(**await context.ask("inbox-proof"))
         found = await asyncio.to_thread(look, table.url, proof, behind=address)
     except ChatbridgeError as error:
-        return from_error(ELSEWHERE, str(error), url=table.url)
+        # A tailnet's names are known here only where Tailscale may set the computer's DNS.
+        unknown = isinstance(error.__cause__, socket.gaierror)
+        mark = Mark.REMARK if unknown else Mark.PROBLEM
+        return from_error(ELSEWHERE, str(error), mark=mark, url=table.url)
     days = found.days_left(time.time())
     if days is None and table.port is None:
         port = address.rpartition(":")[2]

@@ -63,10 +63,10 @@ def look(
         ):
             found = _dates(tls)
             status, said = _asked(tls, parts.netloc, proof.question)
-    except socket.gaierror:
+    except socket.gaierror as error:  # a phone may know it all the same: see doctor
         raise ChatbridgeError(
             f"{host} is not known to this computer's DNS. Check web.url"
-        ) from None
+        ) from error
     except ssl.SSLCertVerificationError as error:
         raise ChatbridgeError(_about_certificate(host, error)) from None
     except ssl.SSLError as error:
