@@ -1,4 +1,4 @@
-"""Answering in the web inbox, on a phone and a desktop: each type of question, and declining."""
+"""Answering in the web inbox: each type of question, and declining."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ async def test_other_of_a_select_takes_a_text_of_ones_own(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(custom_text="MariaDB"),)
 
 
-@AT_EACH_SIZE
 async def test_a_multi_select_sends_what_is_ticked_and_the_text_of_other(visit: Visit) -> None:
     ask = await visit.inbox.ask(CHECKS)
     page = await visit.open(ask)
@@ -119,7 +118,6 @@ async def test_a_confirm_is_answered_with_one_tap(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers == (Answer(values=("no",)),)
 
 
-@AT_EACH_SIZE
 async def test_a_form_goes_back_and_forth_and_sends_only_after_its_review(visit: Visit) -> None:
     ask = await visit.inbox.ask(BRANCH, CHECKS, NOTES, title="Release 2.4")
     page = await visit.open(ask)
@@ -163,7 +161,6 @@ async def test_other_that_was_taken_back_is_not_sent(visit: Visit) -> None:
     assert (await outcome_of(visit, ask)).answers[0] == Answer(values=("Unit tests",))
 
 
-@AT_EACH_SIZE
 async def test_cancelling_asks_first_and_takes_a_reason(visit: Visit) -> None:
     ask = await visit.inbox.ask(DATABASE)
     page = await visit.open(ask)
@@ -188,7 +185,6 @@ async def test_a_double_tap_sends_one_answer(visit: Visit) -> None:
     assert [entry.picked for entry in (await visit.inbox.now(ask)).draft.entries] == [(0,), ()]
 
 
-@AT_EACH_SIZE
 async def test_a_question_that_has_just_appeared_under_the_thumb_takes_no_tap(
     visit: Visit,
 ) -> None:

@@ -1,4 +1,4 @@
-"""Approvals in a real browser, on a phone and a desktop: allow, allow more, deny."""
+"""Approvals in a real browser: allow, allow more, deny."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from playwright.async_api import Browser, expect
 from chatbridge.core.forms.form import AskMore, Pick
 from chatbridge.core.model import Answer, Person
 from tests.acceptance.browser import (
-    AT_EACH_SIZE,
     DESKTOP,
     IN_BROWSER,
     PHONE,
@@ -67,22 +66,21 @@ BROKEN_ARGUMENTS = """() => [...document.querySelectorAll(".command span")]
   .map((each) => each.textContent)"""
 
 
-@AT_EACH_SIZE
 async def test_one_tap_allows_and_the_page_says_when_the_agent_has_it(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)
     await expect(page.locator(".command")).to_have_text(
         "terraform apply -lock-timeout=60s -var-file=prod.tfvars plan.out"
     )
-    assert await page.evaluate(BROKEN_ARGUMENTS) == []
-    allow, deny = (
-        await page.locator("#allow").bounding_box(),
-        await page.locator("#deny").bounding_box(),
-    )
-    assert allow
-    assert deny
-    assert allow["y"] + allow["height"] <= deny["y"]
-    assert allow["width"] == deny["width"]
+    for width, height in (PHONE, DESKTOP):
+        await page.set_viewport_size({"width": width, "height": height})
+        assert await page.evaluate(BROKEN_ARGUMENTS) == []
+        allow = await page.locator("#allow").bounding_box()
+        deny = await page.locator("#deny").bounding_box()
+        assert allow
+        assert deny
+        assert allow["y"] + allow["height"] <= deny["y"]
+        assert allow["width"] == deny["width"]
     await page.get_by_role("button", name="Allow once").click()
     assert (await outcome_of(visit, ask)).answers == (ALLOWED,)
     await expect(page.get_by_role("heading", name="Allowed once")).to_be_focused()
@@ -110,7 +108,6 @@ async def test_more_is_allowed_in_three_taps_and_taken_back_with_one(visit: Visi
     assert visit.errors == []
 
 
-@AT_EACH_SIZE
 async def test_a_destructive_command_takes_a_second_tap_that_is_not_the_firsts_echo(
     visit: Visit,
 ) -> None:
@@ -140,7 +137,6 @@ async def test_what_allows_more_than_itself_says_so_above_its_one_way_to_allow(
     await expect(page.get_by_role("heading", name="Allowed", exact=True)).to_be_visible()
 
 
-@AT_EACH_SIZE
 async def test_a_denial_says_why_in_a_sheet_and_can_be_thought_over(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMAND)
     page = await visit.open(ask)

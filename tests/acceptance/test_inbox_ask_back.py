@@ -7,6 +7,7 @@ from playwright.async_api import Page, expect
 from chatbridge.core.model import Level
 from tests.acceptance.browser import (
     AT_EACH_SIZE,
+    DESKTOP,
     IN_BROWSER,
     PHONE,
     Visit,
@@ -67,7 +68,6 @@ async def test_it_can_be_asked_differently(visit: Visit) -> None:
 # ── notices ───────────────────────────────────────────────────────────────────────────────────────
 
 
-@AT_EACH_SIZE
 async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit) -> None:
     page = await visit.open()
     await expect(page.locator("#notices")).to_be_hidden()
@@ -79,14 +79,15 @@ async def test_a_notice_appears_by_itself_and_is_still_there_later(visit: Visit)
     await expect(notices.first).to_contain_text("<script>window.hacked = 1</script>")
     await expect(notices.last).to_contain_text("Night run")
     await expect(notices.last.locator("strong")).to_have_text("412")
-    await expect(notices.last).to_be_in_viewport()
+    for width, height in (DESKTOP, PHONE):
+        await page.set_viewport_size({"width": width, "height": height})
+        await expect(notices.last).to_be_in_viewport()
     later = await visit.open_tab("/?all")
     await expect(later.locator(".notice")).to_have_count(2)
     assert await page.evaluate("window.hacked") is None
     assert visit.errors == []
 
 
-@AT_EACH_SIZE
 async def test_a_dismissed_notice_goes_on_every_page_and_the_next_has_the_focus(
     visit: Visit,
 ) -> None:

@@ -152,7 +152,7 @@ async def test_a_picture_that_cannot_be_shown_is_a_file_and_stays_one(
             await known
         await route.continue_()
 
-    await visit.page.route("**/static/inbox.js*", late)
+    await visit.page.route("**/static/*/inbox.js", late)
     page = await visit.open(ask)
     await known
     row = page.get_by_role("link", name="Download a.png")
@@ -193,16 +193,17 @@ async def test_several_files_and_a_text_go_together(visit: Visit) -> None:
     assert visit.errors == []
 
 
-@pytest.mark.parametrize("kind", ["paste", "drop"])
-async def test_what_is_pasted_or_dropped_waits_beside_the_options(visit: Visit, kind: str) -> None:
+async def test_what_is_pasted_or_dropped_waits_beside_the_options(visit: Visit) -> None:
     ask = await visit.inbox.ask(select("Which database?", "PostgreSQL", "SQLite"))
     page = await visit.open(ask)
-    given = [["shot.png", b64encode(picture()).decode()]]
-    await page.evaluate(HAND_OVER, [kind, given])
+    for kind, colour in (("paste", "teal"), ("drop", "navy")):
+        given = [[f"{kind}.png", b64encode(picture(colour=colour)).decode()]]
+        await page.evaluate(HAND_OVER, [kind, given])
+        await expect(page.get_by_role("link", name=f"{kind}.png", exact=True)).to_be_visible()
     await expect(page.get_by_text("Goes with the option that you tap:")).to_be_visible()
     assert (await visit.inbox.now(ask)).open
     await page.get_by_role("button", name="SQLite").click()
-    assert [each.name for each in await files_of(visit, ask)] == ["shot.png"]
+    assert [each.name for each in await files_of(visit, ask)] == ["paste.png", "drop.png"]
 
 
 async def test_cells_of_a_table_are_pasted_into_a_field_as_text(visit: Visit) -> None:

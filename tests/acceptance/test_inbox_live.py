@@ -9,7 +9,6 @@ from playwright.async_api import Browser, Page, expect
 
 from chatbridge.core.model import Answer, Ask, Status
 from tests.acceptance.browser import (
-    AT_EACH_SIZE,
     IN_BROWSER,
     PHONE,
     Visit,
@@ -56,7 +55,6 @@ async def test_a_question_that_times_out_while_open_keeps_the_text_for_a_late_an
     await expect(page.get_by_label("Your unsent text")).to_be_hidden()
 
 
-@AT_EACH_SIZE
 async def test_an_answer_given_elsewhere_replaces_the_form_and_leaves_the_text_to_copy(
     visit: Visit,
 ) -> None:
@@ -110,7 +108,6 @@ async def test_what_is_typed_survives_a_reload_and_other_questions(visit: Visit)
     await expect(page.get_by_role("button", name="Next (2 chosen)")).to_be_visible()
 
 
-@AT_EACH_SIZE
 async def test_a_new_question_is_announced_and_moves_nothing(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)
@@ -121,7 +118,6 @@ async def test_a_new_question_is_announced_and_moves_nothing(visit: Visit) -> No
     await expect(page.locator("#answer")).to_have_value(TYPED)
 
 
-@AT_EACH_SIZE
 async def test_the_list_fills_and_empties_by_itself_sorted_by_deadline(visit: Visit) -> None:
     page = await visit.open()
     await expect(page.get_by_role("heading", name="Nothing is waiting")).to_be_visible()
@@ -145,7 +141,6 @@ async def test_the_page_of_a_demo_says_that_it_is_over_when_its_hub_has_gone(
         await expect(page.get_by_role("button", name="Try now")).to_be_hidden()
 
 
-@AT_EACH_SIZE
 async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(visit: Visit) -> None:
     ask = await visit.inbox.ask(COMMIT)
     page = await typing(visit, ask)

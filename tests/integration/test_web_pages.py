@@ -461,17 +461,25 @@ async def test_unknown_pages_and_asks_are_404_pages(web: Web) -> None:
     assert response.status_code == 404
 
 
-async def test_static_files_are_kept_for_ever_under_their_own_mark(web: Web) -> None:
+async def test_static_files_are_kept_for_ever_under_a_mark_and_so_is_what_they_import(
+    web: Web,
+) -> None:
     page = (await web.stranger.get("/login")).text
-    address = re.search(r'href="(/static/inbox\.css\?v=\w+)"', page)
+    address = re.search(r'href="(/static/\w+/)inbox\.css"', page)
     assert address
-    marked = await web.stranger.get(address[1])
+    marked = await web.stranger.get(f"{address[1]}inbox.css")
     assert "immutable" in marked.headers["cache-control"]
     assert marked.headers["content-type"].startswith("text/css")
-    plain = await web.stranger.get("/static/inbox.css")
-    assert plain.headers["cache-control"] == "no-cache"
-    again = {"If-None-Match": plain.headers["etag"]}
-    assert (await web.stranger.get("/static/inbox.css", headers=again)).status_code == 304
+    script = (await web.stranger.get(f"{address[1]}inbox.js")).text
+    imported = re.search(r'from "\./(\w+\.js)"', script)
+    assert imported
+    beside = await web.stranger.get(f"{address[1]}{imported[1]}")
+    assert "immutable" in beside.headers["cache-control"]
+    for earlier in ("/static/inbox.css", "/static/0123456789ab/inbox.css"):
+        plain = await web.stranger.get(earlier)
+        assert plain.headers["cache-control"] == "no-cache"
+        again = {"If-None-Match": plain.headers["etag"]}
+        assert (await web.stranger.get(earlier, headers=again)).status_code == 304
 
 
 # ── many questions, and long ones ─────────────────────────────────────────────────────────────────

@@ -77,6 +77,7 @@ _ARGUMENT = re.compile(
 _EMPTY_LINE = f"\n{exact(' ')}"
 _ZERO = re.compile(r"\b0(?=[0-9]:[0-9]{2}\b)")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_MARK = re.compile("([0-9a-f]{12})?")
 WORDS = {Level.INFO: "Info", Level.WARNING: "Warning", Level.ERROR: "Error"}
 FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -131,13 +132,14 @@ class Assets:
 
     def __init__(self) -> None:
         self._files = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
-        self._marks = {
-            name: hashlib.sha256(content).hexdigest()[:12] for name, content in self._files.items()
-        }
+        everything = b"".join(content for _, content in sorted(self._files.items()))
+        self._mark = hashlib.sha256(everything).hexdigest()[:12]
 
     def address(self, name: str) -> str:
-        """Where a page finds the file; changes with its content."""
-        return f"/static/{name}?v={self._marks[name]}"
+        """Where a page finds the file. It changes when any file does: what a script imports is
+        beside it, and kept by browsers as long."""
+        assert name in self._files
+        return f"/static/{self._mark}/{name}"
 
     def text(self, name: str) -> str:
         return self._files[name].decode()
@@ -146,12 +148,12 @@ class Assets:
         return [Route("/static/{name:path}", self._serve)]
 
     async def _serve(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in self._files:
+        mark, _, name = request.path_params["name"].rpartition("/")
+        # A page of an earlier version may still ask with that one's mark.
+        if name not in self._files or not _MARK.fullmatch(mark):
             raise Refusal(404, "File not found.")
-        mark = self._marks[name]
-        lasting = FOR_EVER if request.query_params.get("v") == mark else "no-cache"
-        headers = {"cache-control": lasting, "etag": f'"{mark}"'}
+        lasting = FOR_EVER if mark == self._mark else "no-cache"
+        headers = {"cache-control": lasting, "etag": f'"{self._mark}"'}
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         kind = TYPES.get(Path(name).suffix) or mimetypes.guess_type(name)[0]
