@@ -11,7 +11,7 @@ among others, have theirs cold.
 from __future__ import annotations
 
 import atexit
-import json
+import marshal
 import os
 import secrets
 import shutil
@@ -51,7 +51,7 @@ class WarmProcess:
         self.returncode: int | None = None
         self._reading = threading.Lock()
         about = {"words": words, "environment": env, "umask": umask}
-        request = json.dumps({**about, "kind": "command", "terminal": False}).encode()
+        request = marshal.dumps({**about, "kind": "command", "terminal": False})
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._sock.connect("\0" + _server())
         nothing, folder = (os.open(it, os.O_RDONLY | os.O_CLOEXEC) for it in (os.devnull, cwd))
@@ -108,9 +108,8 @@ def warm_hubs(state: Path) -> list[int]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.settimeout(PATIENCE)
         sock.connect("\0" + _server())
-        sock.send(json.dumps({"of": str(state)}).encode())
-        found: list[int] = json.loads(sock.recv(4096))
-    return found
+        sock.send(marshal.dumps({"of": str(state)}))
+        return [int(pid) for pid in sock.recv(4096).split()]
 
 
 @cache
