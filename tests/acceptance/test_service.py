@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -79,22 +80,34 @@ def installed(logged_in: Login) -> Login:
 
 
 @pytest.fixture
-def watched(installed: Login) -> Iterator[Login]:
-    """Whose service is ended after a few seconds of silence, and has a chat that it cannot reach.
-    Only here: on a busy machine any hub can be that slow, and one that starts again looks like one
-    that never took over."""
-    carol = installed
-    quick = f"{SERVICE}.d/quick.conf"
-    carol.systemctl("stop", "chatbridge.service")
-    carol.container.write(quick, QUICK, user="carol")
+def quick(carol: Login) -> Iterator[Login]:
+    """From its next start on the service is ended after a few seconds of silence, and has a chat
+    that it cannot reach. Only here: on a busy machine any hub can be that slow, and one that starts
+    again looks like one that never took over."""
+    drop_in = f"{SERVICE}.d/quick.conf"
+    carol.container.write(drop_in, QUICK, user="carol")
     carol.container.write(CONFIG_FILE, CONFIG + DEAF, user="carol")
     carol.systemctl("daemon-reload")
-    carol.systemctl("start", "chatbridge.service")
     yield carol
-    carol.container.run("rm", quick)
+    carol.container.run("rm", drop_in)
     carol.container.write(CONFIG_FILE, CONFIG, user="carol")
     carol.systemctl("daemon-reload")
     carol.systemctl("stop", "chatbridge.service")
+
+
+async def test_a_hub_that_a_link_started_hands_over_to_the_installed_service(
+    logged_in: Login, tmp_path: Path
+) -> None:
+    carol = logged_in
+    carol.chatbridge("service", "uninstall")
+    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+        ask = await asyncio.to_thread(carol.sees_one)
+        assert carol.holder()["started_by"] == "link"
+        await asyncio.to_thread(carol.chatbridge, "service", "install", "--no-linger")
+        assert carol.holder()["started_by"] == "service"
+        assert carol.holder()["pid"] == carol.pid()
+        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["No"])
+        assert await asyncio.wait_for(call, PATIENCE) == "User selected: No"
 
 
 def test_an_installed_service_is_ready_and_installing_it_again_changes_nothing(
@@ -121,53 +134,45 @@ def test_the_installed_units_have_nothing_that_systemd_warns_about(carol: Login)
         assert done.stderr == ""
 
 
-@pytest.mark.parametrize("end", ["restart", "kill"])
-async def test_a_waiting_agent_gets_its_answer_and_a_command_runs_once_through_a_restarted_service(
-    carol: Login, tmp_path: Path, end: str
+async def test_a_waiting_agent_and_its_command_outlive_a_restart_away_from_an_older_hub(
+    carol: Login, tmp_path: Path
 ) -> None:
-    pipe, tool = f"/home/carol/{end}", f"reader_{end}"
-    carol.container.run("mkfifo", pipe, user="carol")
-    definition = json.dumps(
-        {
-            "schema": 2,
-            "name": "reader",
-            "command": ["cat"],
-            "subcommands": [{"name": end, "argv": [pipe], "description": "Read a pipe"}],
-        }
-    )
-    folder = "/home/carol/.config/chatbridge/tools"
-    carol.container.write(f"{folder}/reader.json", definition, user="carol")
-    carol.container.run("chmod", "-R", "go-w", folder, user="carol")
-    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+    async with (
+        carol.agent(SHOP, tmp_path / "log") as client,
+        asking(client) as call,
+        reading(carol, client, "restart") as command,
+    ):
         ask = await asyncio.to_thread(carol.sees_one)
-        began = await until_listed(client, tool)
-        # One that the hub had not started when it was killed does not go on: it counts as lost.
-        await asyncio.to_thread(until, lambda: started_with(pipe), "the command")
         pid = carol.pid()
-        if end == "restart":
-            await asyncio.to_thread(carol.chatbridge, "service", "restart")
-        else:
-            carol.container.run("kill", "-KILL", str(pid), user="carol")
-        await asyncio.to_thread(carol.another_than, pid)
+        carol.container.python(AGE, user="carol")
+        status = carol.chatbridge("service", "status")
+        assert "version 0.0.1 runs" in status
+        assert "→ chatbridge service restart" in status
+        said = await asyncio.to_thread(carol.chatbridge, "service", "restart")
+        assert "(it was 0.0.1)" in said
+        assert "0.0.1" not in carol.chatbridge("service", "status")
+        assert carol.pid() != pid
         assert not call.done()
-        carol.container.run("sh", "-c", f"echo once > {pipe}", user="carol")
-        given = {"operationId": began["operationId"]}
-        await client.call_tool("await", given, read_timeout_seconds=PATIENCE)
-        (ended,) = json.loads(text_of(await client.call_tool("status", given)))["operations"]
+        await command.succeeds()
         await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
         assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
-    assert ended["status"] == "succeeded"
-    assert ended["output"]["head"] == "once\n"
 
 
-async def test_the_watchdog_ends_a_hub_that_hangs_and_none_that_cannot_reach_its_chat(
-    watched: Login, tmp_path: Path
+async def test_both_outlive_a_killed_hub_and_one_that_hangs_but_a_silent_chat_ends_none(
+    quick: Login, tmp_path: Path
 ) -> None:
-    carol = watched
-    pid = carol.pid()
-    since = int(carol.shown("ActiveEnterTimestampMonotonic")) / 1_000_000
-    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
+    carol = quick
+    async with (
+        carol.agent(SHOP, tmp_path / "log") as client,
+        asking(client) as call,
+        reading(carol, client, "kill") as command,
+    ):
         ask = await asyncio.to_thread(carol.sees_one)
+        pid = carol.pid()
+        carol.container.run("kill", "-KILL", str(pid), user="carol")
+        pid = await asyncio.to_thread(carol.another_than, pid)
+
+        since = int(carol.shown("ActiveEnterTimestampMonotonic")) / 1_000_000
         passed = since + 1.5 * WATCHDOG
         await asyncio.to_thread(
             until, lambda: time.monotonic() > passed or None, "the watchdog's time"
@@ -180,9 +185,50 @@ async def test_the_watchdog_ends_a_hub_that_hangs_and_none_that_cannot_reach_its
         carol.container.run("kill", "-STOP", str(pid), user="carol")
         await asyncio.to_thread(carol.another_than, pid)
         assert not call.done()
+        await command.succeeds()
         await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["Yes"])
         assert await asyncio.wait_for(call, PATIENCE) == "User selected: Yes"
     assert "watchdog" in carol.chatbridge("service", "logs").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An agent's command, which reads a pipe."""
+
+    container: Container
+    client: Client
+    pipe: str
+    operation: Json
+
+    async def succeeds(self) -> None:
+        """With what was written once."""
+        self.container.run("sh", "-c", f"echo once > {self.pipe}", user="carol")
+        await self.client.call_tool("await", self.operation, read_timeout_seconds=PATIENCE)
+        (ended,) = json.loads(text_of(await self.client.call_tool("status", self.operation)))[
+            "operations"
+        ]
+        assert (ended["status"], ended["output"]["head"]) == ("succeeded", "once\n")
+
+
+@asynccontextmanager
+async def reading(carol: Login, client: Client, name: str) -> AsyncIterator[Reading]:
+    pipe = f"/home/carol/{name}"
+    carol.container.run("mkfifo", pipe, user="carol")
+    definition = json.dumps(
+        {
+            "schema": 2,
+            "name": "reader",
+            "command": ["cat"],
+            "subcommands": [{"name": name, "argv": [pipe], "description": "Read a pipe"}],
+        }
+    )
+    folder = "/home/carol/.config/chatbridge/tools"
+    carol.container.write(f"{folder}/reader.json", definition, user="carol")
+    carol.container.run("chmod", "-R", "go-w", folder, user="carol")
+    began = await until_listed(client, f"reader_{name}")
+    # One that the hub had not started when it was killed does not go on: it counts as lost.
+    await asyncio.to_thread(until, lambda: started_with(pipe), "the command")
+    yield Reading(carol.container, client, pipe, {"operationId": began["operationId"]})
 
 
 def started_with(argument: str) -> Path | None:
@@ -205,19 +251,12 @@ async def until_listed(client: Client, tool: str) -> Json:
         await asyncio.sleep(0.05)
 
 
-def test_status_says_that_an_older_hub_runs_and_restart_that_it_was_one(carol: Login) -> None:
-    carol.container.python(AGE, user="carol")
-    status = carol.chatbridge("service", "status")
-    assert "version 0.0.1 runs" in status
-    assert "→ chatbridge service restart" in status
-    assert "(it was 0.0.1)" in carol.chatbridge("service", "restart")
-    assert "0.0.1" not in carol.chatbridge("service", "status")
-
-
 async def test_the_socket_starts_the_service_for_an_agent_that_comes(
-    carol: Login, tmp_path: Path
+    installed: Login, tmp_path: Path
 ) -> None:
+    carol = installed
     carol.systemctl("stop", "chatbridge.service")
+    carol.systemctl("start", "chatbridge.socket")
     async with carol.agent(SHOP, tmp_path / "log") as client:
         assert (await client.list_tools()).tools
     assert carol.holder()["pid"] == carol.pid() != 0
@@ -233,21 +272,6 @@ async def test_stop_ends_the_service_for_good_though_an_agent_is_connected(
             state = carol.systemctl("show", unit, "--property=ActiveState", "--value")
             assert state == "inactive\n"
         assert "ConnectionRefusedError" in carol.container.python(KNOCK, user="carol")
-
-
-async def test_a_hub_that_a_link_started_hands_over_to_the_service(
-    installed: Login, tmp_path: Path
-) -> None:
-    carol = installed
-    carol.chatbridge("service", "stop")
-    async with carol.agent(SHOP, tmp_path / "log") as client, asking(client) as call:
-        ask = await asyncio.to_thread(carol.sees_one)
-        assert carol.holder()["started_by"] == "link"
-        await asyncio.to_thread(carol.chatbridge, "service", "start")
-        assert carol.holder()["started_by"] == "service"
-        assert carol.holder()["pid"] == carol.pid()
-        await asyncio.to_thread(carol.ask_hub, "answer", id=ask["id"], words=["No"])
-        assert await asyncio.wait_for(call, PATIENCE) == "User selected: No"
 
 
 def test_an_uninstalled_service_leaves_no_unit_and_keeps_the_questions(carol: Login) -> None:

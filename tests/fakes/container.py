@@ -176,7 +176,10 @@ def _install(folder: Path) -> None:
     packages = folder / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
     packages.mkdir(parents=True)
     (packages / "tested.pth").write_text("/opt/source\n/opt/packages\n")
-    (folder / "pyvenv.cfg").write_text(f"home = {python.parent}\n")
+    # Without the latter every start would import what the other installation's packages ask for.
+    (folder / "pyvenv.cfg").write_text(
+        f"home = {python.parent}\ninclude-system-site-packages = false\n"
+    )
     (folder / "bin").mkdir()
     (folder / "bin" / "python").symlink_to(python)
     (folder / "bin" / "chatbridge").write_text(SCRIPT)

@@ -1,8 +1,9 @@
 """A stand-in for launchd and its launchctl, with macOS's exit codes and texts.
 
 It reads a real property list, really starts what that names in the environment of a log-in at the
-screen, starts it again as the list says, and lets go of a label only a while after the process has
-ended. It is stricter than launchd, which ignores keys that it does not know.
+screen (a hub as in `warm_processes`, unless it is to be `cold`), starts it again as the list says,
+and lets go of a label only a while after the process has ended. It is stricter than launchd, which
+ignores keys that it does not know.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from tests.fakes.warm_processes import WarmProcess
 
 PATIENCE = 30.0
 CLIENT = f"""#!{sys.executable} -S
@@ -54,13 +57,16 @@ KEYS: dict[str, type] = {
     "WorkingDirectory": str,
 }
 
+HUB = ["hub", "--started-by", "service"]
+
+Process = subprocess.Popen[bytes] | WarmProcess
 Reply = tuple[int, str, str]
 
 
 class Job:
     def __init__(self, path: str, agent: dict[str, Any]) -> None:
         self.path, self.agent = path, agent
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Process | None = None
         self.runs = 0
         self.last_exit: int | None = None
         self.leaves = False
@@ -73,6 +79,8 @@ class Launchd:
     def __init__(self, home: Path, *, session: bool = True, settles: float = 0.3) -> None:
         self.home, self.session, self._settles = home, session, settles
         self.bin = home / "bin"
+        self.cold = False
+        """Whether what a list names is executed also where that is a hub."""
         self.throttle = 0.0
         """How long a job that fails waits for its next start. launchd starts one at once that ran
         for longer than its interval."""
@@ -181,22 +189,27 @@ class Launchd:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         out = os.open(agent.get("StandardOutPath", os.devnull), flags, 0o644)
         err = os.open(agent.get("StandardErrorPath", os.devnull), flags, 0o644)
-        job.process = subprocess.Popen(
-            agent["ProgramArguments"],
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=err,
-            cwd=agent.get("WorkingDirectory", "/"),
-            env=environment,
-            umask=agent.get("Umask", 0o022),
-            start_new_session=True,
-        )
+        words, cwd = agent["ProgramArguments"], agent.get("WorkingDirectory", "/")
+        umask = agent.get("Umask", 0o022)
+        if words[-3:] == HUB and not self.cold:
+            job.process = WarmProcess(HUB, out=out, err=err, cwd=cwd, env=environment, umask=umask)
+        else:
+            job.process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                cwd=cwd,
+                env=environment,
+                umask=umask,
+                start_new_session=True,
+            )
         for descriptor in (out, err):
             os.close(descriptor)
         job.runs += 1
         self._watch(job, job.process)
 
-    def _watch(self, job: Job, process: subprocess.Popen[bytes]) -> None:
+    def _watch(self, job: Job, process: Process) -> None:
         def wait() -> None:
             code = process.wait()
             with self._lock:

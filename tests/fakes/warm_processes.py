@@ -3,20 +3,25 @@ that has done them, which this process of the tests starts when it first needs i
 
 Everything else is as ever. A link forks and executes a hub; that process hands its descriptors and
 its environment on (see `warm/`), and the fork runs the hub's command from its first line. What is
-run with `warm_chatbridge()` is a process that hands on in the same way, and waits for the end.
-Tests whose subject is the start itself, or how a process looks among others, have theirs cold.
+run with `warm_chatbridge()` is a process that hands on in the same way, and waits for the end; a
+`WarmProcess` is the fork itself. Tests whose subject is the start itself, or how a process looks
+among others, have theirs cold.
 """
 
 from __future__ import annotations
 
 import atexit
-import json
+import marshal
+import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -37,6 +42,58 @@ def warm_chatbridge() -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", str(WARM / "command.py"), _server())
 
 
+class WarmProcess:
+    """What `subprocess.Popen` would start, as far as tests of service managers need it."""
+
+    def __init__(
+        self, words: list[str], *, out: int, err: int, cwd: str, env: dict[str, str], umask: int
+    ) -> None:
+        self.returncode: int | None = None
+        self._reading = threading.Lock()
+        about = {"words": words, "environment": env, "umask": umask}
+        request = marshal.dumps({**about, "kind": "command", "terminal": False})
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._sock.connect("\0" + _server())
+        nothing, folder = (os.open(it, os.O_RDONLY | os.O_CLOEXEC) for it in (os.devnull, cwd))
+        try:
+            socket.send_fds(self._sock, [request], [nothing, out, err, folder])
+        finally:
+            os.close(nothing)
+            os.close(folder)
+        self.pid = int(self._sock.recv(20))
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """:raises subprocess.TimeoutExpired:"""
+        late = subprocess.TimeoutExpired("chatbridge", timeout or 0)
+        if not self._reading.acquire(timeout=-1 if timeout is None else timeout):
+            raise late
+        try:
+            if self.returncode is None:
+                self._sock.settimeout(timeout)
+                self.returncode = int(self._sock.recv(20))
+                self._sock.close()
+        except (TimeoutError, BlockingIOError):
+            raise late from None
+        finally:
+            self._reading.release()
+        return self.returncode
+
+    def terminate(self) -> None:
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, number)
+
+
 @cache
 def _package(address: str) -> str:
     """chatbridge, whose hubs ask at the address."""
@@ -51,9 +108,8 @@ def warm_hubs(state: Path) -> list[int]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
         sock.settimeout(PATIENCE)
         sock.connect("\0" + _server())
-        sock.send(json.dumps({"of": str(state)}).encode())
-        found: list[int] = json.loads(sock.recv(4096))
-    return found
+        sock.send(marshal.dumps({"of": str(state)}))
+        return [int(pid) for pid in sock.recv(4096).split()]
 
 
 @cache

@@ -3,15 +3,23 @@ work: a start stays quick as long as nothing heavy gets in. Counted, not timed."
 
 from __future__ import annotations
 
+import ast
 import json
+import os
+import re
+import select
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from chatbridge.channels.registry import channel_specs
 from chatbridge.cli import COMMANDS
+from tests.fakes.link_client import PATIENCE
 from tests.fakes.machine import INITIALIZE, House, house
 from tests.fakes.program import ROOT, bare
 
@@ -72,11 +80,32 @@ except SystemExit as end:
     code = end.code
 sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
 """
+HUBS = """
+import json, os, sys
+import chatbridge.hub.wiring.hub as hub
+from chatbridge.__main__ import main
+for line in sys.stdin:
+    environment, modules = json.loads(line)
+    if pid := os.fork():
+        print(pid, flush=True)
+        os.waitpid(pid, 0)
+        continue
+    os.environ.clear()
+    os.environ.update(environment)
+    code = hub.import_everything(modules) if modules else main(["hub"])
+    print(json.dumps([code, sorted(sys.modules)]), flush=True)
+    os._exit(0)
+"""
+"""One process for all: it has imported what every hub does, and forks one for each line."""
 CLIENTS_OF = {"telegram": {"telegram"}, "matrix": {"nio", "aiohttp"}, "ntfy": set[str]()}
 CLIENTS_OF |= {"slack": {"slack_sdk", "aiohttp"}, "discord": {"aiohttp"}}
 """Without httpx, which the SDK of MCP brings along."""
 RINGING = {"jwt", "chatbridge.channels.web.push.surface"}
 """What only an inbox needs whose browsers ring."""
+PARTS = ("channels", "core", "hub", "settings", "store", "tools")
+BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving.py"}
+"""What these import, they import before the hub is ready, or never."""
+INDENTED = re.compile(r"^[ \t]+(?:from|import) ", re.MULTILINE)
 NOWHERE = "http://127.0.0.1:9"
 CHATS = {
     "telegram": {"TOKEN": "1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "API_BASE": NOWHERE},
@@ -157,14 +186,47 @@ def test_a_link_and_a_hook_have_imported_nothing_heavy_in_the_end(home: House) -
     assert ended(started(home, "hook"), json.dumps(event)) == (0, [])
 
 
+@dataclass(frozen=True, slots=True)
+class Hubs:
+    process: subprocess.Popen[str]
+
+    def forked(self, environment: dict[str, str], *modules: str) -> int:
+        """The pid of a hub; or of one that only imports what the hub with these channels does."""
+        assert self.process.stdin
+        self.process.stdin.write(json.dumps([environment, modules]) + "\n")
+        self.process.stdin.flush()
+        return int(self._line())
+
+    def imported(self) -> tuple[int | None, list[str]]:
+        """With which code the last one ended, and what it had imported then."""
+        code, found = json.loads(self._line())
+        return code, found
+
+    def _line(self) -> str:
+        assert self.process.stdout
+        assert select.select([self.process.stdout], [], [], PATIENCE)[0], "nothing was said"
+        return self.process.stdout.readline()
+
+
+@pytest.fixture(scope="module")
+def hubs() -> Iterator[Hubs]:
+    pipe = subprocess.PIPE
+    words = [sys.executable, "-c", HUBS]
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True, env=bare({})) as process:
+        yield Hubs(process)
+        process.communicate()
+
+
 @pytest.mark.parametrize("chat", CHATS)
-def test_a_hub_imports_its_chat_and_of_others_only_what_their_settings_need(chat: str) -> None:
+def test_a_hub_imports_its_chat_and_of_others_only_what_their_settings_need(
+    chat: str, hubs: Hubs
+) -> None:
     settings = {f"CHATBRIDGE_{chat.upper()}__{name}": it for name, it in CHATS[chat].items()}
     with house(cold=True, **settings) as home:
-        hub = started(home, "hub", script=ALL)
-        home.until_hub(hub.pid)
-        hub.send_signal(signal.SIGTERM)  # it imports all the same before it ends
-        code, found = ended(hub)
+        pid = hubs.forked(bare(home.environment))
+        home.until_hub(pid)
+        os.kill(pid, signal.SIGTERM)  # it imports all the same before it ends
+        code, found = hubs.imported()
     assert code == 0
     assert not RINGING & set(found)
     libraries = set.union(*CLIENTS_OF.values())
@@ -175,6 +237,35 @@ def test_a_hub_imports_its_chat_and_of_others_only_what_their_settings_need(chat
     of_others = {name for name in found if name.startswith(others)}
     known = {f"{folder}.{part}" for folder in others for part in ("spec", "settings")}
     assert of_others == {*others, *known}
+
+
+def test_a_ready_hub_imports_nothing_of_ours_later(hubs: Hubs) -> None:
+    hubs.forked(bare({}), *(spec.module for spec in channel_specs()))
+    _, ready = hubs.imported()
+    package = ROOT / "chatbridge"
+    still = {
+        f"{file.relative_to(package)}: {name}"
+        for part in PARTS
+        for file in (package / part).rglob("*.py")
+        if str(file.relative_to(package)) not in BEFORE
+        for name in late(file)
+        if name.startswith("chatbridge") and name not in ready
+    }
+    assert still == set()
+
+
+def late(path: Path) -> Iterator[str]:
+    """The modules of ours that a function in this file imports."""
+    code = path.read_text(encoding="utf-8")
+    if not INDENTED.search(code):
+        return
+    for function in ast.walk(ast.parse(code)):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    yield node.module
+                elif isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
 
 
 @pytest.mark.parametrize("words", [["--version"], ["setup", "--help"], ["doctor", "--help"]])

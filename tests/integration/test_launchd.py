@@ -113,6 +113,7 @@ def test_what_uvx_runs_from_its_cache_becomes_no_service(
 def test_an_installed_service_answers_and_installing_it_again_changes_nothing(
     mac: Launchd, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    mac.cold = True
     assert chatbridge_service("install") == 0
     said = capsys.readouterr().out
     assert f"~/{PLIST}  written" in said

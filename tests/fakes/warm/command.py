@@ -3,51 +3,49 @@ the process that has the imports behind it, with this one's words, environment, 
 and terminal. This one waits, passes signals on, and ends as the command does.
 """
 
-import fcntl
+import _signal  # type: ignore[import-not-found]
 import os
-import signal
-import socket
 import sys
-import termios
 
 sys.path.append(os.path.abspath(f"{__file__}/../../../.."))
 
-from tests.fakes.warm.handing import descriptors, plain, request
+from tests.fakes.warm.handing import Handed, plain
 
-PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PASSED_ON = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT)
 
 
 def main() -> int:
     address, *words = sys.argv[1:]
     if not plain():
         os.execv(sys.executable, [sys.executable, "-m", "chatbridge", *words])
-    about = request(words, kind="command", terminal=_gave_up_its_terminal())
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as sock:
-        sock.connect("\0" + address)
-        socket.send_fds(sock, [about], descriptors(0, 1, 2))
-        command = int(sock.recv(20))
-        for number in PASSED_ON:
-            signal.signal(number, lambda number, _: os.kill(command, number))
-        for descriptor in (0, 1, 2):
-            os.close(descriptor)
-        ended = int(sock.recv(20))
+    terminal = os.isatty(0) and _gave_up_its_terminal()
+    handed = Handed(address, words, 0, 1, 2, kind="command", terminal=terminal)
+    command = int(handed.said())
+    for number in PASSED_ON:
+        _signal.signal(number, lambda number, _: os.kill(command, number))
+    for descriptor in (0, 1, 2):
+        os.close(descriptor)
+    ended = int(handed.said())
     if ended < 0:
-        signal.signal(-ended, signal.SIG_DFL)
+        _signal.signal(-ended, _signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     return ended
 
 
 def _gave_up_its_terminal() -> bool:
     """Whether there was one that belonged to this process: the command's session takes it."""
+    import fcntl
+    import termios
+
     try:
         os.tcgetpgrp(0)
     except OSError:
         return False
     if os.getsid(0) != os.getpid():
         return False
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    before = _signal.signal(_signal.SIGHUP, _signal.SIG_IGN)
     fcntl.ioctl(0, termios.TIOCNOTTY)
-    signal.signal(signal.SIGHUP, before)
+    _signal.signal(_signal.SIGHUP, before)
     return True
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import gc
-import json
+import marshal
 import os
 import select
 import signal
@@ -115,11 +115,11 @@ class Server:
         if not data:  # it was killed before it could ask
             connection.close()
             return None
-        request = json.loads(data)
+        request = marshal.loads(data)  # noqa: S302 - our own
         if "of" in request:
             living = [pid for pid, state in self.hubs.values() if state == request["of"]]
             with connection:
-                _tell(connection, json.dumps(living))
+                _tell(connection, " ".join(map(str, living)))
             return None
         is_hub = request["kind"] == "hub"
         pid = _fork_for_init() if is_hub else os.fork()
