@@ -114,6 +114,7 @@ def test_neither_token_nor_cookie_nor_code_is_left_anywhere_by_a_whole_day(home:
         browser.send(f"/nowhere?token={token}")
         wrong_token(info.web, token)
         arguments = arguments_of_all(home.state)
+        home.warm_up()
         home.answer(asked)
         assert agent.result()["answered"]
         errors = [printed.stderr, home.run("hub").stderr]
