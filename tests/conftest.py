@@ -120,7 +120,7 @@ def quick_chromium(chromium: str) -> str:
 
 @pytest.fixture(scope="session")
 def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
-    """A Matrix homeserver for all tests of this run. Who stops it has `Synapse.running`."""
+    """A Matrix homeserver for all tests of this run."""
     from tests.fakes.synapse import Synapse  # not above: its assertions would not be rewritten
 
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -67,26 +67,23 @@ async def test_neither_password_nor_token_nor_key_is_in_anything_that_hubs_left_
         synapse, tmp_path, encrypted=True, cold=True, CHATBRIDGE_LOG_LEVEL="debug"
     ) as scene:
         home, said = scene.home, list[str]()
+        password = f"{scene.bot.password}, which is long enough"
+        home.environment["CHATBRIDGE_MATRIX__PASSWORD"] = password
         async with scene.agent() as agent:
             await scene.tap(await scene.card(agent, 1, question("By token?")), "2️⃣")
             assert (await scene.result(agent))["answered"]
             await asyncio.to_thread(synapse.log_out, scene.login.access_token)
             await scene.until_status(lambda it: "M_UNKNOWN_TOKEN" in it.get("trouble", ""))
         said.append(await asyncio.to_thread(arguments_of_all, home.state))
+        home.warm_up()
         said.append(await asyncio.to_thread(said_by_all, scene))
 
-        password = f"{scene.bot.password}, which is long enough"
-        home.environment |= {
-            "CHATBRIDGE_MATRIX__ACCESS_TOKEN": "",
-            "CHATBRIDGE_MATRIX__PASSWORD": password,
-        }
+        home.environment["CHATBRIDGE_MATRIX__ACCESS_TOKEN"] = ""
         async with scene.agent() as agent:
             agent.ask(2, question("By password?"))
             await scene.until_status(lambda it: "M_FORBIDDEN" in it.get("trouble", ""))
-        said.append(await asyncio.to_thread(arguments_of_all, home.state))
         said.append(await asyncio.to_thread(said_by_all, scene))
 
-        home.warm_up()
         home.environment["CHATBRIDGE_MATRIX__PASSWORD"] = scene.bot.password
         async with scene.agent() as agent:
             await scene.tap(await scene.card(agent, 3, question("By the right one?")), "2️⃣")

@@ -131,6 +131,7 @@ def test_the_token_is_in_nothing_that_a_hub_wrote_after_everything_that_can_go_w
         assert agent.result()["answered"]
         tap.answered()
         arguments = arguments_of_all(home.state)
+        home.warm_up()
         printed = home.run("inbox")
         home.kill_hub(signal.SIGTERM)
         log = said(home)
@@ -156,6 +157,7 @@ def until_shown(home: House, text: str) -> str:
     shown = ""
     while text not in shown:
         assert time.monotonic() < until, shown
+        time.sleep(0.05)
         shown = json.dumps(home.api("/api/status"))
     return shown
 

@@ -13,7 +13,6 @@ import hmac
 import itertools
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import time
@@ -137,20 +136,12 @@ class Synapse:
                 raise AssertionError(f"Synapse did not start:\n{self.said()}")
             time.sleep(0.05)
 
-    def stop(self) -> None:
-        """As an administrator does."""
-        self._end(signal.SIGTERM)
-
     def kill(self) -> None:
-        """As a power cut does. Also ends one that is paused."""
-        self._end(signal.SIGKILL)
-
-    def pause(self) -> None:
-        """Connections are still accepted, by the kernel, and nothing answers."""
-        self._signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        self._signal(signal.SIGCONT)
+        """As a power cut does."""
+        if self._process is not None:
+            with self._process as process:
+                process.kill()
+            self._process = None
 
     def said(self) -> str:
         """What it wrote: its warnings, and what came before it could write those."""
@@ -250,21 +241,6 @@ class Synapse:
                 return bool(response.status == 200)
         except OSError:
             return False
-
-    def _signal(self, number: signal.Signals) -> None:
-        assert self._process is not None, "it does not run"
-        self._process.send_signal(number)
-
-    def _end(self, number: signal.Signals) -> None:
-        if self._process is None:
-            return
-        with self._process as process:
-            process.send_signal(number)
-            try:
-                process.wait(PATIENCE)
-            finally:
-                process.kill()
-        self._process = None
 
     def _configuration(self) -> dict[str, object]:
         return {

@@ -4,9 +4,7 @@ sends: in the end everything is there, once."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -60,44 +58,40 @@ async def answered(matrix: Matrix, ask: Ask) -> bool:
 # ── the homeserver ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Synapse]:
-    """A homeserver to be stopped."""
-    with Synapse.running(tmp_path / "own") as server:
-        yield server
-
-
-@pytest.mark.early
-async def test_a_homeserver_that_is_down_at_the_start_and_restarted_later_loses_nothing(
-    tmp_path: Path, own: Synapse, caplog: pytest.LogCaptureFixture
+async def test_a_homeserver_that_is_down_at_the_start_and_again_later_loses_nothing(
+    tmp_path: Path, synapse: Synapse, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with running_matrix(tmp_path, own) as before:
-        again: dict[str, Any] = {"ada": before.ada, "bot": before.bot, "room": before.room}
-        await crash(before)
+    async with Relay.running(synapse.port) as relay:
         nobody = f"http://127.0.0.1:{free_port()}"
-        async with running_matrix(tmp_path, own, address=nobody, ready=False, **again) as early:
+        async with running_matrix(tmp_path, synapse, address=nobody, ready=False) as early:
             await asyncio.wait({early.running}, timeout=PATIENCE)
             error = early.running.exception()
             assert isinstance(error, RetryLater)
             assert "the homeserver cannot be reached" in str(error)
-        async with running_matrix(tmp_path, own, **again) as matrix:
-            first = await matrix.desk.ask(TEXT)
-            card = await matrix.card(first)
-            caplog.clear()
-            await asyncio.to_thread(own.stop)
-            await matrix.until(lambda: matrix.channel.trouble)
-            assert "cannot be reached" in (matrix.channel.trouble or "")
-            second = await matrix.desk.ask(SELECT)
-            await asyncio.to_thread(own.start)
-            await matrix.ada.in_thread(matrix.room, "fix: it", root=card.event_id)
-            await matrix.dealt_with()
-            assert await answered(matrix, first)
-            await matrix.in_time(matrix.card(second))
-            await matrix.tap(second, "2️⃣")
-            assert await answered(matrix, second)
-            assert matrix.channel.trouble is None
-            reading = [it for it in warnings(caplog) if it.startswith("matrix: the homeserver")]
-            assert len(reading) == 1, "a night without network is one line"
+            async with running_matrix(
+                tmp_path,
+                synapse,
+                ada=early.ada,
+                bot=early.bot,
+                room=early.room,
+                address=relay.address,
+            ) as matrix:
+                first = await matrix.desk.ask(TEXT)
+                card = await matrix.card(first)
+                caplog.clear()
+                with relay.down():
+                    await matrix.until(lambda: matrix.channel.trouble)
+                    assert "cannot be reached" in (matrix.channel.trouble or "")
+                    second = await matrix.desk.ask(SELECT)
+                    await matrix.ada.in_thread(matrix.room, "fix: it", root=card.event_id)
+                await matrix.in_time(matrix.dealt_with())
+                assert await answered(matrix, first)
+                await matrix.in_time(matrix.card(second))
+                await matrix.tap(second, "2️⃣")
+                assert await answered(matrix, second)
+                assert matrix.channel.trouble is None
+                reading = [it for it in warnings(caplog) if it.startswith("matrix: the homeserver")]
+                assert len(reading) == 1, "a night without network is one line"
 
 
 async def test_a_homeserver_that_does_not_answer_holds_up_nobody_and_loses_nothing(

@@ -28,6 +28,11 @@ from importlib import import_module
 from typing import Any
 
 HEAVY = (
+    "anyio._backends._asyncio",
+    "encodings.idna",
+    "encodings.utf_16_le",
+    "httpcore",
+    "uvicorn.lifespan.off",
     "uvloop",
     "chatbridge.__main__",
     "chatbridge.hub.process.start",
@@ -35,6 +40,9 @@ HEAVY = (
     "chatbridge.channels.web.channel",
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",
+    "chatbridge.channels.slack.channel",
+    "chatbridge.channels.discord.channel",
+    "chatbridge.channels.ntfy.channel",
     "chatbridge.channels.web.doctor",
     "chatbridge.cli.agents.messages",
     "chatbridge.cli.questions.commands",
@@ -42,7 +50,10 @@ HEAVY = (
     "chatbridge.cli.people",
     "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",
+    "chatbridge.tools.journal.yaml_text",
     "questionary",
+    "segno",
+    "tomlkit",
     "yaml",
 )
 LARGEST = 128 * 1024
@@ -57,9 +68,7 @@ def main() -> int:
     gc.disable()
     for name in HEAVY:
         import_module(name)
-    _, templates = import_module("chatbridge.channels.web.channel").look()
-    templates.compile()
-    import_module("chatbridge.settings").settings_type().model_rebuild()
+    _make_what_is_kept()
     gc.freeze()
     gc.enable()
     assert len(os.listdir("/proc/self/task")) == 1, "no fork would have the other thread"
@@ -78,6 +87,18 @@ def main() -> int:
     if words[:1] != ["hub"]:
         _end_at_once(code)
     return code
+
+
+def _make_what_is_kept() -> None:
+    """What a process makes when it first needs it, and has from then on."""
+    _, templates = import_module("chatbridge.channels.web.channel").look()
+    templates.compile()
+    import_module("chatbridge.settings").settings_type().model_rebuild()
+    import_module("chatbridge.channels.telegram.client.response_checks").connections(1)
+    model, rows = import_module("chatbridge.core.model"), import_module("chatbridge.store.rows")
+    for kind in (model.Ask, model.Call, model.Post, rows.Summary):
+        rows.adapter(kind)
+        rows._fields(kind)
 
 
 @dataclass(slots=True)
