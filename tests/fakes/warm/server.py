@@ -42,7 +42,10 @@ HEAVY = (
     "chatbridge.cli.people",
     "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",
+    "chatbridge.tools.journal.yaml_text",
+    "encodings.idna",
     "questionary",
+    "uvicorn.lifespan.off",
     "yaml",
 )
 LARGEST = 128 * 1024
