@@ -57,6 +57,7 @@ def client(home: House) -> Iterator[OnTerminal]:
 
 
 def tell(*words: str) -> str:
+    """Not of `warm_processes`: it has to descend from who has started it."""
     return shlex.join([*CHATBRIDGE, "tell", *words])
 
 
@@ -67,8 +68,7 @@ def at_terminal(home: House, *words: str) -> tuple[int, str]:
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[House]:
-    """Whose processes descend from who has started them."""
-    with house(cold=True) as it:
+    with house() as it:
         yield it
 
 

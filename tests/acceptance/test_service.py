@@ -274,17 +274,6 @@ async def test_stop_ends_the_service_for_good_though_an_agent_is_connected(
         assert "ConnectionRefusedError" in carol.container.python(KNOCK, user="carol")
 
 
-def test_an_uninstalled_service_leaves_no_unit_and_keeps_the_questions(carol: Login) -> None:
-    assert "removed" in carol.chatbridge("service", "uninstall")
-    assert carol.systemctl("show", "chatbridge.service", "--property=ActiveState") == (
-        "ActiveState=inactive\n"
-    )
-    left = carol.container.run("find", UNITS, "-name", "*.service", "-o", "-name", "*.socket")
-    assert left == ""
-    carol.container.run("test", "-f", "/home/carol/.local/state/chatbridge/chatbridge.db")
-    assert "not installed" in carol.chatbridge("service", "uninstall")
-
-
 def test_a_service_that_cannot_start_says_why(logged_in: Login) -> None:
     carol = logged_in
     carol.container.write(CONFIG_FILE, "default_timeout = 1\nnonsense = 2\n", user="carol")
@@ -298,10 +287,18 @@ def test_a_service_that_cannot_start_says_why(logged_in: Login) -> None:
     assert "chatbridge service logs" in done.stderr
 
 
-def test_folders_with_odd_names_are_the_services_folders(logged_in: Login) -> None:
+def test_folders_with_odd_names_are_the_services_and_uninstalling_leaves_only_the_questions(
+    logged_in: Login,
+) -> None:
     carol = logged_in
     state = '/home/carol/a "state" of 50%h, $HOME \\ it\'s'
     named = f"CHATBRIDGE_STATE_DIR={state}"
     carol.container.run("env", named, CHATBRIDGE, "service", "install", user="carol")
     lock = carol.container.run("cat", f"{state}/hub.lock", user="carol")
     assert json.loads(lock)["pid"] == carol.pid()
+    assert "removed" in carol.chatbridge("service", "uninstall")
+    assert carol.shown("ActiveState") == "inactive"
+    left = carol.container.run("find", UNITS, "-name", "*.service", "-o", "-name", "*.socket")
+    assert left == ""
+    carol.container.run("test", "-f", f"{state}/chatbridge.db")
+    assert "not installed" in carol.chatbridge("service", "uninstall")

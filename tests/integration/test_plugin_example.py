@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Iterator[House]:
         cold=True,
         PYTHONPATH=f"{tmp_path / 'site'}:{ROOT}",
         CHATBRIDGE_NOTEBOOK__FILE=str(tmp_path / "notebook.jsonl"),
-        CHATBRIDGE_NOTEBOOK__ALLOWED_USERS="ada",
+        CHATBRIDGE_NOTEBOOK__ALLOWED_USERS="ada, bob",
     ) as found:
         yield found
 
@@ -83,6 +83,8 @@ def test_a_hub_asks_in_the_file_and_a_line_answers_also_after_a_restart(
             write(file, json.dumps({"by": "ada", "to": card["id"], "tap": blue}))
             assert agent.result()["answers"][0]["values"] == ["blue"]
             until(file, "Answered")
+        status = json.loads(home.run("status", "--json").stdout)
+        assert {"name": "notebook", "trouble": None} in status["channels"]
         (found,) = [it for it in doctors(home) if it["name"] == "notebook"]
         assert (found["result"], found["what"]) == ("ok", f"writes to {file}")
     with home.service() as pid:
@@ -94,7 +96,7 @@ def test_a_hub_asks_in_the_file_and_a_line_answers_also_after_a_restart(
             card = until(file, "And now?")
             write(file, json.dumps({"by": "ada", "to": card["id"], "text": "2"}))
             assert agent.result()["answers"][0]["values"] == ["blue"]
-    assert home.run("people").stdout == "ID    CHANNEL\nada   Notebook\n"
+    assert home.run("people").stdout == "ID    CHANNEL\nada   Notebook\nbob   Notebook\n"
 
 
 def test_lines_that_mean_nothing_are_passed_over_and_a_half_one_waits(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.acceptance.bridge import Home, new_home
 from tests.fakes.clock import StillClock
 from tests.fakes.definitions import definition, written
 from tests.fakes.link_client import LinkClient
+from tests.fakes.warm_processes import warm_chatbridge
 
 PATIENCE = 30.0
 COMMANDS = {"git_log", "status", "await", "cancel"}
@@ -34,8 +35,7 @@ INITIALIZE = {
 AS_SYSTEMD = """
 import os, sys
 os.environ["LISTEN_PID"] = os.environ["WATCHDOG_PID"] = str(os.getpid())
-if sys.argv[1] != "none":
-    os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[1]), 3)
 os.execv(sys.executable, [sys.executable, "-m", "chatbridge", "hub", *sys.argv[2:]])
 """
 
@@ -65,8 +65,8 @@ class News:
 
 
 @pytest.fixture
-def news(tmp_path_factory: pytest.TempPathFactory) -> Iterator[News]:
-    with new_home() as home:
+def news() -> Iterator[News]:
+    with new_home(cold=True) as home:
         heard = News(home.folder)
         with heard.sock:
             yield heard
@@ -82,17 +82,15 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 @contextmanager
 def hub(
-    home: Home, news: News, passed: socket.socket | None = None, *options: str
+    home: Home, news: News, passed: socket.socket, *options: str
 ) -> Iterator[subprocess.Popen[bytes]]:
     """As systemd would start it."""
-    descriptor = str(passed.fileno()) if passed else "none"
-    told = {"NOTIFY_SOCKET": news.path, "WATCHDOG_USEC": "600000"}
-    if passed:
-        told["LISTEN_FDS"] = "1"
+    descriptor = passed.fileno()
+    told = {"NOTIFY_SOCKET": news.path, "WATCHDOG_USEC": "600000", "LISTEN_FDS": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-c", AS_SYSTEMD, descriptor, "--started-by", "service", *options],
+        [sys.executable, "-c", AS_SYSTEMD, str(descriptor), "--started-by", "service", *options],
         env={"PATH": os.environ["PATH"], **home.environment, **told},
-        pass_fds=[passed.fileno()] if passed else [],
+        pass_fds=[descriptor],
         stderr=subprocess.PIPE,
     )
     try:
@@ -132,7 +130,12 @@ def test_a_service_is_ready_is_fed_serves_the_passed_socket_and_leaves_it_alone(
 
 
 def test_a_service_that_cannot_start_tells_systemd_why(news: News) -> None:
-    with new_home(cold=True, DEFAULT_TIMEOUT="soon") as home, hub(home, news) as process:
+    with new_home(DEFAULT_TIMEOUT="soon") as home:
+        process = subprocess.Popen(
+            [*warm_chatbridge(), "hub", "--started-by", "service"],
+            env={"PATH": os.environ["PATH"], **home.environment, "NOTIFY_SOCKET": news.path},
+            stderr=subprocess.DEVNULL,
+        )
         assert "default_timeout" in news.hear()["STATUS"]
         assert process.wait(PATIENCE) == 1
 
