@@ -110,7 +110,7 @@ async def test_a_client_that_nobody_knows_and_that_gives_up_in_silence_soon_gets
     waits = agent("mcp", Client(limit=limit), GivesUp.SILENTLY, progress=False)
     waits.thinks = thinks
     async with Night(tmp_path, waits) as night:
-        await night.answered_at(waits.clock.monotonic() + NIGHT)
+        await night.answered_at(waits.clock.monotonic() + max(HOUR, 10 * limit))
         learned = night.here.hub.broker.waiting_calls.learned_limit(waits.pipe.id)
         assert learned
         patience = Client(limit=learned.seconds).patience(progress=False)

@@ -19,6 +19,7 @@ from nio.client.async_client import AsyncClient, AsyncClientConfig
 from nio.crypto.olm_machine import Olm
 from nio.events import MegolmEvent
 from nio.responses import KeysUploadResponse
+from nio.store.database import DefaultStore
 
 from chatbridge.channels.matrix.account.log_in import Session
 from chatbridge.channels.matrix.client.errors import LoggedOut, Rejected, checked, meaning_of
@@ -50,6 +51,13 @@ FILTER: Body = {
 INVITES_ONLY = {**FILTER, "room": {**FILTER["room"], "timeline": NONE, "state": NONE}}
 
 
+class Store(DefaultStore):
+    def save_encrypted_rooms(self, rooms: set[str]) -> None:
+        """Called after every sync, nearly always without a room."""
+        if rooms:
+            super().save_encrypted_rooms(rooms)
+
+
 class Api:
     def __init__(
         self, homeserver: str, user_id: str, *, hint: str, patience: float = ANSWERED_WITHIN
@@ -73,6 +81,7 @@ class Api:
             self.user_id,
             store_path=str(store or ""),
             config=AsyncClientConfig(
+                store=Store,
                 store_name=STORE,
                 encryption_enabled=store is not None,
                 store_sync_tokens=False,  # ours are committed with what was read
