@@ -15,7 +15,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pytest
 import pytest_asyncio
@@ -63,8 +62,6 @@ FEW_PROCESSES = ("--process-per-site", "--renderer-process-limit=1")
 """A page is drawn by the process that drew the one before: each start costs as much as a page."""
 ARGUMENTS = ["--no-sandbox", *MICROPHONE]
 """Where tests run as root, as in containers, Chromium has no sandbox."""
-_kept: WeakKeyDictionary[Browser, dict[tuple[object, ...], BrowserContext]] = WeakKeyDictionary()
-"""The contexts for tests that leave nothing in them: each new one starts a process of its own."""
 LINK = "link"
 TELEGRAM = Person(name="Robin", channel="telegram")
 
@@ -237,7 +234,7 @@ async def installed(chromium: str, folder: Path, bus: str) -> AsyncIterator[Brow
         context = await playwright.chromium.launch_persistent_context(
             folder,
             executable_path=chromium,
-            args=[*ARGUMENTS, *FEW_PROCESSES],
+            args=ARGUMENTS,
             env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": bus},
             viewport={"width": PHONE[0], "height": PHONE[1]},
             has_touch=True,
@@ -257,12 +254,10 @@ async def visiting(
     script: bool = True,
     logged_in: bool = True,
     locale: str = "en-GB",
-    alone: bool = False,
 ) -> AsyncIterator[Visit]:
-    options = {"script": script, "logged_in": logged_in, "alone": alone}
     async with (
         running_inbox(folder) as inbox,
-        browsing(browser, inbox, size, locale=locale, **options) as visit,
+        browsing(browser, inbox, size, script=script, logged_in=logged_in, locale=locale) as visit,
     ):
         yield visit
 
@@ -277,34 +272,21 @@ async def browsing(
     logged_in: bool = True,
     locale: str = "en-GB",
     worker: bool = False,
-    alone: bool = False,
 ) -> AsyncIterator[Visit]:
-    """`worker`: with the service worker, which takes time to start. `alone`: for who takes the
-    connection away or sets the clock, since both outlast a page, or reach those beside it."""
-    kept = _kept.setdefault(browser, {}) if not (worker or alone) else {}
-    key = (size, script, locale)
-    if key not in kept:
-        kept[key] = await browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            has_touch=size[0] < DESKTOP[0],
-            java_script_enabled=script,
-            timezone_id="UTC",
-            locale=locale,
-            service_workers="allow" if worker else "block",
-        )
-        if not (worker or alone):
-            await kept[key].new_page()  # it keeps the process
-    context = kept[key]
+    """`worker`: with the service worker, which takes time to start."""
+    context = await browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        has_touch=size[0] < DESKTOP[0],
+        java_script_enabled=script,
+        timezone_id="UTC",
+        locale=locale,
+        service_workers="allow" if worker else "block",
+    )
     visit = await _visit(inbox, context)
     if logged_in:
         await _log_in(visit)
-    try:
-        yield visit
-    finally:
-        if worker or alone:
-            await context.close()
-        else:
-            await _leave(context)
+    yield visit
+    await context.close()
 
 
 @asynccontextmanager
@@ -314,17 +296,11 @@ async def using_app(context: BrowserContext, inbox: RunningInbox) -> AsyncIterat
     await context.grant_permissions(["notifications"], origin=inbox.address)
     visit = await _visit(inbox, context)
     await _log_in(visit)
+    before = context.pages[0]
     yield visit
-    await _leave(context)
-
-
-async def _leave(context: BrowserContext) -> None:
-    """As it was before a test. What an inbox has stored is in no other's way: each has an origin of
-    its own."""
-    for page in context.pages[1:]:
-        await page.close()
-    await context.clear_cookies()
-    await context.clear_permissions()
+    for page in context.pages:
+        if page is not before:
+            await page.close()
 
 
 async def _visit(inbox: RunningInbox, context: BrowserContext) -> Visit:
@@ -361,12 +337,6 @@ async def visit_on_a_phone(
     request: pytest.FixtureRequest, browser: Browser, tmp_path: Path
 ) -> AsyncIterator[Visit]:
     async with visiting(browser, tmp_path, getattr(request, "param", PHONE)) as visit:
-        yield visit
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def visit_alone(browser: Browser, tmp_path: Path) -> AsyncIterator[Visit]:
-    async with visiting(browser, tmp_path, PHONE, alone=True) as visit:
         yield visit
 
 

@@ -16,14 +16,12 @@ from tests.acceptance.browser import (
     multi,
     select,
     text,
-    visit_alone,
     visit_on_a_phone,
     visiting,
 )
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
-alone = visit_alone
 
 COMMIT = text("What should the commit say?")
 TYPED = "fix: keep anchors stable"
@@ -134,7 +132,7 @@ async def test_the_page_of_a_demo_says_that_it_is_over_when_its_hub_has_gone(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CHATBRIDGE_DEMO", "1")
-    async with visiting(browser, tmp_path, PHONE, alone=True) as visit:
+    async with visiting(browser, tmp_path, PHONE) as visit:
         page = await visit.open()
         await expect(page.get_by_text("The demo is over.")).to_be_hidden()
         await visit.context.set_offline(True)
@@ -143,28 +141,28 @@ async def test_the_page_of_a_demo_says_that_it_is_over_when_its_hub_has_gone(
         await expect(page.get_by_role("button", name="Try now")).to_be_hidden()
 
 
-async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(alone: Visit) -> None:
-    ask = await alone.inbox.ask(COMMIT)
-    page = await typing(alone, ask)
-    await alone.context.set_offline(True)
+async def test_a_lost_connection_is_shown_and_nothing_is_sent_or_lost(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMIT)
+    page = await typing(visit, ask)
+    await visit.context.set_offline(True)
     await expect(page.locator("#live")).to_have_text("Reconnecting…")
     await expect(page.get_by_text("No connection to your computer")).to_be_visible()
     await expect(page.get_by_role("button", name="Waiting for connection…")).to_be_disabled()
     await page.keyboard.press("Control+Enter")
     async with page.expect_request("**/rows"):
         await page.get_by_role("button", name="Try now").click()
-    await alone.context.set_offline(False)
+    await visit.context.set_offline(False)
     await expect(page.locator("#live")).to_have_text("Live")
     await expect(page.locator("#answer")).to_have_value(TYPED)
-    assert (await alone.inbox.now(ask)).open
+    assert (await visit.inbox.now(ask)).open
     await page.get_by_role("button", name="Send answer").click()
     await expect(page.get_by_role("heading", name="Answer sent")).to_be_visible()
 
 
-async def test_a_stream_that_falls_silent_is_opened_again(alone: Visit) -> None:
-    ask = await alone.inbox.ask(COMMIT)
-    await alone.page.clock.install()
-    page = await typing(alone, ask)
+async def test_a_stream_that_falls_silent_is_opened_again(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMIT)
+    await visit.page.clock.install()
+    page = await typing(visit, ask)
     await expect(page.locator("#live")).to_have_text("Live")
     async with page.expect_request("**/api/events?alive&brief"):
         await page.clock.run_for(42_000)  # no sign of life for so long, and the pause before a try
@@ -172,13 +170,13 @@ async def test_a_stream_that_falls_silent_is_opened_again(alone: Visit) -> None:
     await expect(page.locator("#answer")).to_have_value(TYPED)
 
 
-async def test_what_ended_while_the_page_was_cut_off_shows_when_it_is_back(alone: Visit) -> None:
-    ask = await alone.inbox.ask(COMMIT)
-    page = await typing(alone, ask)
-    await alone.context.set_offline(True)
+async def test_what_ended_while_the_page_was_cut_off_shows_when_it_is_back(visit: Visit) -> None:
+    ask = await visit.inbox.ask(COMMIT)
+    page = await typing(visit, ask)
+    await visit.context.set_offline(True)
     await expect(page.locator("#live")).to_have_text("Reconnecting…")
-    await alone.inbox.time_out(ask)
-    await alone.context.set_offline(False)
+    await visit.inbox.time_out(ask)
+    await visit.context.set_offline(False)
     await expect(page.get_by_role("heading", name="Not answered in time")).to_be_visible()
     await expect(page.get_by_label("Your unsent text")).to_have_value(TYPED)
 
@@ -195,19 +193,19 @@ async def test_a_kept_answer_can_be_discarded(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("first", ["answer", "live"])
-async def test_someone_logged_out_is_told_what_to_do(alone: Visit, first: str) -> None:
-    ask = await alone.inbox.ask(COMMIT)
-    page = await typing(alone, ask)
-    await alone.context.clear_cookies()
+async def test_someone_logged_out_is_told_what_to_do(visit: Visit, first: str) -> None:
+    ask = await visit.inbox.ask(COMMIT)
+    page = await typing(visit, ask)
+    await visit.context.clear_cookies()
     if first == "answer":
         await page.keyboard.press("Control+Enter")
     else:
-        await alone.context.set_offline(True)
+        await visit.context.set_offline(True)
         await expect(page.locator("#live")).to_have_text("Reconnecting…")
-        await alone.context.set_offline(False)
+        await visit.context.set_offline(False)
     await expect(page.get_by_text("You are logged out.").first).to_be_visible()
     await expect(page.locator("#banner-text")).to_have_text(
         "Run chatbridge inbox on your computer."
     )
     await expect(page.locator("#answer")).to_have_value(TYPED)
-    assert (await alone.inbox.now(ask)).status is Status.OPEN
+    assert (await visit.inbox.now(ask)).status is Status.OPEN

@@ -200,7 +200,7 @@ async def test_every_screen_fits_a_narrow_phone_and_a_desktop_and_has_no_small_t
     browser: Browser, tmp_path: Path
 ) -> None:
     found, size, other = {}, NARROW, DESKTOP
-    async with visiting(browser, tmp_path, size, alone=True) as visit:
+    async with visiting(browser, tmp_path, size) as visit:
         async for name in screens(visit):
             found[name, size] = await visit.page.evaluate(TOO_SMALL_OR_OUTSIDE)
             size, other = other, size

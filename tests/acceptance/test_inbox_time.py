@@ -14,14 +14,12 @@ from tests.acceptance.browser import (
     Visit,
     confirm,
     select,
-    visit_alone,
     visit_on_a_phone,
     visiting,
 )
 
 pytestmark = IN_BROWSER
 visit = visit_on_a_phone
-alone = visit_alone
 
 DATABASE = select("Which database?", "PostgreSQL", "SQLite")
 BACKGROUNDS = {"light": "rgb(244, 246, 244)", "dark": "rgb(14, 19, 17)"}
@@ -50,10 +48,10 @@ async def pass_time(page: Page, seconds: int) -> None:
     await page.clock.run_for(seconds * 1000)
 
 
-async def test_the_countdown_runs_by_itself_and_warns_when_it_is_nearly_over(alone: Visit) -> None:
-    ask = await alone.inbox.ask(DATABASE, timeout=605)
-    await with_a_clock_of_its_own(alone.page)
-    page = await alone.open(ask)
+async def test_the_countdown_runs_by_itself_and_warns_when_it_is_nearly_over(visit: Visit) -> None:
+    ask = await visit.inbox.ask(DATABASE, timeout=605)
+    await with_a_clock_of_its_own(visit.page)
+    page = await visit.open(ask)
     left, announcer = page.locator("#card .left"), page.locator("#announcer")
     await expect(left).to_have_text(re.compile(r"10 min left|9:5\d left"))
     await expect(left).not_to_have_class(re.compile("soon"))
@@ -65,14 +63,14 @@ async def test_the_countdown_runs_by_itself_and_warns_when_it_is_nearly_over(alo
     await expect(announcer).to_have_text("30 seconds left")
     await pass_time(page, 60)
     await expect(left).to_have_text("0:00 left")
-    assert (await alone.inbox.now(ask)).open  # only the hub's clock ends a question
+    assert (await visit.inbox.now(ask)).open  # only the hub's clock ends a question
 
 
-async def test_the_list_counts_down_too(alone: Visit) -> None:
-    await alone.inbox.ask(confirm("Sooner?"), timeout=300)
-    await alone.inbox.ask(confirm("Later?"), timeout=7 * 3600 + 3000)
-    await with_a_clock_of_its_own(alone.page)
-    page = await alone.open()
+async def test_the_list_counts_down_too(visit: Visit) -> None:
+    await visit.inbox.ask(confirm("Sooner?"), timeout=300)
+    await visit.inbox.ask(confirm("Later?"), timeout=7 * 3600 + 3000)
+    await with_a_clock_of_its_own(visit.page)
+    page = await visit.open()
     left = page.locator("#rows .left")
     await expect(left).to_have_text([re.compile(r"[45]:\d\d left"), re.compile("7 h 49 min left")])
     await pass_time(page, 60)
