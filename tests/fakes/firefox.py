@@ -55,6 +55,7 @@ PREFERENCES: Json = {
     "browser.aboutwelcome.enabled": False,
     "browser.newtabpage.enabled": False,
     "browser.newtabpage.activity-stream.testing.shouldInitializeFeeds": False,
+    "browser.startup.homepage_override.mstone": "ignore",  # no page about what is new
     "browser.startup.page": 0,
     "dom.ipc.processCount": 1,
     "dom.ipc.processPrelaunch.enabled": False,
