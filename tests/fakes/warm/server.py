@@ -51,11 +51,9 @@ HEAVY = (
     "chatbridge.cli.questions.lists",
     "chatbridge.cli.setup.wizard",
     "chatbridge.tools.journal.yaml_text",
-    "encodings.idna",
     "questionary",
     "segno",
     "tomlkit",
-    "uvicorn.lifespan.off",
     "yaml",
 )
 LARGEST = 128 * 1024
