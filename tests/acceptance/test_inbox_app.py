@@ -107,6 +107,23 @@ async def test_a_page_that_is_open_rings_once_for_each_question(
 
 
 @pytest.mark.dbus
+async def test_what_ends_while_it_is_being_shown_does_not_stay(
+    visit: Visit, desktop: Desktop
+) -> None:
+    page = await ringing(visit)
+    tell = """async (contents) => {
+      const { active } = await navigator.serviceWorker.ready;
+      for (const content of contents) active.postMessage(content);
+    }"""
+    first, last = (
+        {"notification": {"title": tag, "tag": tag, "navigate": f"/asks/{tag}"}}
+        for tag in ("first", "last")
+    )
+    await page.evaluate(tell, [first, {"close": "first"}, last])
+    await desktop.one("last")
+
+
+@pytest.mark.dbus
 async def test_a_page_that_was_cut_off_rings_when_it_is_back(
     visit: Visit, desktop: Desktop
 ) -> None:

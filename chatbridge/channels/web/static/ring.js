@@ -53,8 +53,11 @@ async function play() {
 
 export const chime = () => sounding(play);
 
+const ended = new Set();
+
 async function notify(id, { title, body }) {
   if (window.Notification?.permission !== "granted" || (await subscription())) return;
+  if (ended.has(id)) return; // meanwhile
   await tellWorker({ notification: { title, body, tag: id, navigate: `/asks/${id}` } });
 }
 
@@ -75,7 +78,10 @@ async function tellWorker(message) {
   (await registration())?.active?.postMessage(message);
 }
 
-export const closeNotification = (id) => tellWorker({ close: id });
+export function closeNotification(id) {
+  ended.add(id);
+  return tellWorker({ close: id });
+}
 export const closeAllBut = (open) => tellWorker({ open });
 
 export async function setBadge(count) {

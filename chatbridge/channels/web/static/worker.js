@@ -7,6 +7,7 @@ const GONE = [502, 504]; // a proxy's words for a hub that is not there; the hub
 const ANSWER_WITHIN_MS = 20000;
 const LOST = "Not sent: your computer is not reachable";
 const ENDED = "ended";
+const SHOWN_MS = 200;
 const LOOKED_MS = 4000; // Firefox looks 3 s after a push whether it shows something, Chrome at its end
 
 // ── the start without a connection ─────────────────────────────────────────────────────────────
@@ -52,8 +53,17 @@ const kept = async (request) => (await caches.match(request)) ?? fetch(request);
 // What is pushed is a declarative push message (https://www.w3.org/TR/push-api/), with a mark if it
 // says what became of a question. An open page sends the same by a message, or what to close.
 
-self.addEventListener("push", (event) => event.waitUntil(receive(read(event.data))));
-self.addEventListener("message", (event) => event.waitUntil(receive(event.data)));
+self.addEventListener("push", (event) => event.waitUntil(inTurn(read(event.data))));
+self.addEventListener("message", (event) => event.waitUntil(inTurn(event.data)));
+
+// What is not shown yet cannot be closed, and in Chrome not what was shown just now.
+let turn = Promise.resolve();
+function inTurn(content) {
+  const done = turn.then(() => receive(content));
+  turn = done.catch(() => {});
+  if (content.notification) turn = turn.then(() => new Promise((go) => setTimeout(go, SHOWN_MS)));
+  return done;
+}
 
 function read(data) {
   try {
@@ -85,7 +95,7 @@ async function showEnd(end) {
   await closeAll(({ tag }) => tag === end.tag);
   await show({ ...end, tag: ENDED });
   clearTimeout(leaving);
-  leaving = setTimeout(closeAll, seen ? 0 : LOOKED_MS, ({ tag }) => tag === ENDED);
+  leaving = setTimeout(closeAll, seen ? SHOWN_MS : LOOKED_MS, ({ tag }) => tag === ENDED);
 }
 
 function show({ title, body = "", tag = "", silent = false, actions = [], navigate: page, data = {} }) {
