@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from chatbridge.channels.discord.spec import account_lock
-from tests.acceptance.wizard import choose, desk, forget
+from tests.acceptance.wizard import choose, desk, forget, to_the_end
 from tests.fakes.clock import StillClock
 from tests.fakes.discord.server import Discord, answered
 from tests.fakes.pty_person import ENTER, PtyPerson
@@ -35,13 +35,6 @@ def to_the_invitation(me: PtyPerson, discord: Discord) -> None:
     me.expect("✗ 127.0.0.1 cannot be reached.", "then press Enter to try again.")
     me.press(ENTER)
     me.expect("✓ chatbridge answers", "permissions=0", "waiting for the bot to be on a server")
-
-
-def to_the_end(me: PtyPerson) -> None:
-    me.expect("How long may an agent wait for you?")
-    me.press(ENTER)
-    me.expect("done. Now try:")
-    me.ends(0)
 
 
 async def test_from_nothing_to_an_answered_question() -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from chatbridge.channels.matrix.spec import account_lock
 from chatbridge.hub.process.lock import account_lock_path
-from tests.acceptance.wizard import Desk, desk
+from tests.acceptance.wizard import Desk, desk, to_the_end
 from tests.fakes.matrix_person import Person
 from tests.fakes.matrix_timeline import Message
 from tests.fakes.pty_person import DOWN, ENTER, PtyPerson
@@ -39,13 +39,6 @@ def begin(me: PtyPerson, bot: Account, synapse: Synapse, *, password: bool) -> N
     me.enter(synapse.address)
     me.expect(f"✓ {synapse.address} answers", "How does the bot log in?")
     me.press(*([] if password else [DOWN]), ENTER)
-
-
-def to_the_end(me: PtyPerson) -> None:
-    me.expect("How long may an agent wait for you?")
-    me.press(ENTER)
-    me.expect("done. Now try:")
-    me.ends(0)
 
 
 def forget_bot(bot: Account) -> None:

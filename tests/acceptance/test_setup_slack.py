@@ -15,7 +15,7 @@ import pytest
 from chatbridge.channels.slack.spec import account_lock
 from chatbridge.cli.config_file import change
 from chatbridge.clock import SystemClock
-from tests.acceptance.wizard import Desk, choose, desk, forget
+from tests.acceptance.wizard import Desk, choose, desk, forget, to_the_end
 from tests.fakes.pty_person import ENTER, PtyPerson
 from tests.fakes.slack.server import BOT_TOKEN, Fault, Slack, running_slack
 
@@ -57,13 +57,6 @@ def give_tokens(me: PtyPerson, slack: Slack) -> None:
     give(me, "xapp", f"{slack.app_token}x", "Slack does not know the token with xapp-.")
     give(me, "xapp", f'"{slack.app_token}"', "then send")
     assert "✓ Socket Mode answers" in me.scrolled
-
-
-def to_the_end(me: PtyPerson) -> None:
-    me.expect("How long may an agent wait for you?")
-    me.press(ENTER)
-    me.expect("done. Now try:")
-    me.ends(0)
 
 
 @pytest.mark.early

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.settings import secrets
-from tests.acceptance.wizard import Desk, code_on, phone_of, telegram_desk
+from tests.acceptance.wizard import Desk, code_on, phone_of, telegram_desk, to_the_end
 from tests.fakes.link_client import PATIENCE
 from tests.fakes.pty_person import CTRL_C, DOWN, ENTER, ESCAPE, PtyPerson
 from tests.fakes.telegram.people import Phone
@@ -55,13 +55,6 @@ def answer_the_test(me: PtyPerson, phone: Phone) -> None:
     me.expect("A test question is on your phone. Answer it there.")
     phone.tap(phone.sees("Can you see this?"), "Yes").answered()
     me.expect('✓ You answered "Yes", ', " s after it was sent")
-
-
-def to_the_end(me: PtyPerson) -> str:
-    me.expect("How long may an agent wait for you?")
-    me.press(ENTER)
-    me.expect("Ready for tonight?", "done. Now try:", 'chatbridge ask "Deploy?" -o Yes -o No')
-    return me.ends(0)
 
 
 def test_from_nothing_to_a_paired_phone_and_an_answered_question(

@@ -77,3 +77,14 @@ def code_on(me: PtyPerson) -> str:
     found = CODE.search(me.expect("waiting for Start"))
     assert found, me.screen
     return found[1]
+
+
+def to_the_end(me: PtyPerson) -> str:
+    """With the usual answers to what comes after the chats; the last screen."""
+    me.expect("How long may an agent wait for you?")
+    me.press(ENTER)
+    shown = me.ends(0)
+    assert "Ready for tonight?" in me.scrolled
+    assert "done. Now try:" in shown
+    assert 'chatbridge ask "Deploy?" -o Yes -o No' in shown
+    return shown
