@@ -52,6 +52,7 @@ async def test_a_page_that_is_back_rings_for_what_came_meanwhile_and_a_new_one_f
     web.clock.advance(10)
     for query, rings in (
         ("&away=30000", [missed.id]),
+        ("&away=9000", [missed.id]),  # the request was on its way for a second
         ("&away=5000", []),
         ("&away=1e9", []),
         ("", []),

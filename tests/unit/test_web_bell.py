@@ -90,7 +90,7 @@ def test_a_page_that_is_back_rings_only_for_what_would_ring_now(
     clock.advance(60)
     later = PageBell(nights=bell.nights, clock=clock, since=clock.time())
     assert later.missed(ask, away=61), "also if it came before this hub had pages"
-    assert not later.missed(ask, away=59)
+    assert not later.missed(ask, away=57)
     assert not later.missed(with_attention(ask, snoozed_until=clock.time() + HOUR), away=61)
     quieten(later, clock)
     assert not later.missed(ask, away=61)

@@ -42,6 +42,9 @@ NOTED = 10_000
 """Open asks that are noted as seen when a page opens."""
 RECENT = 50
 """Ended asks that are told to a page that comes back."""
+ON_ITS_WAY = 2.0
+"""Seconds that pass between a page's counting how long it was away, and its being here again. A
+question that rang just before it left may ring again: better than not at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class PageBell(Bell):
         now = self.clock.time()
         if self.nights.is_hidden(ask, surface=SURFACE, now=now):
             return False
-        since = Bell(nights=self.nights, clock=self.clock, since=now - away)
+        since = Bell(nights=self.nights, clock=self.clock, since=now - away - ON_ITS_WAY)
         return since.alert(ask) is not Alert.SILENT
 
 
