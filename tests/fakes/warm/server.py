@@ -138,7 +138,12 @@ class Server:
             return None
         request = marshal.loads(data)  # noqa: S302 - our own
         if "of" in request:
-            living = [pid for pid, state in self.hubs.values() if state == request["of"]]
+            over, _, _ = select.select([*self.hubs], [], [], 0)
+            living = [
+                pid
+                for process, (pid, state) in self.hubs.items()
+                if state == request["of"] and process not in over
+            ]
             with connection:
                 _tell(connection, " ".join(map(str, living)))
             return None
