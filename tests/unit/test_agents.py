@@ -197,6 +197,15 @@ def test_a_hook_without_an_agent_is_one_under_its_own_link() -> None:
     assert (agent.link, agent.hooks_only, agent.name) == (link, True, "shop")
 
 
+def test_an_agent_whose_hook_came_before_its_link_is_one_and_keeps_its_name() -> None:
+    found = agents()
+    found.of_hook(HOOK, "hooks", SHOP, CLAUDE)
+    found.seen("a", SHOP, CLAUDE)
+    assert found.of_hook(HOOK, "hooks", SHOP, CLAUDE) == "a"
+    (agent,) = found.listed()
+    assert (agent.name, agent.link, agent.hooks_only) == ("shop", "a", False)
+
+
 def test_a_client_that_an_agent_has_started_has_hooks_of_its_own() -> None:
     found = two_agents({**TWO, CLIENT_B: CLIENT_A, HOOK: CLIENT_B})
     assert found.of_hook(HOOK, "hooks", SHOP, CLAUDE) == "b"

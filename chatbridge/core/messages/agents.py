@@ -142,6 +142,10 @@ class Agents:
         can say which of several it is, it is none of them."""
         found = self.beside(pid or 0, project)
         if found is not None:
+            if (before := self._agents.pop(f"{HOOK}{link}", None)) is not None:
+                # Its hook was here before its link, as may be after a restart: it is one agent.
+                self._agents[found.link] = replace(found, name=before.name, since=before.since)
+                self.changed()
             return self.seen(found.link, found.project, found.agent).link
         own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
         hooked = [each for each in self._agents.values() if each.hooks_only]
