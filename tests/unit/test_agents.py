@@ -206,6 +206,18 @@ def test_an_agent_whose_hook_came_before_its_link_is_one_and_keeps_its_name() ->
     assert (agent.name, agent.link, agent.hooks_only) == ("shop", "a", False)
 
 
+def test_an_agent_keeps_its_name_though_a_hook_of_its_was_not_known_as_its_own_once() -> None:
+    parents: dict[int, int] = {LINK_A: CLIENT_A, HOOK: SHELL}
+    found = agents(parents)
+    found.seen("a", SHOP, CLAUDE, pid=LINK_A)
+    clock_of(found).advance(1.0)
+    found.of_hook(HOOK, "hooks", SHOP, CLAUDE)
+    assert [each.name for each in found.listed()] == ["shop", "shop-2"]
+    parents[HOOK] = CLIENT_A
+    assert found.of_hook(HOOK, "hooks", SHOP, CLAUDE) == "a"
+    assert [each.name for each in found.listed()] == ["shop"]
+
+
 def test_a_client_that_an_agent_has_started_has_hooks_of_its_own() -> None:
     found = two_agents({**TWO, CLIENT_B: CLIENT_A, HOOK: CLIENT_B})
     assert found.of_hook(HOOK, "hooks", SHOP, CLAUDE) == "b"

@@ -143,8 +143,10 @@ class Agents:
         found = self.beside(pid or 0, project)
         if found is not None:
             if (before := self._agents.pop(f"{HOOK}{link}", None)) is not None:
-                # Its hook was here before its link, as may be after a restart: it is one agent.
-                self._agents[found.link] = replace(found, name=before.name, since=before.since)
+                # Its hook was here before its link, as may be after a restart: it is one agent,
+                # under the name that it had first.
+                first = min(before, found, key=lambda each: each.since)
+                self._agents[found.link] = replace(found, name=first.name, since=first.since)
                 self.changed()
             return self.seen(found.link, found.project, found.agent).link
         own = self.seen(f"{HOOK}{link}", project, agent, hooks_only=True).link
