@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.store.connection import Connection, DatabaseFile
+from chatbridge.store.database import Connection
 from chatbridge.store.rows import UnreadableRows
-from chatbridge.store.transaction import Cache, SqliteTransaction
+from chatbridge.store.transaction import Cache, SqlTransaction
 
 T = TypeVar("T")
-Work = Callable[[SqliteTransaction], Awaitable[T]]
+Work = Callable[[SqlTransaction], Awaitable[T]]
 
 SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
@@ -59,7 +59,6 @@ class Writer:
     _connection: Connection
     _cache: Cache
     _unreadable: UnreadableRows
-    _file: DatabaseFile
     _queue: list[_Job[Any]] = field(default_factory=list)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: bool = False
@@ -111,7 +110,7 @@ class Writer:
         except Exception as error:
             log.exception("a transaction failed")
             failed = StoreError(
-                f"the database {self._connection.path}: nothing was written, because of an error "
+                f"{self._connection.called}: nothing was written, because of an error "
                 f"in chatbridge ({type(error).__name__}). The hub's log says more"
             )
             for job in jobs:
@@ -121,7 +120,7 @@ class Writer:
     async def _commit(self, jobs: list[_Job[Any]]) -> None:
         """All in one transaction; if that fails, each in its own, so that only the guilty fail."""
         try:
-            await self._connection.change("BEGIN IMMEDIATE")
+            await self._connection.begin()
         except StoreError as error:
             for job in jobs:
                 job.fail(error)
@@ -130,7 +129,7 @@ class Writer:
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
             endings = [await self._run(job, changes) for job in jobs]
-            await self._connection.change("COMMIT")
+            await self._connection.commit()
         except (_Spoiled, StoreError) as failure:
             await self._roll_back()
             if len(jobs) == 1:
@@ -139,7 +138,6 @@ class Writer:
             for job in jobs:
                 await self._commit([job])
             return
-        self._file.is_there()
         self._cache.update(changes)
         for end in endings:
             end()
@@ -148,9 +146,7 @@ class Writer:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return lambda: None  # nobody waits for it any more
-        transaction = SqliteTransaction(
-            self._connection, self._cache, changes, self._unreadable, self._file
-        )
+        transaction = SqlTransaction(self._connection, self._cache, changes, self._unreadable)
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:
@@ -172,4 +168,4 @@ class Writer:
             log.error("the transaction could not be rolled back: %s", error)
 
     def _closed(self) -> StoreError:
-        return StoreError(f"the database {self._connection.path} has been closed: nothing written")
+        return StoreError(f"{self._connection.called} has been closed: nothing written")
