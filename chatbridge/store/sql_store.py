@@ -65,7 +65,7 @@ BY_PREFIX = """
 OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
     SELECT * FROM asks WHERE settled_at IS NOT NULL
-    AND (:search IS NULL OR instr(words, :search) > 0)
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
 OPEN_ROWS = f"""
@@ -75,7 +75,7 @@ OPEN_ROWS = f"""
 PAST_ROWS = f"""
     SELECT {", ".join(ROW_COLUMNS)} FROM asks
     WHERE settled_at <= :at AND (settled_at < :at OR seq < :seq)
-    AND (:search IS NULL OR instr(words, :search) > 0)
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """  # noqa: S608 - constants
 UNSETTLED_DELIVERY = """
@@ -115,7 +115,8 @@ SURFACES_OF = """
 NOTICES = """
     SELECT * FROM notices WHERE at > :since
     AND at <= :at AND (at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
-    AND (:dismissed = 1 OR dismissed = 0) AND (:search IS NULL OR instr(words, :search) > 0)
+    AND (:dismissed = 1 OR dismissed = 0)
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY at DESC, seq DESC LIMIT :limit
 """
 NOTICE_OF_ID = "SELECT * FROM notices WHERE id = ?"

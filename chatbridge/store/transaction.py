@@ -95,7 +95,7 @@ NEWEST_CALL = f"""
 """
 LIVE_CALLS_OF = f"""
     SELECT {_CALLS} WHERE calls.link = :link AND calls.ended_at IS NULL
-    AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint)
+    AND (CAST(:fingerprint AS TEXT) IS NULL OR asks.fingerprint = :fingerprint)
     ORDER BY calls.started_at, calls.rowid
 """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
@@ -117,15 +117,15 @@ _SAVE_GRANT = """
     ON CONFLICT (ask) DO UPDATE SET taken_back_at = excluded.taken_back_at
 """
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
-_UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
+_UNLESS_NOTICED = "ON CONFLICT DO NOTHING"  # The call, the title and the message are unique
 _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
 """
 COUNT_NOTICES = """
     SELECT count(*) FROM notices WHERE at > :since AND at <= :until AND operation IS NULL
-    AND (:link IS NULL OR link = :link)
-    AND (:party IS NULL OR project = :party
+    AND (CAST(:link AS TEXT) IS NULL OR link = :link)
+    AND (CAST(:party AS TEXT) IS NULL OR project = :party
          OR :party LIKE '%:' AND substr(project || ':', 1, length(:party)) = :party)
 """
 _SAVE_NOTICE_POST = """

@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.store.database import Connection
+from chatbridge.store.database import Connection, ConnectionLost
 from chatbridge.store.rows import UnreadableRows
 from chatbridge.store.transaction import Cache, SqlTransaction
 
 T = TypeVar("T")
 Work = Callable[[SqlTransaction], Awaitable[T]]
 
+LOST_AT_MOST = 5  # A statement that ends the server's side each time is not tried for ever
 SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
 log = logging.getLogger(__name__)
@@ -117,8 +118,9 @@ class Writer:
                 job.fail(failed)
             await self._roll_back()
 
-    async def _commit(self, jobs: list[_Job[Any]]) -> None:
-        """All in one transaction; if that fails, each in its own, so that only the guilty fail."""
+    async def _commit(self, jobs: list[_Job[Any]], *, again: int = LOST_AT_MOST) -> None:
+        """All in one transaction; if that fails, each in its own, so that only the guilty fail.
+        `again`: how often they are tried once more after a lost connection."""
         try:
             await self._connection.begin()
         except StoreError as error:
@@ -132,8 +134,12 @@ class Writer:
             await self._connection.commit()
         except (_Spoiled, StoreError) as failure:
             await self._roll_back()
+            cause = failure.error if isinstance(failure, _Spoiled) else failure
+            if isinstance(cause, ConnectionLost) and again:  # none of them is at fault
+                await self._commit(jobs, again=again - 1)
+                return
             if len(jobs) == 1:
-                jobs[0].fail(failure.error if isinstance(failure, _Spoiled) else failure)
+                jobs[0].fail(cause)
                 return
             for job in jobs:
                 await self._commit([job])
