@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from functools import cache, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -59,7 +60,7 @@ from chatbridge.settings.tools import (
 from chatbridge.tool_names import TOOLS
 from chatbridge.voice.settings import Voice
 
-SQLITE = "sqlite:///"
+SQLITE, POSTGRESQL = "sqlite:///", "postgresql://"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 MAX_UNDO_SECONDS = 60.0
@@ -73,10 +74,10 @@ def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _sqlite_address(value: str) -> str:
-    # Without the value: the address of another kind of store has a password in it.
-    if len(value) <= len(SQLITE) or not value.startswith(SQLITE):
-        raise ValueError(f"accepted: {SQLITE}path/to/file.db")
+def _store_address(value: str) -> str:
+    # Without the value: the address of a server may have a password in it.
+    if not any(value.startswith(kind) and value != kind for kind in (SQLITE, POSTGRESQL)):
+        raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}user@host/database")
     return value
 
 
@@ -145,7 +146,8 @@ class Settings(BaseSettings):
     journal: Journal = Journal()
     commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
-    store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
+    store: Annotated[str, AfterValidator(_store_address)] | None = None
+    store_password: SecretStr | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
     attachments: AttachmentLimits = AttachmentLimits()
@@ -178,8 +180,10 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
         tables = (self.voice, *map(self.table, channel_specs()))
-        values = (value for table in tables for _, value in table)
-        found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        values = (self.store_password, *(value for table in tables for _, value in table))
+        found = [it.get_secret_value() for it in values if isinstance(it, SecretStr)]
+        if self.store is not None and (password := urlsplit(self.store).password):
+            found += [password, unquote(password)]
         return tuple(filter(None, found))
 
     def policy(self) -> Policy:
@@ -297,10 +301,17 @@ class Settings(BaseSettings):
         return found
 
     def database(self, state_dir: Path) -> Path:
-        """Where the SQLite database is."""
-        if self.store is None:
+        """Where the SQLite database is, or would be."""
+        if self.store is None or self.store.startswith(POSTGRESQL):
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
+
+    def server(self) -> tuple[str, str | None] | None:
+        """The address and the password of the PostgreSQL server, if the store is there."""
+        if self.store is None or not self.store.startswith(POSTGRESQL):
+            return None
+        password = self.store_password
+        return self.store, password.get_secret_value() if password else None
 
 
 @cache

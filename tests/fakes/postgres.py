@@ -21,9 +21,9 @@ from typing import Any
 
 import asyncpg
 
+from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
-from chatbridge.store.postgres.fence import Fence
 
 USER = "nobody"
 START_SECONDS = 30.0
@@ -132,8 +132,8 @@ def running(programs: Path) -> Iterator[Postgres]:
         subprocess.run(
             [
                 *_as_another_user(),
-                programs / "initdb",
-                *("-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8"),
+                str(programs / "initdb"),
+                *("-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8"),
                 *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
             ],
             check=True,

@@ -45,6 +45,7 @@ from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
+from chatbridge.extras import need
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
@@ -63,6 +64,8 @@ from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
+from chatbridge.store.fence import POSTGRES, Fence
+from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
@@ -202,9 +205,13 @@ async def open_hub(
     remarks: Callable[[], list[str]] = list,
     links: Callable[[int | None], list[Json]] = lambda of: [],
     commands: bool = True,
+    fence: Fence | None = None,
+    deposed: Callable[[], None] = lambda: None,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
-    so that tools answer before any channel is imported. `commands`: agents may have some here."""
+    so that tools answer before any channel is imported. `commands`: agents may have some here.
+    `fence`: what is written to a database of several hubs needs it, and `deposed` is called once it
+    does not hold any more."""
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         path = config or Path(runtime_paths.config_path())
@@ -215,7 +222,7 @@ async def open_hub(
             hide(secret)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await SqliteStore.open(settings.database(lock.state))
+        store = await open_store(settings, lock.state, fence=fence, deposed=deposed)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -223,7 +230,7 @@ async def open_hub(
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
         )
-        store.file.on_lost = tell = supervisor.tell_again
+        store.on_lost = tell = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
         watchers = Watchers()
@@ -457,6 +464,24 @@ async def open_hub(
                 {"pair": pairs.pair, **asks.streams},
             ),
         )
+
+
+async def open_store(
+    settings: Settings,
+    state: Path,
+    *,
+    fence: Fence | None = None,
+    deposed: Callable[[], None] = lambda: None,
+) -> SqlStore:
+    """:raises StoreError: :raises ExtraMissing:"""
+    server = settings.server()
+    if server is None:
+        return await SqliteStore.open(settings.database(state))
+    need(POSTGRES)
+    from chatbridge.store.postgres.connection import Address
+    from chatbridge.store.postgres.store import PostgresStore
+
+    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed)
 
 
 def stop_on_signals() -> asyncio.Event:

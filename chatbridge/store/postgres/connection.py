@@ -19,7 +19,7 @@ import asyncpg
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import one_line
 from chatbridge.store.database import ConnectionLost, Parameters, Record
-from chatbridge.store.postgres.fence import HELD, Deposed, Fence
+from chatbridge.store.fence import HELD, Deposed, Fence
 from chatbridge.store.postgres.sql import ordered, translated
 
 log = logging.getLogger(__name__)
