@@ -100,7 +100,7 @@ class Postgres:
                 cwd="/",
             )
         until = time.monotonic() + START_SECONDS
-        ready = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode:
             said = (self.folder / "log").read_text(errors="replace")
             assert self.process.poll() is None, said
