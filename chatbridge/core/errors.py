@@ -150,7 +150,9 @@ class RoleMissing(ChatbridgeError):
         self.role = role
         may_not = "approve" if role == "approve" else "answer"
         super().__init__(
-            "You can read this, but not answer it." if reads_only else f"You may not {may_not} this."
+            "You can read this, but not answer it."
+            if reads_only
+            else f"You may not {may_not} this."
         )
 
 

@@ -198,9 +198,7 @@ class Telling:
     async def take_back(self, message_id: str, by: Origin) -> str:
         """Return what the person is told; nothing if the chat shows it."""
         try:
-            await self.input.inbox.messages.take_back(
-                message_id, by=by.person, cursor=by.cursor
-            )
+            await self.input.inbox.messages.take_back(message_id, by=by.person, cursor=by.cursor)
         except (MessageRefused, RoleMissing) as error:
             return str(error)
         return ""

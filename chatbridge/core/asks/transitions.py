@@ -197,9 +197,7 @@ def share(ask: Ask, step: form.Shared, *, now: float) -> Ask:
     """Note who is on it, or that it was handed over, as `sharing.settle` has worked out. Who gets
     it has not taken it yet."""
     handovers = ask.attention.handovers + ((step.handover,) if step.handover else ())
-    attention = replace(
-        ask.attention, touched_at=now, taken_by=step.taken_by, handovers=handovers
-    )
+    attention = replace(ask.attention, touched_at=now, taken_by=step.taken_by, handovers=handovers)
     return _revised(ask, draft=step.draft, attention=attention)
 
 

@@ -58,10 +58,9 @@ def settle(ask: Ask, step: form.Step, *, by: Person, now: float, team: Team) -> 
             return replace(step, taken_by=by)
         case form.Release() if taken_by is None:
             return form.UNFIT
-        case form.Release() if not team.is_same(by, taken_by):
-            return _held_by(taken_by)
         case form.Release():
-            return replace(step, taken_by=None)
+            assert taken_by is not None
+            return step if team.is_same(by, taken_by) else _held_by(taken_by)
         case form.HandOver(to=key):
             found = [it.name for it in others if it.key == key]
             if len(found) != 1:

@@ -42,7 +42,7 @@ class Member:
     @property
     def own_chats(self) -> tuple[str, ...]:
         """Surfaces, if there are such, that are this person's private chats."""
-        return tuple(f"{channel}:{id}" for channel, id in self.identities)
+        return tuple(f"{channel}:{person}" for channel, person in self.identities)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +114,8 @@ class Team:
         if member is None:
             yield from (name,) if self._is_there(name) else ()
             return
-        for channel, id in member.identities:
-            own = f"{channel}:{id}"
+        for channel, person in member.identities:
+            own = f"{channel}:{person}"
             if own in self.surfaces:
                 yield own
             elif self._is_there(channel):
