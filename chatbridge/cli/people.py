@@ -81,9 +81,9 @@ def _team(found: Settings) -> int:
             rows.append((person, member.name, title_of(channel) if channel else "", roles))
     named = {identity for member in team.members for identity in member.identities}
     for spec in _with_people():
-        for person in spec.people_in(found.table(spec)):
-            if (spec.name, str(person)) not in named:
-                rows.append((str(person), "", spec.title, "answer, approve"))
+        for other in spec.people_in(found.table(spec)):
+            if (spec.name, str(other)) not in named:
+                rows.append((str(other), "", spec.title, "answer, approve"))
     titles = ("ID", "NAME", "CHANNEL", "ROLES")
     tables.write(Table(columns=tuple(map(Column, titles)), rows=rows))
     if sys.stdout.isatty():
