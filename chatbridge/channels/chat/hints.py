@@ -388,14 +388,13 @@ def _share(card: Card, seen: Seen) -> Line:
     """How a team tells one another who is on it."""
     said = []
     if card.button(Role.TAKE):
-        take = (
-            f"{emoji_shortcuts.TAKE} says" if seen.reactions else f"{_word(card, Role.TAKE)} says"
-        )
+        typed = f"Reply “{_word(card, Role.TAKE)}” to say"
+        take = f"{emoji_shortcuts.TAKE} says" if seen.reactions else typed
         said.append(f"{take} that you are on it.")
     if card.button(Role.RELEASE):
-        said.append(f"Reply {_word(card, Role.RELEASE)} to let it go.")
+        said.append(f"Reply “{_word(card, Role.RELEASE)}” to let it go.")
     if card.button(Role.HAND_OVER):
-        said.append(f"Reply {_word(card, Role.HAND_OVER)} to hand it over.")
+        said.append(f"Reply “{_word(card, Role.HAND_OVER)}” to pass it on.")
     return (" ".join(said),) if said else ()
 
 
