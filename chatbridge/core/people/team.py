@@ -136,9 +136,13 @@ class Team:
         places = self.places_for(ask)
         return not places or is_at(surface, places)
 
-    def shows_notice(self, notice: Sent, surface: str) -> bool:
+    def places_for_notice(self, notice: Sent) -> frozenset[str]:
+        """The same for a notice, which has no second line."""
         route = self.route_of(notice)
-        places = self.places_of(route.to) if route else frozenset()
+        return self.places_of(route.to) if route else frozenset()
+
+    def shows_notice(self, notice: Sent, surface: str) -> bool:
+        places = self.places_for_notice(notice)
         return not places or is_at(surface, places)
 
     def handed_to(self, attention: Attention, surface: str) -> int:
