@@ -37,7 +37,7 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 
 .PHONY: test
 test: $(VENV) ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector mcp1 nspawn collect
+	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector mcp1 nspawn postgres collect
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
@@ -46,10 +46,11 @@ quick: $(VENV) ## The fast tests: unit and contract, no other programs, few exam
 	@$(BIN)/python -m pytest tests/unit tests/contract -m "not process" \
 		--hypothesis-profile=quick --numprocesses 2 --quiet $(PYTEST_ARGS)
 
-.PHONY: browser synapse inspector mcp1 nspawn
-browser synapse inspector mcp1 nspawn: $(VENV)
+.PHONY: browser synapse inspector mcp1 nspawn postgres
+browser synapse inspector mcp1 nspawn postgres: $(VENV)
 	@.ci/$@ set-up
 nspawn: | browser # one apt at a time
+postgres: | nspawn
 
 # Once, while the others wait for downloads: each worker would do it again, for three times the work.
 .PHONY: collect

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from tests.fakes.container import Container
+    from tests.fakes.postgres import Postgres
     from tests.fakes.synapse import Synapse
 
 # Suites and fakes that tests import get pytest's detailed assertion messages, too.
@@ -48,6 +49,7 @@ MISSING = {
     "inspector": "no MCP inspector",
     "mcp1": "no Python SDK before 2.0",
     "nspawn": "no systemd-nspawn that runs here",
+    "postgres": "no PostgreSQL server",
     "root": "not run by root",
     "systemd": "no systemd-analyze on PATH",
 }
@@ -69,6 +71,9 @@ HOW = {
     "nspawn": "The units were not tried under systemd. They need root, on a machine that may have\n"
     "containers, and the package systemd-container, which make test installs by itself unless\n"
     "CHATBRIDGE_INSTALL_NSPAWN=0.",
+    "postgres": "No store in PostgreSQL and no second hub was tried. Install the package\n"
+    "postgresql and run again; as root make test installs Debian's by itself unless\n"
+    "CHATBRIDGE_INSTALL_POSTGRES=0.",
     "root": "What another user of the machine can reach was not tried: only root can become one.",
     "systemd": "Nobody has looked over the units in systemd/.",
 }
@@ -132,6 +137,17 @@ def synapse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synapse]:
 
 
 @pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server for all tests of this process. For tests marked `postgres`."""
+    from tests.fakes.postgres import running
+
+    path = found("postgres")
+    assert path, "a test that takes `postgres` needs @pytest.mark.postgres"
+    with running(Path(path)) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
 def container() -> Iterator[Container]:
     """A machine with systemd for all tests of this process. For tests marked `nspawn`."""
     from tests.fakes.container import booted
@@ -164,6 +180,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "nspawn: boots a container with systemd, see .ci/nspawn")
     config.addinivalue_line("markers", "systemd: uses systemd-analyze")
     config.addinivalue_line("markers", "early: waits for long, so that it must not come last")
+    config.addinivalue_line("markers", "postgres: uses a PostgreSQL server, see .ci/postgres")
     config.addinivalue_line("markers", "process: starts other programs; left out by make quick")
     config.addinivalue_line("markers", "root: becomes another user, which only root can")
 

@@ -36,8 +36,8 @@ def schema_of(path: Path) -> int:
 
 def asks(path: Path, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> list[Ask]:
     """Those that this version can read. :raises sqlite3.Error:"""
-    from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.rows import QUESTION, UnreadableRows
+    from chatbridge.store.sqlite.connection import text_or_bytes
 
     with opened(path) as file:
         file.row_factory, file.text_factory = sqlite3.Row, text_or_bytes

@@ -1,4 +1,4 @@
-"""Operations in the SQLite file. Implements `core.operation.OperationStore`."""
+"""Operations in the database. Implements `core.operation.OperationStore`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import Any
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import CallName
 from chatbridge.core.operation import Operation, Stage
-from chatbridge.store.connection import Connection, Parameters
-from chatbridge.store.rows import COMMAND, UnreadableRows, assignments, columns, insert, texts
-from chatbridge.store.transaction import SqliteTransaction
+from chatbridge.store.database import Connection, Parameters
+from chatbridge.store.rows import (
+    COMMAND,
+    UnreadableRows,
+    assignments,
+    columns,
+    insert,
+    prefixed,
+    texts,
+)
+from chatbridge.store.transaction import SqlTransaction
 from chatbridge.store.writer import Writer
 
 LISTED_BY_PREFIX = 10
@@ -28,7 +36,7 @@ _DELIVERED = """
 """
 _GET = "SELECT * FROM operations WHERE id = ?"
 _BY_PREFIX = """
-    SELECT * FROM operations WHERE id >= :prefix AND id < :prefix || char(1114111)
+    SELECT * FROM operations WHERE id >= :prefix AND id < :beyond
     AND project = :project ORDER BY seq DESC LIMIT :limit
 """
 _OF_PROJECT = """
@@ -46,7 +54,7 @@ _REMOVE = "DELETE FROM operations WHERE seq = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class SqliteOperations:
+class SqlOperations:
     reading: Connection
     writer: Writer
     unreadable: UnreadableRows
@@ -54,7 +62,7 @@ class SqliteOperations:
     async def add(self, operation: Operation) -> Operation:
         row = _row(operation)
 
-        async def work(tx: SqliteTransaction) -> Operation:
+        async def work(tx: SqlTransaction) -> Operation:
             if rows := await tx.rows(_UNDELIVERED, row):
                 known = self.unreadable.first(COMMAND, rows)
                 if known is None:  # it may have run: it is not run a second time
@@ -64,7 +72,7 @@ class SqliteOperations:
                         "again"
                     )
                 return known
-            tx.file.check()
+            tx.connection.check_lasts()
             await tx.change(insert("operations", row), row)
             return operation
 
@@ -82,7 +90,7 @@ class SqliteOperations:
         return self.unreadable.first(COMMAND, rows)
 
     async def by_prefix(self, *, project: str, prefix: str) -> Sequence[Operation]:
-        given = {"project": project, "prefix": prefix, "limit": LISTED_BY_PREFIX}
+        given = {"project": project, "limit": LISTED_BY_PREFIX, **prefixed(prefix)}
         return await self._all(_BY_PREFIX, given)
 
     async def of_project(self, *, project: str, limit: int) -> Sequence[Operation]:
@@ -101,7 +109,7 @@ class SqliteOperations:
     async def remove(self, *, before: float, keep: int, limit: int) -> Sequence[str]:
         given = {"before": before, "keep": keep, "limit": limit}
 
-        async def work(tx: SqliteTransaction) -> list[str]:
+        async def work(tx: SqlTransaction) -> list[str]:
             old = await tx.rows(_OLD, given)
             for row in old:
                 await tx.change(_REMOVE, (row["seq"],))

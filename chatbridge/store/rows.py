@@ -1,14 +1,13 @@
 """Asks, calls and notices as rows of the schema, and back.
 
 Owns which field goes into which column, the summary beside each ask, and what becomes of rows that
-cannot be read. The statements are in `transaction`, `sqlite` and `operations`.
+cannot be read. The statements are in `transaction`, `sql_store` and `operations`.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -40,6 +39,7 @@ from chatbridge.core.model import (
 from chatbridge.core.operation import Operation
 from chatbridge.core.text import one_line, prose, shortened
 from chatbridge.markdown import HEADLINE_SOURCE, headline
+from chatbridge.store.database import Record
 
 log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ def columns(value: object, *names: str) -> dict[str, Any]:
     return found
 
 
-def make(kind: type[T], row: sqlite3.Row, **given: Any) -> T:
+def make(kind: type[T], row: Record, **given: Any) -> T:
     """Build a value from its columns, and from what is given. SQLite keeps a value of any type in
     any column. :raises ValueError: one of them does not fit."""
     hashable: Any = kind
@@ -160,14 +160,19 @@ def ask_row(ask: Ask, *names: str) -> dict[str, Any]:
     }
 
 
-def ask_of(row: sqlite3.Row) -> Ask:
+def ask_of(row: Record) -> Ask:
     """:raises ValueError: it is not as this version writes it."""
     ask = make(Ask, row)
     _check_parts(ask)
     return ask
 
 
-def texts(rows: Iterable[sqlite3.Row]) -> list[str]:
+def prefixed(prefix: str) -> dict[str, str]:
+    """Parameters for what begins so: from `prefix` on, before `beyond`."""
+    return {"prefix": prefix, "beyond": f"{prefix}\U0010ffff"}
+
+
+def texts(rows: Iterable[Record]) -> list[str]:
     """The first column."""
     return [row[0] for row in rows if isinstance(row[0], str)]
 
@@ -275,11 +280,11 @@ def _cut(answer: Answer) -> Answer:
     )
 
 
-def row_of(row: sqlite3.Row, summary: Summary) -> Row:
+def row_of(row: Record, summary: Summary) -> Row:
     return make(Row, row, late=row["is_late"], summary=summary)
 
 
-def note_of(row: sqlite3.Row) -> ChannelState:
+def note_of(row: Record) -> ChannelState:
     """Keep also a damaged cursor: without it, what waits would be skipped."""
     at = row["at"] if isinstance(row["at"], int | float) else 0.0
     return ChannelState(channel=row["channel"], key=row["key"], value=str(row["value"]), at=at)
@@ -307,9 +312,9 @@ class Kind(Generic[T]):
 
     name: str
     key: tuple[str, ...]
-    read: Callable[[sqlite3.Row], T]
+    read: Callable[[Record], T]
 
-    def name_of(self, row: sqlite3.Row) -> str:
+    def name_of(self, row: Record) -> str:
         parts = [row[part] for part in self.key]
         return " ".join(part if isinstance(part, str) else "?" for part in parts)
 
@@ -344,7 +349,7 @@ class UnreadableRows:
         """The `seq` of each open ask among them, as JSON."""
         return json.dumps(list(self._open_asks))
 
-    def read(self, kind: Kind[T], rows: Iterable[sqlite3.Row]) -> list[T]:
+    def read(self, kind: Kind[T], rows: Iterable[Record]) -> list[T]:
         """Those that can be read."""
         found = []
         for row in rows:
@@ -354,11 +359,11 @@ class UnreadableRows:
                 self._add(kind, row, error)
         return found
 
-    def first(self, kind: Kind[T], rows: Iterable[sqlite3.Row]) -> T | None:
+    def first(self, kind: Kind[T], rows: Iterable[Record]) -> T | None:
         """The first that can be read; the rest is not looked at."""
         return next((each for row in rows for each in self.read(kind, (row,))), None)
 
-    def _add(self, kind: Kind[Any], row: sqlite3.Row, error: Exception) -> None:
+    def _add(self, kind: Kind[Any], row: Record, error: Exception) -> None:
         if kind.name == "question" and row["status"] == "open":
             self._open_asks.add(row["seq"])
         known = kind.name, kind.name_of(row)

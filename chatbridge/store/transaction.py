@@ -1,11 +1,10 @@
-"""The store inside one transaction of the writing connection.
+"""The store inside one transaction of the writing connection, and a cache of what it wrote.
 
 Begin, commit and roll-back are the writer's.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections import ChainMap, OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
-from chatbridge.store.connection import Connection, DatabaseFile, Parameters
+from chatbridge.store.database import Connection, Parameters, Record
 from chatbridge.store.rows import (
     CALL,
     MESSAGE,
@@ -53,7 +52,7 @@ KEPT_TWIN = """
     AND fingerprint = :fingerprint AND project = :project
     AND (status = 'answered' OR late IS NOT NULL)
     AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.ask = asks.seq AND calls.ended_at IS NULL
-                    AND NOT (calls.ticket AND asks.kept))
+                    AND NOT (calls.ticket = 1 AND asks.kept = 1))
     ORDER BY seq DESC LIMIT 9
 """
 ANYTHING_LIKE = """
@@ -68,7 +67,7 @@ ANYTHING_LIKE = """
     WHERE calls.link = :link AND calls.ended_at IS NULL AND asks.fingerprint = :fingerprint
     LIMIT 1
 """
-READABLE = "(:aside = '[]' OR seq NOT IN (SELECT value FROM json_each(:aside)))"
+READABLE = "(:aside = '[]' OR seq NOT IN (SELECT CAST(value AS BIGINT) FROM json_each(:aside)))"
 """Not an open ask that is known to be set aside: nobody could end it."""
 COUNT_OPEN_ASKS = f"SELECT count(*) FROM asks WHERE status = 'open' AND {READABLE}"  # noqa: S608
 COUNT_OPEN_ASKS_OF_PROJECT = f"{COUNT_OPEN_ASKS} AND project = :party"
@@ -76,7 +75,7 @@ _BEGINS_SO = "substr(project || ':', 1, length(:party)) = :party"
 COUNT_OPEN_ASKS_OF_PARTY = f"{COUNT_OPEN_ASKS} AND {_BEGINS_SO}"
 _URGENT_ASKS = """
     SELECT count(*) FROM asks WHERE (status = 'open' OR settled_at >= :since)
-    AND created_at >= :since AND instr(attention, '"priority": "urgent"')
+    AND created_at >= :since AND instr(attention, '"priority": "urgent"') > 0
 """
 """Of what is in two indexes: open asks, and what has ended since then."""
 COUNT_URGENT_ASKS = f"{_URGENT_ASKS} AND project = :party"
@@ -91,12 +90,12 @@ LIVE_CALLS = f"SELECT {_CALLS} WHERE asks.id = ? AND calls.ended_at IS NULL ORDE
 NEWEST_CALL = f"""
     SELECT {_CALLS} WHERE asks.id = ? AND calls.link = ?
     AND NOT (calls.counts_until IS NULL AND calls.delivered_at IS NULL
-             AND ifnull(calls.ended_at <= asks.settled_at, 0))
+             AND coalesce(calls.ended_at <= asks.settled_at, 0 = 1))
     ORDER BY calls.started_at DESC, calls.rowid DESC LIMIT 1
 """
 LIVE_CALLS_OF = f"""
     SELECT {_CALLS} WHERE calls.link = :link AND calls.ended_at IS NULL
-    AND (:fingerprint IS NULL OR asks.fingerprint = :fingerprint)
+    AND (CAST(:fingerprint AS TEXT) IS NULL OR asks.fingerprint = :fingerprint)
     ORDER BY calls.started_at, calls.rowid
 """
 LIVE_LINKS = "SELECT DISTINCT link FROM calls WHERE ended_at IS NULL"
@@ -118,20 +117,21 @@ _SAVE_GRANT = """
     ON CONFLICT (ask) DO UPDATE SET taken_back_at = excluded.taken_back_at
 """
 _DROP_NOTE = "DELETE FROM notes WHERE channel = ? AND key = ?"
-_UNLESS_NOTICED = "ON CONFLICT (link, request, title, message) DO NOTHING"
+_UNLESS_NOTICED = "ON CONFLICT DO NOTHING"  # The call, the title and the message are unique
 _NOTICE_OF = """
     SELECT * FROM notices
     WHERE link = :link AND request = :request AND title = :title AND message = :message
 """
 COUNT_NOTICES = """
     SELECT count(*) FROM notices WHERE at > :since AND at <= :until AND operation IS NULL
-    AND (:link IS NULL OR link = :link)
-    AND (:party IS NULL OR project = :party
+    AND (CAST(:link AS TEXT) IS NULL OR link = :link)
+    AND (CAST(:party AS TEXT) IS NULL OR project = :party
          OR :party LIKE '%:' AND substr(project || ':', 1, length(:party)) = :party)
 """
 _SAVE_NOTICE_POST = """
     INSERT INTO notice_posts (notice, surface, handle) SELECT seq, ?, ? FROM notices WHERE id = ?
-    ON CONFLICT (notice, surface) DO UPDATE SET handle = ifnull(excluded.handle, handle)
+    ON CONFLICT (notice, surface)
+    DO UPDATE SET handle = coalesce(excluded.handle, notice_posts.handle)
 """
 MESSAGE_OF_ID = "SELECT * FROM owner_messages WHERE id = ?"
 OPEN_MESSAGES = "SELECT * FROM owner_messages WHERE settled_at IS NULL ORDER BY seq"
@@ -149,8 +149,8 @@ _ATTACH_TO_NOTICE = (
     "INSERT INTO attachments (digest, notice) SELECT ?, seq FROM notices WHERE id = ?"
 )
 _DISMISS_NOTICE = """
-    UPDATE notices SET dismissed = 1 WHERE NOT dismissed
-    AND (id = :id OR :and_older AND seq < (SELECT seq FROM notices WHERE id = :id))
+    UPDATE notices SET dismissed = 1 WHERE dismissed = 0
+    AND (id = :id OR :and_older = 1 AND seq < (SELECT seq FROM notices WHERE id = :id))
 """
 REMOVE_NOTICES = """
     DELETE FROM notices WHERE seq IN (SELECT seq FROM notices WHERE at < ? ORDER BY at LIMIT ?)
@@ -192,14 +192,13 @@ def _update(cached: OrderedDict[K, T | None], changed: OrderedDict[K, T | None])
 
 
 @dataclass(slots=True)
-class SqliteTransaction:
+class SqlTransaction:
     """`wrote` and `failed` tell the writer whether the transaction can still be shared."""
 
     connection: Connection
     committed: Cache
     changes: Cache  # Those of the transaction's other works so far; takes up this one's
     unreadable: UnreadableRows
-    file: DatabaseFile
     wrote: bool = False
     failed: StoreError | None = None
     over: bool = False
@@ -210,7 +209,7 @@ class SqliteTransaction:
         return known or self._one(await self.rows(ASK, (ask_id,)))
 
     async def add_ask(self, ask: Ask) -> None:
-        self.file.check()
+        self.connection.check_lasts()
         row = ask_row(ask)
         await self.change(insert("asks", row), row)
         for attachment in ask.files:
@@ -338,7 +337,7 @@ class SqliteTransaction:
         return self.unreadable.read(MESSAGE, await self.rows(OPEN_MESSAGES))
 
     async def add_message(self, message: OwnerMessage) -> None:
-        self.file.check()
+        self.connection.check_lasts()
         row = columns(message)
         await self.change(insert("owner_messages", row), row)
 
@@ -352,7 +351,7 @@ class SqliteTransaction:
         post = {"id": message_id, "place": place, "handle": handle, "shown": shown}
         await self.change(_SAVE_MESSAGE_POST, post)
 
-    async def rows(self, sql: str, parameters: Parameters = ()) -> list[sqlite3.Row]:
+    async def rows(self, sql: str, parameters: Parameters = ()) -> Sequence[Record]:
         with self._checked():
             return await self.connection.rows(sql, parameters)
 
@@ -374,7 +373,7 @@ class SqliteTransaction:
             self.failed = error
             raise
 
-    def _one(self, rows: list[sqlite3.Row]) -> Ask | None:
+    def _one(self, rows: Sequence[Record]) -> Ask | None:
         return self.unreadable.first(QUESTION, rows)
 
     def _to_keep(self, ask: Ask) -> Ask | None:

@@ -13,13 +13,14 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
-from chatbridge.store.connection import Connection, DatabaseFile
+from chatbridge.store.database import Connection, ConnectionLost
 from chatbridge.store.rows import UnreadableRows
-from chatbridge.store.transaction import Cache, SqliteTransaction
+from chatbridge.store.transaction import Cache, SqlTransaction
 
 T = TypeVar("T")
-Work = Callable[[SqliteTransaction], Awaitable[T]]
+Work = Callable[[SqlTransaction], Awaitable[T]]
 
+LOST_AT_MOST = 5  # A statement that ends the server's side each time is not tried for ever
 SHARED_BY_AT_MOST = 100  # More would save little and keep the first of them waiting
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,6 @@ class Writer:
     _connection: Connection
     _cache: Cache
     _unreadable: UnreadableRows
-    _file: DatabaseFile
     _queue: list[_Job[Any]] = field(default_factory=list)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: bool = False
@@ -111,17 +111,18 @@ class Writer:
         except Exception as error:
             log.exception("a transaction failed")
             failed = StoreError(
-                f"the database {self._connection.path}: nothing was written, because of an error "
+                f"{self._connection.called}: nothing was written, because of an error "
                 f"in chatbridge ({type(error).__name__}). The hub's log says more"
             )
             for job in jobs:
                 job.fail(failed)
             await self._roll_back()
 
-    async def _commit(self, jobs: list[_Job[Any]]) -> None:
-        """All in one transaction; if that fails, each in its own, so that only the guilty fail."""
+    async def _commit(self, jobs: list[_Job[Any]], *, again: int = LOST_AT_MOST) -> None:
+        """All in one transaction; if that fails, each in its own, so that only the guilty fail.
+        `again`: how often they are tried once more after a lost connection."""
         try:
-            await self._connection.change("BEGIN IMMEDIATE")
+            await self._connection.begin()
         except StoreError as error:
             for job in jobs:
                 job.fail(error)
@@ -130,16 +131,19 @@ class Writer:
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
             endings = [await self._run(job, changes) for job in jobs]
-            await self._connection.change("COMMIT")
+            await self._connection.commit()
         except (_Spoiled, StoreError) as failure:
             await self._roll_back()
+            cause = failure.error if isinstance(failure, _Spoiled) else failure
+            if isinstance(cause, ConnectionLost) and again:  # none of them is at fault
+                await self._commit(jobs, again=again - 1)
+                return
             if len(jobs) == 1:
-                jobs[0].fail(failure.error if isinstance(failure, _Spoiled) else failure)
+                jobs[0].fail(cause)
                 return
             for job in jobs:
                 await self._commit([job])
             return
-        self._file.is_there()
         self._cache.update(changes)
         for end in endings:
             end()
@@ -148,9 +152,7 @@ class Writer:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return lambda: None  # nobody waits for it any more
-        transaction = SqliteTransaction(
-            self._connection, self._cache, changes, self._unreadable, self._file
-        )
+        transaction = SqlTransaction(self._connection, self._cache, changes, self._unreadable)
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:
@@ -172,4 +174,4 @@ class Writer:
             log.error("the transaction could not be rolled back: %s", error)
 
     def _closed(self) -> StoreError:
-        return StoreError(f"the database {self._connection.path} has been closed: nothing written")
+        return StoreError(f"{self._connection.called} has been closed: nothing written")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.machine import COLOURS, INITIALIZE, House, house
 
 

@@ -16,7 +16,7 @@ from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Answer, Person
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.machine import COLOURS, Agent, House, house
 
 BLUE = [{"questionId": "c", "values": ["blue"]}]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from chatbridge.core.nights.summary import GLYPH
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, keep
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.machine import House, house

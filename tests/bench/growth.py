@@ -20,7 +20,7 @@ from chatbridge.core.model import (
 )
 from chatbridge.core.policy import Policy
 from chatbridge.core.store_port import Transaction
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.bench.latency import measured
 from tests.bench.machine import Json, Machine, machine, milliseconds
 from tests.bench.person import person

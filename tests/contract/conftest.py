@@ -11,12 +11,12 @@ import pytest_asyncio
 from chatbridge.core.model import Person
 from chatbridge.core.store_port import Store
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver
-from tests.contract.stores import STORES
+from tests.contract.stores import PARAMETERS, STORES
 
 
-@pytest.fixture(params=list(STORES))
+@pytest.fixture(params=PARAMETERS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    async with STORES[request.param](tmp_path) as opened:
+    async with STORES[request.param](tmp_path, request) as opened:
         yield opened
 
 

@@ -6,12 +6,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 from chatbridge.core.store_port import Store
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
+from tests.fakes.postgres import FENCE, Postgres
+
+Opened = AbstractAsyncContextManager[Store]
 
 
 @asynccontextmanager
-async def sqlite(folder: Path) -> AsyncIterator[Store]:
+async def sqlite(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Store]:
     store = await SqliteStore.open(folder / "chatbridge.db")
     try:
         yield store
@@ -19,4 +24,21 @@ async def sqlite(folder: Path) -> AsyncIterator[Store]:
         await store.close()
 
 
-STORES: dict[str, Callable[[Path], AbstractAsyncContextManager[Store]]] = {"sqlite": sqlite}
+@asynccontextmanager
+async def postgresql(_: Path, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    from chatbridge.store.postgres.store import PostgresStore
+
+    server: Postgres = request.getfixturevalue("postgres")
+    async with server.database() as address:
+        store = await PostgresStore.open(address, fence=FENCE)
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+STORES: dict[str, Callable[[Path, pytest.FixtureRequest], Opened]] = {
+    "sqlite": sqlite,
+    "postgresql": postgresql,
+}
+PARAMETERS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +13,7 @@ from chatbridge.core.model import Agent, Ask, Project, Question, QuestionType, S
 from chatbridge.core.statistics import QUARTER, AskTimes
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_late_answer, an_ask, answered, keep, timed_out
-from tests.contract.stores import STORES
+from tests.contract.stores import PARAMETERS, STORES
 
 NOW = 1_000_000.0
 APPROVAL = (Question(id="port", text="Run it?", type=QuestionType.APPROVAL),)
@@ -140,17 +139,24 @@ def counted_by_hand(ask: Ask, *, since: float, until: float) -> One | None:
     return (ask.project.name, ask.agent.name, ask.approval, ask.status, *times)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.parametrize("kind", PARAMETERS)
+@settings(
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(asks=st.lists(some_ask(), max_size=12), since=st.floats(0, NOW))
 async def test_the_query_tells_what_is_counted_one_by_one(
-    asks: list[Ask], since: float, tmp_path_factory: pytest.TempPathFactory
+    kind: str,
+    asks: list[Ask],
+    since: float,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> None:
     # In one quarter hour each, so that what nobody heard can be told whose it was.
     asks = list({int(ask.created_at / QUARTER): ask for ask in asks}.values())
-    for opened in STORES.values():
-        folder: Path = tmp_path_factory.mktemp("store")
-        async with opened(folder) as store:
-            await keep(store, *asks)
-            told = one_by_one(await found(store, since=since))
+    async with STORES[kind](tmp_path_factory.mktemp("store"), request) as store:
+        await keep(store, *asks)
+        told = one_by_one(await found(store, since=since))
     by_hand = (counted_by_hand(ask, since=since, until=NOW) for ask in asks)
     assert told == Counter(filter(None, by_hand))

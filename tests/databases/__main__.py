@@ -20,7 +20,7 @@ from chatbridge.channels.chat.card_messages import to_text as matrix_text
 from chatbridge.core.model import Ask, CallName, OperationEnd, Post, View
 from chatbridge.core.operation import Operation, Plan, Result, Stage
 from chatbridge.core.store_port import Transaction
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import START, StillClock
 from tests.fakes.inbox import CLAUDE, COMMAND, CONFIRM, MULTI, SELECT, SHOP, TEXT
 from tests.fakes.telegram.server import BotApi

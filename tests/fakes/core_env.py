@@ -33,7 +33,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE
 

@@ -13,7 +13,7 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.core.ports import Clock
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 
 SHOP = Project(key="/src/shop", name="shop")
 CLAUDE = Agent(client="claude-code", name="Claude Code")

@@ -38,7 +38,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Channel, Clock
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.sample_store import SampleStore
 

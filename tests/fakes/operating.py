@@ -21,7 +21,7 @@ from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.hub.process.background import Background, Faults
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

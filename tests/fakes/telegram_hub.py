@@ -38,7 +38,7 @@ from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from chatbridge.core.ports import Health
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.channel_context import channel_context
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import COLOUR

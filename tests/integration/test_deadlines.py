@@ -12,7 +12,7 @@ from chatbridge.core.asks import transitions as asks
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Ask, Status
 from chatbridge.core.nights.policy import NightPolicy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.core_env import BLUE, OWNER, PATIENCE, World, world
 from tests.fakes.inbox import more_time
 

@@ -8,7 +8,7 @@ from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.run import Check, all_checks
 from chatbridge.core.cards.phrases import clock_time
 from chatbridge.core.model import Answer, Grant, Outcome, Status
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, keep
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine, screen

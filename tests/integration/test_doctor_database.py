@@ -14,7 +14,7 @@ from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
 from chatbridge.core.model import ChannelState
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask
 from tests.fakes.doctor import Machine, screen
 

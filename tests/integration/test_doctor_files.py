@@ -11,7 +11,7 @@ import pytest
 from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor.files import attachments, configuration, files
 from chatbridge.cli.doctor.run import Check, all_checks
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.doctor import Machine, screen
 
 CONFIGURATION = Check("configuration", configuration)

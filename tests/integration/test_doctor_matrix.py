@@ -13,7 +13,7 @@ from chatbridge.channels.matrix.account import log_in
 from chatbridge.channels.matrix.account.log_in import Session
 from chatbridge.cli.doctor.run import channel_check
 from chatbridge.core.model import ChannelState
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.chat_settings import matrix_settings
 from tests.fakes.doctor import Machine, screen
 from tests.fakes.matrix_desk import running_matrix

@@ -18,7 +18,7 @@ from chatbridge.cli.doctor.computer import clock
 from chatbridge.cli.doctor.run import Check, channel_check
 from chatbridge.core.model import ChannelState
 from chatbridge.settings import secrets
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.chat_settings import telegram_settings
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine, screen

@@ -17,7 +17,7 @@ from chatbridge.core.cards.phrases import format_time
 from chatbridge.core.model import Answer, Ask, ChannelState, Outcome, Person, Status
 from chatbridge.core.nights.hours import MINUTE, Period, Switch
 from chatbridge.core.nights.switching import to_note
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, keep
 from tests.fakes.clock import START, StillClock
 from tests.fakes.doctor import Machine

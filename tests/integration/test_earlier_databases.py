@@ -15,7 +15,7 @@ from chatbridge.core.model import Answer, Ask, AskRequest, CallName, Person, Que
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.databases.__main__ import ADA
 from tests.fakes.clock import START, StillClock
 from tests.fakes.core_env import world

@@ -22,7 +22,7 @@ from chatbridge.core.model import (
     Status,
 )
 from chatbridge.core.store_port import Transaction
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 
 DUMP = Path(__file__).parents[1] / "databases" / "schema-1.sql"
 ADA = Person(name="Ada Ærlig", channel="web")

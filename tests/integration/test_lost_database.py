@@ -12,7 +12,7 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Question, Status
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
 from tests.fakes.machine import house
 

@@ -14,7 +14,7 @@ import pytest
 from chatbridge.channels.matrix.client.api import STORE
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.model import Answer, Ask, Person, Post, Status
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import CONFIRM, SELECT
 from tests.fakes.matrix_desk import PATIENCE, Matrix, running_matrix

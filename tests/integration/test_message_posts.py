@@ -16,7 +16,7 @@ from chatbridge.core.messages.message import OwnerMessage, Way
 from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import CallName, Notice
 from chatbridge.core.ports import Shown
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.test_store_notices import DONE
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock

@@ -16,7 +16,7 @@ from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import MAX_NOTICES_PER_MINUTE, Notices
 from chatbridge.core.model import Level, Notice
 from chatbridge.core.operation import Operation, Stage
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 from tests.fakes.operating import Operating, operating, until

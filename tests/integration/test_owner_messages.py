@@ -13,7 +13,7 @@ from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.message import MAX_TEXT, MessageState, OwnerMessage, Way
 from chatbridge.core.messages.messages import MAX_WAITING, RETRY_SECONDS, OwnerMessages
 from chatbridge.core.model import CallName, ChannelState, Project
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.test_store_writes import held_up
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, PATIENCE

@@ -19,7 +19,7 @@ from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.message import MessageState, OwnerMessage, Way
 from chatbridge.core.messages.messages import MAX_WAITING, OwnerMessages
 from chatbridge.core.model import Agent, CallName, Person, Project
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.disk import failing
 

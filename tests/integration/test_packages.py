@@ -105,7 +105,7 @@ def test_the_wheel_has_all_files_of_the_package_and_nothing_else(
         "cli/service/units/chatbridge.service",
         "commands/definitions/examples/git.json",
         "settings/example.toml",
-        "store/schema/0001_initial.sql",
+        "store/sqlite/schema/0001_initial.sql",
     ):
         assert f"chatbridge/{name}" in package
 

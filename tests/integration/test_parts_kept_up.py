@@ -12,7 +12,7 @@ from chatbridge.core.model import Ask
 from chatbridge.core.tasks import FIRST_PAUSE_SECONDS
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.wiring import hub
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 
 PATIENCE = 20.0

@@ -18,7 +18,7 @@ from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.model import Ask, Call, ChannelState, Level, Notice, Post, Question, Status
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.core.store_port import Transaction
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.fakes.chat import Chat
 from tests.fakes.clock import StillClock

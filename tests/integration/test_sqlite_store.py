@@ -15,7 +15,7 @@ import pytest
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
 from chatbridge.core.store_port import Transaction
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.model import Status
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -20,7 +20,7 @@ WRITING_UNTIL_KILLED = """
 import asyncio, sys
 from pathlib import Path
 from chatbridge.core.model import ChannelState, Status
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, answered
 
 async def ask_and_answer(store, writer):
@@ -45,7 +45,7 @@ FILLING_THE_DISK = """
 import asyncio, json, resource, sys
 from pathlib import Path
 from chatbridge.core.errors import StoreError
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask
 
 def limit(size):

@@ -15,16 +15,17 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Attachment, Post
-from chatbridge.store import migrate, sqlite, transaction
-from chatbridge.store.ask_times import ASK_TIMES
+from chatbridge.store import sql_store, transaction
 from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite import migrate
+from chatbridge.store.sqlite.ask_times import ASK_TIMES
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask
 
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
 STATEMENTS = {
     name: value
-    for module in (sqlite, transaction)
+    for module in (sql_store, transaction)
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }

@@ -34,7 +34,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.hours import Period, Switch
 from chatbridge.core.nights.switching import to_note
 from chatbridge.core.statistics import AskTimes, statistics_object, statistics_of
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, answered, keep, timed_out
 
 MARKDOWN = "Use **Valkey** or `redis`?\n\nBoth work."

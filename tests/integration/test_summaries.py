@@ -27,7 +27,7 @@ from chatbridge.core.nights.summary import (
     Tally,
 )
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import an_ask, answered, keep
 from tests.contract.test_store_notices import DONE
 from tests.fakes.chat import Chat

@@ -19,7 +19,7 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import ChannelState
 from chatbridge.core.policy import Policy
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.telegram.people import Phone, file
 from tests.fakes.telegram.server import BotApi

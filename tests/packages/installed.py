@@ -39,7 +39,7 @@ FILES = (
     "cli/service/units/chatbridge-system.socket",
     "commands/definitions/examples/git.json",
     "settings/example.toml",
-    "store/schema/0001_initial.sql",
+    "store/sqlite/schema/0001_initial.sql",
 )
 WITHIN = 60.0
 

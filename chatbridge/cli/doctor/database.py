@@ -23,7 +23,7 @@ GONE = "the database "
 
 
 async def database(context: DoctorContext) -> Sequence[Finding]:
-    from chatbridge.store import migrate  # slow to import
+    from chatbridge.store.sqlite import migrate  # slow to import
 
     name, path = "database", context.database
     if not path.exists():
@@ -38,7 +38,7 @@ async def database(context: DoctorContext) -> Sequence[Finding]:
 
 
 def _looked_at(path: Path) -> list[Finding]:
-    from chatbridge.store import migrate
+    from chatbridge.store.sqlite import migrate
 
     name = "database"
     fix = (
@@ -72,8 +72,8 @@ def _looked_at(path: Path) -> list[Finding]:
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
-    from chatbridge.store.connection import text_or_bytes
     from chatbridge.store.rows import CALL, COMMAND, NOTICE, QUESTION, UNREADABLE, Kind
+    from chatbridge.store.sqlite.connection import text_or_bytes
 
     kinds: tuple[tuple[Kind[Any], str], ...] = (
         (QUESTION, "SELECT * FROM asks"),

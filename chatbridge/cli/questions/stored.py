@@ -26,10 +26,11 @@ from chatbridge.core.statistics import (
 )
 from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
-from chatbridge.store import migrate
-from chatbridge.store.ask_times import ASK_TIMES, times_of
-from chatbridge.store.connection import text_or_bytes
-from chatbridge.store.sqlite import HISTORY, OPEN_ASKS, TALLY
+from chatbridge.store.ask_times import times_of
+from chatbridge.store.sql_store import HISTORY, OPEN_ASKS, TALLY
+from chatbridge.store.sqlite import migrate
+from chatbridge.store.sqlite.ask_times import ASK_TIMES
+from chatbridge.store.sqlite.connection import text_or_bytes
 
 Json = dict[str, Any]
 T = TypeVar("T")

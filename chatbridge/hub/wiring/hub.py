@@ -63,7 +63,7 @@ from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
-from chatbridge.store.sqlite import SqliteStore
+from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import AskUser

@@ -11,9 +11,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from chatbridge.core.errors import NewerDatabase, StoreError
-from chatbridge.store.connection import Connection
+from chatbridge.store.sqlite.connection import SqliteConnection
 
-SCHEMA: Traversable = files("chatbridge.store") / "schema"
+SCHEMA: Traversable = files("chatbridge.store.sqlite") / "schema"
 
 APPLICATION = 0x63627267  # The application_id that `0001_initial.sql` writes
 
@@ -44,7 +44,9 @@ async def check(path: Path) -> None:
     # With a log beside it the version may still be in there, and only a connection that takes
     # part in locking reads it; without one, "immutable" makes sure that none is created.
     log = path.with_name(path.name + "-wal")
-    connection = await Connection.open(path, mode="mode=ro" if log.exists() else "immutable=1")
+    connection = await SqliteConnection.open(
+        path, mode="mode=ro" if log.exists() else "immutable=1"
+    )
     try:
         (header,) = await connection.rows(_HEADER)
     finally:
@@ -65,7 +67,7 @@ def newest() -> int:
     return _migrations()[-1][0]
 
 
-async def upgrade(connection: Connection) -> None:
+async def upgrade(connection: SqliteConnection) -> None:
     """Apply the migrations that the file does not have yet, and mend what an early one left out.
     Foreign keys must be off: a migration that rebuilds a table would else lose its children.
     :raises StoreError: the failed migration left nothing behind; those before it stay."""

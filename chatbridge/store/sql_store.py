@@ -1,4 +1,4 @@
-"""The store in one SQLite file, for one hub: its two connections, and reads outside transactions.
+"""The store in an SQL database, for one hub that writes: reads outside transactions.
 
 One connection writes, through the writer. The other one only reads, so that a read never sees what
 is not yet committed.
@@ -9,26 +9,20 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
-from chatbridge.core.errors import StoreError
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, ChannelState, Notice, Post
 from chatbridge.core.nights.summary import Tally
 from chatbridge.core.statistics import AskTimes
 from chatbridge.core.store_port import StandingGrant
-from chatbridge.store import migrate
-from chatbridge.store.ask_times import ASK_TIMES, times_of
-from chatbridge.store.connection import Connection, DatabaseFile, Parameters
-from chatbridge.store.operations import SqliteOperations
+from chatbridge.store.ask_times import times_of
+from chatbridge.store.database import Connection, Parameters, Record
+from chatbridge.store.operations import SqlOperations
 from chatbridge.store.rows import (
     MESSAGE,
     NOTICE,
@@ -38,6 +32,7 @@ from chatbridge.store.rows import (
     Kind,
     UnreadableRows,
     note_of,
+    prefixed,
     row_of,
     summary_in,
     summary_of,
@@ -54,23 +49,23 @@ from chatbridge.store.transaction import (
     REMOVE_MESSAGES,
     REMOVE_NOTICES,
     Cache,
-    SqliteTransaction,
+    SqlTransaction,
 )
 from chatbridge.store.writer import Writer
 
 T = TypeVar("T")
 
+NAMED = 3
 SWEPT_AT_ONCE = 200  # In one work, so that an answer passes within milliseconds
 
-NAMED = 3
 BY_PREFIX = """
-    SELECT * FROM asks WHERE id >= :prefix AND id < :prefix || char(1114111)
+    SELECT * FROM asks WHERE id >= :prefix AND id < :beyond
     AND project = :project ORDER BY id
 """
 OPEN_ASKS = "SELECT * FROM asks WHERE status = 'open' ORDER BY deadline IS NULL, deadline, seq"
 HISTORY = """
     SELECT * FROM asks WHERE settled_at IS NOT NULL
-    AND (:search IS NULL OR instr(words, :search))
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """
 OPEN_ROWS = f"""
@@ -80,7 +75,7 @@ OPEN_ROWS = f"""
 PAST_ROWS = f"""
     SELECT {", ".join(ROW_COLUMNS)} FROM asks
     WHERE settled_at <= :at AND (settled_at < :at OR seq < :seq)
-    AND (:search IS NULL OR instr(words, :search))
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY settled_at DESC, seq DESC LIMIT :limit
 """  # noqa: S608 - constants
 UNSETTLED_DELIVERY = """
@@ -120,7 +115,8 @@ SURFACES_OF = """
 NOTICES = """
     SELECT * FROM notices WHERE at > :since
     AND at <= :at AND (at < :at OR seq < (SELECT seq FROM notices WHERE id = :id))
-    AND (:dismissed OR NOT dismissed) AND (:search IS NULL OR instr(words, :search))
+    AND (:dismissed = 1 OR dismissed = 0)
+    AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY at DESC, seq DESC LIMIT :limit
 """
 NOTICE_OF_ID = "SELECT * FROM notices WHERE id = ?"
@@ -163,44 +159,22 @@ TALLY = """
            (SELECT count(*) FROM notices WHERE at >= :since AND at <= :until
             AND operation IS NULL) AS notices,
            (SELECT count(*) FROM operations WHERE ended_at >= :since AND ended_at <= :until
-            AND NOT synchronous AND stage IN ('failed', 'timed_out', 'interrupted')) AS failed
+            AND synchronous = 0 AND stage IN ('failed', 'timed_out', 'interrupted')) AS failed
 """
 NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"
 
 
-class SqliteStore:
+class SqlStore:
+    ask_times_sql: ClassVar[str]
+
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading
         self._writing = writing
         self._cache = Cache()
         self._unreadable = UnreadableRows()
-        self.file = DatabaseFile(writing.path)
-        self._writer = Writer(writing, self._cache, self._unreadable, self.file)
+        self._writer = Writer(writing, self._cache, self._unreadable)
         self.write = self._writer.run
-        self.operations = SqliteOperations(reading, self._writer, self._unreadable)
-
-    @classmethod
-    async def open(cls, path: Path) -> SqliteStore:
-        """Create the file where there is none, or bring it to this version's schema. Close it in
-        the end: its threads would keep the process alive. :raises NewerDatabase: the file was left
-        untouched. :raises StoreError: it cannot be opened, or is not chatbridge's."""
-        _create(path)
-        await migrate.check(path)
-        _make_private(path)
-        async with AsyncExitStack() as opened:
-            writing = await Connection.open(path, mode="mode=rw")
-            opened.push_async_callback(writing.close)
-            await writing.rows("PRAGMA journal_mode = WAL")
-            await writing.rows("PRAGMA synchronous = FULL")
-            # On macOS a plain fsync leaves it in the disk's memory; elsewhere this means nothing.
-            await writing.rows("PRAGMA fullfsync = ON")
-            await migrate.upgrade(writing)
-            await writing.rows("PRAGMA foreign_keys = ON")
-            reading = await Connection.open(path, mode="mode=rw")
-            opened.push_async_callback(reading.close)
-            await reading.rows("PRAGMA query_only = ON")
-            opened.pop_all()
-        return cls(reading=reading, writing=writing)
+        self.operations = SqlOperations(reading, self._writer, self._unreadable)
 
     async def close(self) -> None:
         await self._writer.close()
@@ -209,19 +183,17 @@ class SqliteStore:
 
     def faults(self) -> list[str]:
         """What its owner should know of it."""
-        found = [] if self.file.is_there() else [self.file.fault]
         if not (aside := self._unreadable.listed):
-            return found
+            return []
         named = ", ".join(f"{kind} {name}" for kind, name in aside[:NAMED])
         more = f" and {len(aside) - NAMED} more" if len(aside) > NAMED else ""
         return [
-            *found,
             f"This version of chatbridge cannot read {named}{more} in its database, and leaves it "
             "alone. If a newer version wrote it, install that one again",
         ]
 
     def look(self) -> None:
-        self.file.is_there()
+        """There is nothing outside that could change."""
 
     async def ask(self, ask_id: str) -> Ask | None:
         self._reading.check_open()
@@ -231,7 +203,7 @@ class SqliteStore:
         return self._unreadable.first(QUESTION, rows)
 
     async def asks_by_prefix(self, *, project: str, prefix: str) -> Sequence[Ask]:
-        return await self._asks(BY_PREFIX, {"project": project, "prefix": prefix})
+        return await self._asks(BY_PREFIX, {"project": project, **prefixed(prefix)})
 
     async def open_asks(self) -> Sequence[Ask]:
         return await self._asks(OPEN_ASKS)
@@ -264,7 +236,7 @@ class SqliteStore:
         return await self._asks(ANSWERS_IN, {"project": project, "limit": limit})
 
     async def ask_times(self, *, since: float, until: float) -> Sequence[AskTimes]:
-        rows = await self._reading.rows(ASK_TIMES, {"since": since, "until": until})
+        rows = await self._reading.rows(self.ask_times_sql, {"since": since, "until": until})
         return await asyncio.to_thread(times_of, rows)
 
     async def standing_grants(
@@ -371,7 +343,7 @@ class SqliteStore:
             for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
                 cached.clear()
         for sql in (REMOVE_NOTICES, REMOVE_MESSAGES):
-            remove = partial(SqliteTransaction.change, sql=sql, parameters=limits)
+            remove = partial(SqlTransaction.change, sql=sql, parameters=limits)
             while await self._writer.run(remove):
                 pass
         return removed
@@ -380,7 +352,7 @@ class SqliteStore:
         rows, read = await self._reading.rows(sql, parameters), self._unreadable.read
         return [ask async for row in sliced(rows) for ask in read(QUESTION, (row,))]
 
-    async def _rows(self, rows: list[sqlite3.Row]) -> list[Row]:
+    async def _rows(self, rows: Sequence[Record]) -> list[Row]:
         found: list[Row] = []
         async for row in sliced(rows):
             summary = summary_in(row["summary"])
@@ -392,27 +364,3 @@ class SqliteStore:
             kind = Kind(QUESTION.name, QUESTION.key, partial(row_of, summary=summary))
             found += self._unreadable.read(kind, (row,))
         return found
-
-
-def _create(path: Path) -> None:
-    """SQLite would make it readable for others; the files beside it take over its mode."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise StoreError(
-            f"the database {path} cannot be created: {error.strerror}. Check that its folder "
-            "exists and can be written, or set CHATBRIDGE_STATE_DIR to another folder"
-        ) from error
-
-
-def _make_private(path: Path) -> None:
-    """One that was put back from a copy, say."""
-    try:
-        path.chmod(0o600)
-    except OSError as error:
-        raise StoreError(
-            f"the database {path} belongs to another user ({error.strerror}). Run chatbridge as "
-            "that user, or set CHATBRIDGE_STATE_DIR to another folder"
-        ) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,12 +17,11 @@ import aiosqlite
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
+from chatbridge.store.database import Parameters
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-Parameters = Sequence[Any] | Mapping[str, Any]
 
 BUSY_SECONDS = 5.0
 
@@ -40,17 +39,19 @@ _CAUSES = {
 }
 
 
-class Connection:
-    """Opened with `Connection.open`, one statement at a time, no implicit transactions."""
+class SqliteConnection:
+    """Opened with `SqliteConnection.open`, one statement at a time, no implicit transactions."""
 
     def __init__(self, sqlite: aiosqlite.Connection, path: Path) -> None:
         self._sqlite = sqlite
         self.path = path
+        self.called = f"the database {path}"
+        self.file: DatabaseFile | None = None  # Looked after, if this connection writes
         self._closed = False
         self.replaced = False  # Whether the last statement used another text than it was given
 
     @classmethod
-    async def open(cls, path: Path, *, mode: str) -> Connection:
+    async def open(cls, path: Path, *, mode: str) -> SqliteConnection:
         """`mode` is a parameter of SQLite's file addresses, such as "mode=rw".
         :raises StoreError:"""
         address = f"{_uri(path)}?{mode}"
@@ -96,6 +97,14 @@ class Connection:
             await self.roll_back()
             raise _translated(error, self.path) from error
 
+    async def begin(self) -> None:
+        await self.change("BEGIN IMMEDIATE")
+
+    async def commit(self) -> None:
+        await self.change("COMMIT")
+        if self.file is not None:
+            self.file.is_there()
+
     async def roll_back(self) -> None:
         """SQLite itself rolls back after some errors, so there may be nothing to do."""
         if self._sqlite.in_transaction:
@@ -109,7 +118,11 @@ class Connection:
     def check_open(self) -> None:
         """:raises StoreError:"""
         if self._closed:
-            raise StoreError(f"the database {self.path} has been closed: the hub is stopping")
+            raise StoreError(f"{self.called} has been closed: the hub is stopping")
+
+    def check_lasts(self) -> None:
+        if self.file is not None:
+            self.file.check()
 
 
 def text_or_bytes(stored: bytes) -> str | bytes:

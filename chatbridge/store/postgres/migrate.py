@@ -1,0 +1,65 @@
+"""Schema versions: which one a database has, and the way up from it. There is no way down.
+
+A migration is `schema/NNNN_name.sql`. All that a database lacks are applied in one transaction,
+together with their numbers in the table `chatbridge`. One that was committed is never changed: a
+test holds their digests.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import asyncpg
+
+from chatbridge.core.errors import NewerDatabase
+from chatbridge.store.postgres.connection import Address, connect, translated_error
+
+SCHEMA: Traversable = files("chatbridge.store.postgres") / "schema"
+
+ALONE = 0x63627267  # The lock under which one hub at a time changes the version
+
+
+async def upgrade(address: Address) -> int:
+    """Bring the database to this version's schema, and return the version that it had.
+    :raises NewerDatabase: it was left untouched. :raises StoreError:"""
+    connection = await connect(address)
+    try:
+        found = await version_of(connection)
+        if found > newest():
+            raise NewerDatabase(path=address.name, found=found, known=newest())
+        if found < newest():
+            async with connection.transaction():
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", ALONE)
+                await _apply(connection, await version_of(connection))
+        return found
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        raise translated_error(error, address.called) from error
+    finally:
+        connection.terminate()
+
+
+async def version_of(connection: asyncpg.Connection[Any]) -> int:
+    if await connection.fetchval("SELECT to_regclass('chatbridge') IS NULL"):
+        return 0
+    return int(await connection.fetchval("SELECT max(version) FROM chatbridge"))
+
+
+async def _apply(connection: asyncpg.Connection[Any], found: int) -> None:
+    if not found:
+        await connection.execute("CREATE TABLE chatbridge (version integer PRIMARY KEY)")
+    for version, sql in _migrations():
+        if version > found:
+            await connection.execute(sql)
+            await connection.execute("INSERT INTO chatbridge VALUES ($1)", version)
+
+
+def newest() -> int:
+    """The version of the schema that this version of chatbridge uses."""
+    return _migrations()[-1][0]
+
+
+def _migrations() -> list[tuple[int, str]]:
+    scripts = [file for file in SCHEMA.iterdir() if file.name.endswith(".sql")]
+    return sorted((int(file.name[:4]), file.read_text(encoding="utf-8")) for file in scripts)

@@ -1,0 +1,48 @@
+"""The store in a PostgreSQL database: opens it, for a hub that leads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from chatbridge.store.postgres import migrate
+from chatbridge.store.postgres.ask_times import ASK_TIMES
+from chatbridge.store.postgres.connection import Address, PostgresConnection
+from chatbridge.store.postgres.fence import Fence
+from chatbridge.store.sql_store import SqlStore
+
+FINISH_SECONDS = 1.0
+"""For what is queued when the hub ends: a server that does not answer holds up nobody."""
+
+
+class PostgresStore(SqlStore):
+    ask_times_sql = ASK_TIMES
+
+    @classmethod
+    async def open(
+        cls,
+        address: Address,
+        *,
+        fence: Fence | None = None,
+        deposed: Callable[[], None] = lambda: None,
+    ) -> PostgresStore:
+        """Bring the database to this version's schema. What is written needs the `fence`; `deposed`
+        is called once it does not hold any more. :raises NewerDatabase: the database was left
+        untouched. :raises StoreError: it cannot be used."""
+        await migrate.upgrade(address)
+        async with AsyncExitStack() as opened:
+            writing = PostgresConnection(address, fence=fence, deposed=deposed)
+            reading = PostgresConnection(address)
+            for connection in (writing, reading):
+                opened.push_async_callback(connection.close)
+                await connection.open()
+            opened.pop_all()
+        return cls(reading=reading, writing=writing)
+
+    async def close(self) -> None:
+        finishing = asyncio.ensure_future(self._writer.close())
+        await asyncio.wait({finishing}, timeout=FINISH_SECONDS)
+        await self._writing.close()
+        await self._reading.close()
+        await finishing

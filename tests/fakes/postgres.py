@@ -1,0 +1,143 @@
+"""A real PostgreSQL server on this machine, until the process that started it ends.
+
+`running` starts one; `Postgres.database` makes a database of this version's schema, which takes
+some hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from chatbridge.store.postgres import migrate
+from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.fence import Fence
+
+USER = "nobody"
+START_SECONDS = 30.0
+TEMPLATE = "chatbridge_template"
+FENCE = Fence("test", 1)
+
+
+@dataclass
+class Postgres:
+    programs: Path
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+    _made: int = 0
+    _has_template: bool = field(default=False)
+
+    def address(self, database: str, *, user: str = USER, port: int | None = None) -> Address:
+        return Address(f"postgresql://{user}@127.0.0.1:{port or self.port}/{database}")
+
+    async def connect(self, database: str = "postgres") -> asyncpg.Connection[Any]:
+        return await asyncpg.connect(self.address(database).dsn)
+
+    async def sql(self, statement: str, database: str = "postgres") -> None:
+        connection = await self.connect(database)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+    @asynccontextmanager
+    async def database(self, *, empty: bool = False) -> AsyncIterator[Address]:
+        """A database of its own, with this version's schema unless it is to be `empty`. The hub of
+        `FENCE` leads there."""
+        if not (empty or self._has_template):
+            await self.sql(f"CREATE DATABASE {TEMPLATE}")
+            await migrate.upgrade(self.address(TEMPLATE))
+            await self.sql("UPDATE leader SET holder = 'test', epoch = 1", TEMPLATE)
+            self._has_template = True
+        self._made += 1
+        name = f"test_{self._made}"
+        of = "template1" if empty else TEMPLATE
+        await self.sql(f"CREATE DATABASE {name} TEMPLATE {of}")
+        try:
+            yield self.address(name)
+        finally:
+            await self.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def start(self) -> None:
+        """:raises AssertionError: it does not come up; with its log."""
+        log = self.folder / "log"
+        with log.open("ab") as out:
+            self.process = subprocess.Popen(
+                [
+                    *_as_another_user(die_with_us=True),
+                    self.programs / "postgres",
+                    *("-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1"),
+                    *("-k", "", "-c", "max_connections=200", "-c", "full_page_writes=off"),
+                ],
+                stdout=out,
+                stderr=out,
+                cwd="/",
+            )
+        until = time.monotonic() + START_SECONDS
+        ready = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(ready, check=False).returncode:
+            said = (self.folder / "log").read_text(errors="replace")
+            assert self.process.poll() is None, said
+            assert time.monotonic() < until, said
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """SIGINT is orderly, and ends the connections; SIGQUIT is a crash."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait(START_SECONDS)
+            self.process = None
+
+
+def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:
+    dying = ("--pdeathsig", "QUIT") if die_with_us else ()
+    if os.getuid() == 0:
+        return ("setpriv", "--reuid", USER, "--regid", "nogroup", "--clear-groups", *dying)
+    return ("setpriv", *dying) if dying else ()
+
+
+@contextmanager
+def running(programs: Path) -> Iterator[Postgres]:
+    """A server with an empty database. Its files are away from pytest's, which are root's alone."""
+    folder = Path(tempfile.mkdtemp(prefix="chatbridge-postgres-"))
+    try:
+        if os.getuid() == 0:
+            shutil.chown(folder, USER, "nogroup")
+        # As it is without a disk: a test's server is not there after a power cut.
+        subprocess.run(
+            [
+                *_as_another_user(),
+                programs / "initdb",
+                *("-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8"),
+                *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
+            ],
+            check=True,
+            capture_output=True,
+            cwd="/",
+        )
+        server = Postgres(programs, folder, _free_port())
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop(signal.SIGQUIT)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
