@@ -6,14 +6,14 @@ import dataclasses
 from collections import Counter
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from chatbridge.core.model import Agent, Ask, Project, Question, QuestionType, Status
 from chatbridge.core.statistics import QUARTER, AskTimes
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_late_answer, an_ask, answered, keep, timed_out
-from tests.contract.stores import PARAMETERS, STORES
+from tests.contract.stores import PARAMETERS, STORES, takes
 
 NOW = 1_000_000.0
 APPROVAL = (Question(id="port", text="Run it?", type=QuestionType.APPROVAL),)
@@ -156,6 +156,7 @@ async def test_the_query_tells_what_is_counted_one_by_one(
     # In one quarter hour each, so that what nobody heard can be told whose it was.
     asks = list({int(ask.created_at / QUARTER): ask for ask in asks}.values())
     async with STORES[kind](tmp_path_factory.mktemp("store"), request) as store:
+        assume(takes(store, asks))
         await keep(store, *asks)
         told = one_by_one(await found(store, since=since))
     by_hand = (counted_by_hand(ask, since=since, until=NOW) for ask in asks)

@@ -27,8 +27,17 @@ from chatbridge.store.postgres.fence import Fence
 
 USER = "nobody"
 START_SECONDS = 30.0
-TEMPLATE = "chatbridge_template"
 FENCE = Fence("test", 1)
+LEADS = "UPDATE leader SET holder = 'test', epoch = 1, beat = 0"
+END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+CLEAR = """
+    DO $$ DECLARE name text; BEGIN
+        FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
+            AND tablename NOT IN ('chatbridge', 'leader') LOOP
+            EXECUTE format('DELETE FROM %I', name);
+        END LOOP;
+    END $$
+"""
 
 
 @dataclass
@@ -38,7 +47,7 @@ class Postgres:
     port: int
     process: subprocess.Popen[bytes] | None = None
     _made: int = 0
-    _has_template: bool = field(default=False)
+    _free: list[str] = field(default_factory=list)
 
     def address(self, database: str, *, user: str = USER, port: int | None = None) -> Address:
         return Address(f"postgresql://{user}@127.0.0.1:{port or self.port}/{database}")
@@ -57,19 +66,23 @@ class Postgres:
     async def database(self, *, empty: bool = False) -> AsyncIterator[Address]:
         """A database of its own, with this version's schema unless it is to be `empty`. The hub of
         `FENCE` leads there."""
-        if not (empty or self._has_template):
-            await self.sql(f"CREATE DATABASE {TEMPLATE}")
-            await migrate.upgrade(self.address(TEMPLATE))
-            await self.sql("UPDATE leader SET holder = 'test', epoch = 1", TEMPLATE)
-            self._has_template = True
-        self._made += 1
-        name = f"test_{self._made}"
-        of = "template1" if empty else TEMPLATE
-        await self.sql(f"CREATE DATABASE {name} TEMPLATE {of}")
+        if self._free and not empty:
+            name = self._free.pop()
+        else:
+            self._made += 1
+            name = f"test_{self._made}"
+            await self.sql(f"CREATE DATABASE {name}")
+        address = self.address(name)
+        if not empty:
+            await migrate.upgrade(address)
+            await self.sql(LEADS, name)
         try:
-            yield self.address(name)
+            yield address
         finally:
-            await self.sql(f"DROP DATABASE {name} WITH (FORCE)")
+            await self.sql(END_SESSIONS.format(name=name))
+            if not empty:  # to make one takes longer than most tests
+                await self.sql(CLEAR, name)
+                self._free.append(name)
 
     def start(self) -> None:
         """:raises AssertionError: it does not come up; with its log."""
@@ -80,7 +93,7 @@ class Postgres:
                     *_as_another_user(die_with_us=True),
                     self.programs / "postgres",
                     *("-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1"),
-                    *("-k", "", "-c", "max_connections=200", "-c", "full_page_writes=off"),
+                    *("-k", "", "-c", "max_connections=200", "-c", "full_page_writes=off", "-F"),
                 ],
                 stdout=out,
                 stderr=out,
