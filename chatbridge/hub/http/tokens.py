@@ -1,6 +1,6 @@
 """The tokens of agents that come over HTTP: whose they are, and when they were last used.
 
-Owns two files in the state directory. `http-tokens.json` has names and digests, never a token; only
+Owns two files in the state directory, or, where the store is PostgreSQL, what is read of its table. `http-tokens.json` has names and digests, never a token; only
 the command writes it, with or without a hub. `http-tokens-used.json` has times; only the hub writes
 it. A file that cannot be read means nobody.
 """
@@ -14,14 +14,19 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Protocol
 
 from chatbridge import bounded_read, runtime_paths
 from chatbridge.atomic_write import write_atomically
-from chatbridge.core.errors import SettingsError
+from chatbridge.core.errors import SettingsError, StoreError
+from chatbridge.core.ports import Clock
 from chatbridge.digests import sha256_hex
+
+if TYPE_CHECKING:
+    from chatbridge.store.postgres.tokens import TokenTable
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +36,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 ACCEPTED = "1 to 40 letters, digits, dots, dashes and underscores, with a letter or digit first"
 MAX_FILE = 1_000_000
 NOTED_EVERY = 60.0
+LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,22 @@ def _used(state: str) -> dict[str, float]:
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
 
 
-class Tokens:
+class TokenList(Protocol):
+    """The tokens that are accepted now."""
+
+    def all(self) -> Sequence[Token]: ...
+
+    def note_used(self, token: Token, *, now: float) -> None:
+        """For `chatbridge token list`, to the minute."""
+
+    def owner(self, given: str) -> Token | None:
+        """Whose token this is. Every one is compared, and each in constant time."""
+        digest = digest_of(given)
+        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return found[-1] if found else None
+
+
+class Tokens(TokenList):
     """The tokens in the file. A change of the file counts from the next look on."""
 
     def __init__(self, state: str) -> None:
@@ -165,12 +186,6 @@ class Tokens:
         self._seen: tuple[int, int, int] | None = None
         self._tokens: list[Token] = []
         self._noted: dict[str, float] = {}
-
-    def owner(self, given: str) -> Token | None:
-        """Whose token this is. Every one is compared, and each in constant time."""
-        digest = digest_of(given)
-        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
-        return found[-1] if found else None
 
     def all(self) -> list[Token]:
         try:
@@ -188,7 +203,6 @@ class Tokens:
         return self._tokens
 
     def note_used(self, token: Token, *, now: float) -> None:
-        """For `chatbridge token list`, to the minute."""
         key = token.digest[:16]
         if abs(now - self._noted.get(key, 0.0)) < NOTED_EVERY:
             return
@@ -200,3 +214,37 @@ class Tokens:
             write_atomically(used_path(self._state), content.encode(), durable=False)
         except OSError as error:
             log.warning("when tokens were used is not noted: %s", error)
+
+
+class SharedTokens(TokenList):
+    """The tokens in the database that several hubs share, as they were a second ago."""
+
+    def __init__(self, table: TokenTable, clock: Clock) -> None:
+        self._table, self._clock = table, clock
+        self._tokens: tuple[Token, ...] = ()
+        self._used: dict[str, float] = {}
+        self._noted: dict[str, float] = {}
+
+    def all(self) -> Sequence[Token]:
+        return self._tokens
+
+    def note_used(self, token: Token, *, now: float) -> None:
+        if abs(now - self._noted.get(token.digest, 0.0)) >= NOTED_EVERY:
+            self._noted[token.digest] = self._used[token.digest] = now
+
+    async def look(self) -> None:
+        """:raises StoreError:"""
+        rows = await self._table.rows()
+        self._tokens = tuple(Token(row.name, row.created, row.digest) for row in rows)
+        used, self._used = self._used, {}
+        await self._table.note_used(used.items())
+
+    async def run(self) -> None:
+        """A hub that cannot read them leads no more in some seconds."""
+        try:
+            while True:
+                with suppress(StoreError):
+                    await self.look()
+                await self._clock.sleep(LOOK_SECONDS)
+        finally:
+            self._table.close()

@@ -188,8 +188,8 @@ class Election:
             return
         if self._registered and me.name in known:
             log.error(
-                "another hub is called %r, too: agents that are connected here cannot be passed on. "
-                "Give each its own cluster.name, and restart this hub",
+                "another hub is called %r, too: agents that are connected here cannot be passed "
+                "on. Give each its own cluster.name, and restart this hub",
                 me.name,
             )
             return

@@ -1,7 +1,5 @@
--- Taking the lease over changes the epoch, which is a key: PostgreSQL then waits for transactions
--- that hold the row FOR KEY SHARE, as every one does that writes. Renewing changes no key, and
--- waits for none of them.
-ALTER TABLE leader ADD UNIQUE (epoch);
+-- The hubs that pass agents on to one another, and the tokens of agents over HTTP, which all of them
+-- let in. A hub is known by the certificate that it made when it started: its key is nowhere else.
 
 CREATE SEQUENCE hubs_version;
 CREATE TABLE hubs (
