@@ -61,7 +61,7 @@ from chatbridge.settings.tools import (
 from chatbridge.tool_names import TOOLS
 from chatbridge.voice.settings import Voice
 
-SQLITE = "sqlite:///"
+SQLITE, POSTGRESQL = "sqlite:///", "postgresql://"
 LARGEST = 64 * 1024
 """Of the configuration file; with all that can be set and explained it has a fifth of that."""
 MAX_UNDO_SECONDS = 60.0
@@ -75,10 +75,12 @@ def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _sqlite_address(value: str) -> str:
-    # Without the value: the address of another kind of store has a password in it.
+def _store_address(value: str) -> str:
+    # Without the value: it may have a password in it.
+    if value.startswith(POSTGRESQL) and len(value) > len(POSTGRESQL):
+        return value
     if len(value) <= len(SQLITE) or not value.startswith(SQLITE):
-        raise ValueError(f"accepted: {SQLITE}path/to/file.db")
+        raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}host/database")
     return value
 
 
@@ -147,7 +149,7 @@ class Settings(BaseSettings):
     journal: Journal = Journal()
     commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
-    store: Annotated[str, AfterValidator(_sqlite_address)] | None = None
+    store: Annotated[str, AfterValidator(_store_address)] | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
     attachments: AttachmentLimits = AttachmentLimits()
@@ -299,9 +301,14 @@ class Settings(BaseSettings):
             )
         return found
 
+    @property
+    def postgresql(self) -> str | None:
+        """The address of the database, if it is not a file."""
+        return self.store if self.store and self.store.startswith(POSTGRESQL) else None
+
     def database(self, state_dir: Path) -> Path:
         """Where the SQLite database is."""
-        if self.store is None:
+        if self.store is None or self.postgresql is not None:
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -97,6 +96,8 @@ class Passing:
             writer.close()
 
     async def close(self) -> None:
+        """This hub leads from now on, or stops."""
+        self.election.on_change.remove(self._look)
         await end_tasks(self._http)
 
     # ── commands ──────────────────────────────────────────────────────────────────────────────────
@@ -146,13 +147,10 @@ class Passing:
         task = asyncio.current_task()
         assert task is not None
         self._to[task] = (leader.holder, leader.epoch)
-        ways = [asyncio.ensure_future(_copy(*way)) for way in ((reader, back), (there, writer))]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await joined(reader, writer, there, back)
         finally:
             self._to.pop(task, None)
-            back.close()
-            await end_tasks(ways)
 
     async def _reached(self, first: bytes, within: float | None) -> tuple[Reader, Writer, Row]:
         loop = asyncio.get_running_loop()
@@ -217,13 +215,19 @@ class Passing:
                     task.cancel()
 
 
+async def joined(reader: Reader, writer: Writer, there: Reader, back: Writer) -> None:
+    """Two connections as one, until either ends. The second one is closed."""
+    ways = [asyncio.ensure_future(_copy(*way)) for way in ((reader, back), (there, writer))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        back.close()
+        await end_tasks(ways)
+
+
 async def _copy(reader: Reader, writer: Writer) -> None:
     """Until there is no more, or nobody takes it."""
     with suppress(OSError):
         while data := await reader.read(CHUNK_BYTES):
             writer.write(data)
             await writer.drain()
-
-
-async def serving_http(passing: Passing, listener: socket.socket) -> asyncio.Server:
-    return await asyncio.start_server(passing.http, sock=listener, limit=CHUNK_BYTES)

@@ -164,10 +164,12 @@ async def status(
     lock: Lock,
     since: float,
     links: Callable[[int | None], list[Json]],
+    cluster: Callable[[], Json] | None = None,
 ) -> Json:
-    """`links` are those that are connected now, of one user or of all."""
+    """`links` are those that are connected now, of one user or of all. `cluster`: who leads."""
     troubles, owner = health.troubles().items(), owns(request.uid)
-    return {
+    among = {} if cluster is None else {"cluster": cluster()}
+    return among | {
         "version": __version__,
         "pid": os.getpid(),
         "since": since,

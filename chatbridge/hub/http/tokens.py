@@ -1,8 +1,8 @@
 """The tokens of agents that come over HTTP: whose they are, and when they were last used.
 
-Owns two files in the state directory, or, where the store is PostgreSQL, what is read of its table. `http-tokens.json` has names and digests, never a token; only
+Owns two files in the state directory. `http-tokens.json` has names and digests, never a token; only
 the command writes it, with or without a hub. `http-tokens-used.json` has times; only the hub writes
-it. A file that cannot be read means nobody.
+it. A file that cannot be read means nobody. Where the store is PostgreSQL a table has all of that.
 """
 
 from __future__ import annotations

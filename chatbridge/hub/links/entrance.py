@@ -15,7 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from chatbridge import __version__, safe_json
 from chatbridge.core.errors import ChatbridgeError
@@ -28,7 +28,8 @@ from chatbridge.system import sockets
 log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
 Serving = Callable[[Json, Reader, Writer, Origin], Awaitable[None]]
 
 PREFACE_WITHIN = 10.0

@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from socket import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel import Server
 
@@ -34,6 +34,7 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
+from chatbridge.core.errors import SettingsError
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.messages import OwnerMessages
@@ -49,6 +50,7 @@ from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.http.serving import HttpServing
+from chatbridge.hub.http.tokens import SharedTokens
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.links.processes import AgentProcesses
@@ -63,6 +65,7 @@ from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
+from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
@@ -81,6 +84,10 @@ from chatbridge.tools.server import build_server
 from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
+
+if TYPE_CHECKING:
+    from chatbridge.store.postgres.connection import Address
+    from chatbridge.store.postgres.fence import Fence
 
 log = logging.getLogger(__name__)
 
@@ -106,6 +113,41 @@ class Hub:
     store: Store
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
     processes: AgentProcesses
+    halt: Callable[[], None]  # Cancels at once what goes on in the background, bots first of all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """What a hub has while it leads a PostgreSQL database: the right to write, until it is over.
+    `hub` is its name among several, None where it passes nothing on and nobody to it; agents of all
+    hubs are outsiders then, so that each is the same whoever leads."""
+
+    address: Address
+    fence: Fence
+    over: Callable[[], None]  # Told that another one leads
+    about: Callable[[], Json]  # Who leads, for `chatbridge status`
+    hub: str | None = None
+    knows: Callable[[str], bool] | None = None
+    """Whether agents address another hub by this name."""
+    http: socket | None = None  # Where agents over HTTP connect
+
+    @property
+    def shared(self) -> bool:
+        return self.hub is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingHub:
+    """A hub with its ways in."""
+
+    hub: Hub
+    links: Links
+    http: HttpServing
+
+    def halt(self) -> None:
+        """Do and say nothing more, at once: another one leads. Everything is closed afterwards."""
+        self.links.mute()
+        self.hub.halt()
 
 
 async def run_hub(
@@ -122,6 +164,51 @@ async def run_hub(
     `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
     stop = stop_on_signals()
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
+    settings = settings_in_force(config)
+    if settings.postgresql is not None:
+        from chatbridge.hub.cluster.member import run_member
+
+        await run_member(
+            lock,
+            settings,
+            config=config,
+            ready=ready,
+            systemd=systemd,
+            bind=lambda: listener or runtime_paths.bind_socket(path),
+            path=path,
+            system=system,
+            http=http,
+            stop=stop,
+        )
+        return
+    async with serving(
+        lock,
+        config=config,
+        bind=lambda: listener or runtime_paths.bind_socket(path),
+        path=path,
+        system=system,
+        http=http,
+    ) as served:
+        lock.note(socket=path)
+        ready()
+        async with attended(systemd, served.hub):
+            await stop.wait()
+            systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
+        log.info("hub stops; open questions stay open")
+
+
+@asynccontextmanager
+async def serving(
+    lock: Lock,
+    *,
+    config: Path | None,
+    bind: Callable[[], socket],
+    path: str,
+    system: bool = False,
+    http: str | None = None,
+    term: Term | None = None,
+) -> AsyncIterator[ServingHub]:
+    """A hub that serves links at the socket that is bound once everything else is there."""
     links: Links | None = None
     ways_in: list[Links | HttpServing] = []
     async with (
@@ -132,6 +219,7 @@ async def run_hub(
             remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
             links=lambda of: links.connected(of) if links else [],
             commands=not system,
+            term=term,
         ) as hub,
         AsyncExitStack() as stack,
     ):
@@ -141,7 +229,7 @@ async def run_hub(
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
-            peers=Peers(os.stat(path).st_gid if system else None),
+            peers=Peers(os.stat(path).st_gid if system else None, term.hub if term else None),
             processes=hub.processes,
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
@@ -152,21 +240,33 @@ async def run_hub(
         remote = HttpServing(
             hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
         )
+        if term is not None:
+            remote.passed_on, remote.listener = term.knows, term.http
+            remote.tokens = await stack.enter_async_context(_shared_tokens(term))
         ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
-        await links.listen(listener or runtime_paths.bind_socket(path))
-        lock.note(socket=path)
-        ready()
+        await links.listen(bind())
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        async with _served(systemd, hub):
-            await stop.wait()
-        log.info("hub stops; open questions stay open")
+        yield ServingHub(hub=hub, links=links, http=remote)
 
 
 @asynccontextmanager
-async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
-    """Ready on entering, once the channels' modules are imported, and stopping on leaving. The
-    watchdog is fed in between, also while a channel cannot be reached."""
+async def _shared_tokens(term: Term) -> AsyncIterator[SharedTokens]:
+    from chatbridge.store.postgres.tokens import TokenTable
+
+    tokens = SharedTokens(TokenTable(term.address), SystemClock())
+    await tokens.look()
+    looking = asyncio.ensure_future(tokens.run())
+    try:
+        yield tokens
+    finally:
+        await end_tasks([looking])
+
+
+@asynccontextmanager
+async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
+    """Ready on entering, once the channels' modules are imported. The watchdog is fed meanwhile,
+    also while a channel cannot be reached."""
 
     async def responds() -> None:
         await hub.store.note("systemd", "watchdog")
@@ -178,8 +278,30 @@ async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         await end_tasks([feeding])
+
+
+def settings_in_force(config: Path | None) -> Settings:
+    """Also applies what counts for the process as a whole."""
+    settings = load(config or Path(runtime_paths.config_path()))
+    set_level(settings.log_level)
+    use_zone(find_zone(settings.quiet.zone))
+    for secret in settings.secrets():
+        hide(secret)
+    return settings
+
+
+async def _open_store(settings: Settings, lock: Lock, term: Term | None) -> SqlStore:
+    if term is None:
+        if settings.postgresql is not None:
+            raise SettingsError(
+                "a hub in one process with its agent has its questions in a file. Take store out "
+                "of the configuration, or run the hub by itself: chatbridge hub"
+            )
+        return await SqliteStore.open(settings.database(lock.state))
+    from chatbridge.store.postgres.store import PostgresStore
+
+    return await PostgresStore.open(term.address, fence=term.fence, deposed=term.over)
 
 
 def import_everything(modules: Iterable[str]) -> None:
@@ -202,20 +324,19 @@ async def open_hub(
     remarks: Callable[[], list[str]] = list,
     links: Callable[[int | None], list[Json]] = lambda of: [],
     commands: bool = True,
+    term: Term | None = None,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported. `commands`: agents may have some here."""
+    system, shared = not commands, term is not None and term.shared
+    commands = commands and not shared
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         path = config or Path(runtime_paths.config_path())
-        settings = load(path)
-        set_level(settings.log_level)
-        use_zone(find_zone(settings.quiet.zone))
-        for secret in settings.secrets():
-            hide(secret)
+        settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await SqliteStore.open(settings.database(lock.state))
+        store = await _open_store(settings, lock, term)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -223,7 +344,9 @@ async def open_hub(
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
         )
-        store.file.on_lost = tell = supervisor.tell_again
+        tell = supervisor.tell_again
+        if isinstance(store, SqliteStore):
+            store.file.on_lost = tell
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
         watchers = Watchers()
@@ -392,7 +515,13 @@ async def open_hub(
                 pairing=pairing,
                 codes=codes,
                 announce=announce,
-                hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
+                # Of several hubs one has the account because it leads. Another one on this
+                # computer may stand still, and hold the lock for ever.
+                hold=(
+                    partial(account_held, spec.lock(table))
+                    if spec.lock and not shared
+                    else nullcontext
+                ),
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
                 push=settings.push,
@@ -408,7 +537,13 @@ async def open_hub(
         bot, troubles = settings.pairing_channel().name, supervisor.troubles
         pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
         said = partial(
-            status, health=health, store=store, lock=lock, since=clock.time(), links=links
+            status,
+            health=health,
+            store=store,
+            lock=lock,
+            since=clock.time(),
+            links=links,
+            cluster=term.about if term is not None else None,
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
         told = TerminalMessages(
@@ -418,7 +553,8 @@ async def open_hub(
             processes,
             tool_files,
             writes=settings.messages.terminal,
-            system=not commands,
+            system=system,
+            reads_paths=commands,
         )
 
         async def login_code(_request: Request) -> Json:
@@ -444,6 +580,7 @@ async def open_hub(
             store=store,
             processes=processes,
             commands=extra,
+            halt=background.halt,
             returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {

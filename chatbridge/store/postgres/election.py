@@ -18,7 +18,9 @@ from typing import Any
 
 import asyncpg
 
+from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
+from chatbridge.store.postgres.connection import translated_error
 from chatbridge.store.postgres.lease import (
     LOOK_SECONDS,
     RENEW_SECONDS,
@@ -52,7 +54,7 @@ REGISTER = """INSERT INTO hubs (name, id, certificate, hosts, release) VALUES ($
     ON CONFLICT (name) DO UPDATE SET id = $2, certificate = $3, hosts = $4, release = $5,
     version = nextval('hubs_version'), seen = now()"""
 HUBS = "SELECT name, id, certificate, hosts FROM hubs"
-FAILURES = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+FAILURES = (OSError, TimeoutError, StoreError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
 
 def boot_time() -> float:
@@ -93,6 +95,7 @@ class Election:
     connect: Callable[[], Awaitable[asyncpg.Connection[Any]]]
     candidate: Candidate
     prepare: Callable[[asyncpg.Connection[Any]], Awaitable[str | None]]
+    called: str = "the database"
     now: Callable[[], float] = boot_time
     trouble: str | None = None  # Why the lease cannot be read, or this hub cannot lead
     hubs: Mapping[str, KnownHub] = MappingProxyType({})
@@ -108,6 +111,7 @@ class Election:
     _registered: bool = False
     _connection: asyncpg.Connection[Any] | None = None
     _known: tuple[str, int] | None = None
+    _abstains_until: float = float("-inf")
 
     def __post_init__(self) -> None:
         self._lease = Lease(self.candidate.id)
@@ -150,11 +154,24 @@ class Election:
         finally:
             await end_tasks([watching])
 
+    def abstain(self, seconds: float) -> None:
+        """Leave the lease to others for a while."""
+        self._abstains_until = self.now() + seconds
+
+    def depose(self) -> None:
+        """This hub does not lead any more, whoever has noticed it."""
+        if self._lease.epoch is None:
+            return
+        self._lease.lost()
+        self.elected.clear()
+        self.deposed.set()
+        self.on_deposed()
+
     async def release(self) -> None:
         """Give the lease back, once nothing of what it covers is left: the next one has it at once.
         If that fails it ends by itself."""
         epoch, connection = self._lease.epoch, self._connection
-        self._depose()
+        self.depose()
         if epoch is not None and connection is not None:
             with suppress(*FAILURES):
                 async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
@@ -200,16 +217,17 @@ class Election:
     async def _step(self, connection: asyncpg.Connection[Any]) -> None:
         began = self.now()
         statement = self._lease.statement(began)
-        if isinstance(statement, Take) and self.following_only:
+        if isinstance(statement, Take) and not self._may_take:
             statement = Look()
         async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
             found = await self._ask(connection, statement)
         row = _row(found)
-        self._lease.answered(statement, row, began=began, now=self.now())
-        if isinstance(statement, Renew) and row is None:
+        if isinstance(statement, Renew) and row is None and self._lease.epoch == statement.epoch:
             log.warning("another hub has taken the lease over")
-            self._depose()
-        elif isinstance(statement, Take) and row is not None:
+            self.depose()
+            return
+        self._lease.answered(statement, row, began=began, now=self.now())
+        if isinstance(statement, Take) and row is not None:
             self.deposed.clear()
             self.elected.set()
         if found is not None and found["hubs"] != self._hubs_version:
@@ -241,11 +259,14 @@ class Election:
         if self._lease.epoch is not None:
             return RENEW_SECONDS
         until_free = self._lease.free_at - self.now()
-        return LOOK_SECONDS if self.following_only else max(0.01, min(LOOK_SECONDS, until_free))
+        return max(0.01, min(LOOK_SECONDS, until_free)) if self._may_take else LOOK_SECONDS
+
+    @property
+    def _may_take(self) -> bool:
+        return not self.following_only and self.now() >= self._abstains_until
 
     def _failed(self, error: BaseException) -> None:
-        said = str(error) or "it did not answer in time"
-        problem = f"the database cannot be reached ({said})"
+        problem = str(translated_error(error, self.called))
         if problem != self.trouble:
             log.error("%s", problem)
         self.trouble = problem
@@ -263,15 +284,7 @@ class Election:
             await asyncio.sleep(WATCH_SECONDS)
             if self._lease.epoch is not None and not self.holds():
                 log.warning("the lease could not be renewed in time: this hub leads no more")
-                self._depose()
-
-    def _depose(self) -> None:
-        if self._lease.epoch is None and not self.elected.is_set():
-            return
-        self._lease.lost()
-        self.elected.clear()
-        self.deposed.set()
-        self.on_deposed()
+                self.depose()
 
     def _changed(self) -> None:
         for tell in self.on_change:
