@@ -21,11 +21,12 @@ from chatbridge.store.postgres.lease import (
 )
 
 TICK = 0.25
+START = Row(holder=NOBODY, epoch=0, beat=0)
 
 
 @dataclass
 class Server:
-    row: Row = Row(holder=NOBODY, epoch=0, beat=0)
+    row: Row = START
 
     def run(self, statement: Statement, holder: str) -> Row | None:
         """What the SQL does: each statement alone, at some moment between question and answer."""
@@ -170,7 +171,8 @@ def test_a_holder_counts_as_deposed_before_anybody_can_take_over() -> None:
     lease.answered(Look(), Row(holder=NOBODY, epoch=0, beat=0), began=1.0, now=1.0)
     taken = Row(holder="a", epoch=1, beat=1)
     lease.answered(Take(0, 0, NOBODY), taken, began=1.0, now=2.0)
-    assert lease.holds(1.0 + HELD_SECONDS - 0.1) and not lease.holds(1.0 + HELD_SECONDS)
+    assert lease.holds(1.0 + HELD_SECONDS - 0.1)
+    assert not lease.holds(1.0 + HELD_SECONDS)
 
 
 def test_the_time_that_nothing_changes_counts_from_the_answer() -> None:

@@ -55,7 +55,9 @@ class HubCertificate:
 
     def for_leading(self, known: Iterable[str]) -> ssl.SSLContext:
         """Lets in who has one of these certificates. Check `digest_in` against the same list."""
-        return self._context(ssl.PROTOCOL_TLS_SERVER, known)
+        context = self._context(ssl.PROTOCOL_TLS_SERVER, known)
+        context.num_tickets = 0  # nobody comes back without showing the certificate
+        return context
 
     def for_following(self, leader: str) -> ssl.SSLContext:
         """Connects to who has this certificate."""
@@ -66,7 +68,6 @@ class HubCertificate:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.check_hostname = False  # hubs have addresses, and these may change
         context.verify_mode = ssl.CERT_REQUIRED
-        context.num_tickets = 0  # nobody comes back without showing the certificate
         if anchors := "".join(known):
             context.load_verify_locations(cadata=anchors)
         file, path = tempfile.mkstemp(prefix="cluster-", suffix=".pem", dir=self._folder)  # 0600

@@ -13,7 +13,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 import asyncpg
@@ -98,7 +97,7 @@ class Election:
     called: str = "the database"
     now: Callable[[], float] = boot_time
     trouble: str | None = None  # Why the lease cannot be read, or this hub cannot lead
-    hubs: Mapping[str, KnownHub] = MappingProxyType({})
+    hubs: Mapping[str, KnownHub] = field(default_factory=dict)
     on_change: list[Callable[[], None]] = field(default_factory=list)
     """Called whenever another hub leads, or the list of hubs is another one."""
     on_deposed: Callable[[], None] = lambda: None
@@ -234,7 +233,7 @@ class Election:
             async with asyncio.timeout(ANSWER_WITHIN_SECONDS):
                 hubs = await connection.fetch(HUBS)
             known = [KnownHub(hub["name"], hub["certificate"], hub["hosts"]) for hub in hubs]
-            self.hubs = MappingProxyType({hub.name: hub for hub in known})
+            self.hubs = {hub.name: hub for hub in known}
             self._hubs_version = found["hubs"]
             self._changed()
         if row is not None and (row.holder, row.epoch) != self._known:
