@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from functools import cache, reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -76,11 +77,9 @@ def _known_tools(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _store_address(value: str) -> str:
-    # Without the value: it may have a password in it.
-    if value.startswith(POSTGRESQL) and len(value) > len(POSTGRESQL):
-        return value
-    if len(value) <= len(SQLITE) or not value.startswith(SQLITE):
-        raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}host/database")
+    # Without the value: the address of a server may have a password in it.
+    if not any(value.startswith(kind) and value != kind for kind in (SQLITE, POSTGRESQL)):
+        raise ValueError(f"accepted: {SQLITE}path/to/file.db, {POSTGRESQL}user@host/database")
     return value
 
 
@@ -150,6 +149,7 @@ class Settings(BaseSettings):
     commands: Commands = Field(default_factory=Commands)
     clients: dict[str, ClientLimits] = Field(default_factory=dict)
     store: Annotated[str, AfterValidator(_store_address)] | None = None
+    store_password: SecretStr | None = None
     log_level: LogLevel = "info"
     http: Http = Http()
     attachments: AttachmentLimits = AttachmentLimits()
@@ -183,8 +183,10 @@ class Settings(BaseSettings):
     def secrets(self) -> tuple[str, ...]:
         """What may be in nothing that is written."""
         tables = (self.voice, *map(self.table, channel_specs()))
-        values = (value for table in tables for _, value in table)
-        found = (it.get_secret_value() for it in values if isinstance(it, SecretStr))
+        values = (self.store_password, *(value for table in tables for _, value in table))
+        found = [it.get_secret_value() for it in values if isinstance(it, SecretStr)]
+        if self.store is not None and (password := urlsplit(self.store).password):
+            found += [password, unquote(password)]
         return tuple(filter(None, found))
 
     def policy(self) -> Policy:
@@ -301,16 +303,18 @@ class Settings(BaseSettings):
             )
         return found
 
-    @property
-    def postgresql(self) -> str | None:
-        """The address of the database, if it is not a file."""
-        return self.store if self.store and self.store.startswith(POSTGRESQL) else None
-
     def database(self, state_dir: Path) -> Path:
-        """Where the SQLite database is."""
-        if self.store is None or self.postgresql is not None:
+        """Where the SQLite database is, or would be."""
+        if self.store is None or self.store.startswith(POSTGRESQL):
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
+
+    def server(self) -> tuple[str, str | None] | None:
+        """The address and the password of the PostgreSQL server, if the store is there."""
+        if self.store is None or not self.store.startswith(POSTGRESQL):
+            return None
+        password = self.store_password
+        return self.store, password.get_secret_value() if password else None
 
 
 @cache

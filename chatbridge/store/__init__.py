@@ -7,6 +7,7 @@ operations: commands that agents run
 ask_times: how long asks took
 rows: values as rows and back, summaries for lists, and rows that cannot be read
 database: what all of this needs of a database
+fence: whether this hub may still write, where there are several
 sqlite: one file
 postgres: a server, for several hubs of which one leads
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, TypeVar
 
@@ -170,6 +170,8 @@ class SqlStore:
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading
         self._writing = writing
+        self.on_lost: Callable[[str], None] = lambda fault: None
+        """Called when what is written now would be lost, with what to do."""
         self._cache = Cache()
         self._unreadable = UnreadableRows()
         self._writer = Writer(writing, self._cache, self._unreadable)

@@ -16,7 +16,7 @@ Opened = AbstractAsyncContextManager[Store]
 
 
 @asynccontextmanager
-async def sqlite(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Store]:
+async def sqlite(folder: Path, _: pytest.FixtureRequest | None = None) -> AsyncIterator[Store]:
     store = await SqliteStore.open(folder / "chatbridge.db")
     try:
         yield store

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from chatbridge import lock_file
-from tests.fakes.machine import PATIENCE, House, house
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
 from tests.fakes.program import bare
 
 Json = dict[str, Any]

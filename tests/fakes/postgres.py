@@ -21,9 +21,9 @@ from typing import Any
 
 import asyncpg
 
+from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
-from chatbridge.store.postgres.fence import Fence
 
 USER = "nobody"
 START_SECONDS = 30.0
@@ -100,7 +100,7 @@ class Postgres:
                 cwd="/",
             )
         until = time.monotonic() + START_SECONDS
-        ready = [self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        ready = [str(self.programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         while subprocess.run(ready, check=False).returncode:
             said = (self.folder / "log").read_text(errors="replace")
             assert self.process.poll() is None, said
@@ -132,8 +132,8 @@ def running(programs: Path) -> Iterator[Postgres]:
         subprocess.run(
             [
                 *_as_another_user(),
-                programs / "initdb",
-                *("-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8"),
+                str(programs / "initdb"),
+                *("-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8"),
                 *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
             ],
             check=True,

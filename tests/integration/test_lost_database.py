@@ -47,7 +47,7 @@ async def test_agents_that_wait_get_their_answer_and_nothing_new_is_asked(
     folder.mkdir()
     told: list[str] = []
     async with world(folder) as hub:
-        hub.store.file.on_lost = told.append
+        hub.store.on_lost = told.append
         ask = await hub.ask()
         assert hub.store.faults() == []
         lose(folder / "chatbridge.db")
@@ -67,7 +67,7 @@ async def test_it_is_noticed_while_nobody_writes_as_long_as_something_is_open(
 ) -> None:
     told: list[str] = []
     async with world(tmp_path, max_timeout=1e6) as hub:
-        hub.store.file.on_lost = told.append
+        hub.store.on_lost = told.append
         await hub.ask(timeout=1e5)
         await asyncio.wait_for(hub.clock.until_asleep(30.0), PATIENCE)
         delete(tmp_path / "chatbridge.db")

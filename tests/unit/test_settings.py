@@ -105,6 +105,7 @@ VARIABLES = {
     "replies": ('["Go on"]', ("Go on",)),
     "tools": ("ask_user", ("ask_user",)),
     "store": ("sqlite:///srv/a.db", "sqlite:///srv/a.db"),
+    "store_password": ("s3cret", "s3cret"),
     "log_level": ("debug", "debug"),
     "elicit": ("both", "both"),
     "auq_timeout": ("8h", 28800.0),
@@ -390,7 +391,7 @@ def test_a_file_that_is_no_toml_is_named(file: Path, text: bytes) -> None:
         (f"[web]\ntoken = ['{SECRET}']", "web.token"),
         (f"[web]\ntokn = '{SECRET}'", "web.tokn"),
         (f"web = '{SECRET}'", "web"),
-        (f"store = 'postgresql://me:{SECRET}@host/db'", "store"),
+        (f"store = 'mysql://me:{SECRET}@host/db'", "store"),
         (f"store = '{SECRET}'", "store"),
     ],
 )

@@ -39,10 +39,10 @@ from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.hub import ServingHub, Term, attended, import_everything, serving
 from chatbridge.settings import Settings
 from chatbridge.settings.tools import host_and_port
+from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address, connect
 from chatbridge.store.postgres.election import Candidate, Election
-from chatbridge.store.postgres.fence import Fence
 
 log = logging.getLogger(__name__)
 
@@ -71,8 +71,9 @@ async def run_member(
     cluster = settings.cluster
     if system and cluster.listen is not None:
         raise SettingsError(NOT_FOR_SEVERAL_USERS)
-    assert settings.postgresql is not None
-    address = Address(settings.postgresql)
+    server = settings.server()
+    assert server is not None
+    address = Address(*server)
     certificate = HubCertificate.made(cluster.hub, lock.state) if cluster.listen else None
     served_at = http or settings.http.address
     candidate = Candidate(

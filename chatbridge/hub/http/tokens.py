@@ -2,7 +2,8 @@
 
 Owns two files in the state directory. `http-tokens.json` has names and digests, never a token; only
 the command writes it, with or without a hub. `http-tokens-used.json` has times; only the hub writes
-it. A file that cannot be read means nobody. Where the store is PostgreSQL a table has all of that.
+it. A file that cannot be read means nobody. Where several hubs share their tokens these are in
+`shared_tokens`.
 """
 
 from __future__ import annotations
@@ -14,19 +15,15 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from chatbridge import bounded_read, runtime_paths
 from chatbridge.atomic_write import write_atomically
-from chatbridge.core.errors import SettingsError, StoreError
-from chatbridge.core.ports import Clock
+from chatbridge.core.errors import SettingsError
 from chatbridge.digests import sha256_hex
-
-if TYPE_CHECKING:
-    from chatbridge.store.postgres.tokens import TokenTable
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +33,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
 ACCEPTED = "1 to 40 letters, digits, dots, dashes and underscores, with a letter or digit first"
 MAX_FILE = 1_000_000
 NOTED_EVERY = 60.0
-LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,26 +56,22 @@ def used_path(state: str) -> str:
 def add(state: str, name: str, *, now: float) -> str:
     """A new token, which is nowhere but in what this returns.
     :raises SettingsError: the name cannot be used, or the file."""
-    _check_name(name)
-    made = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+    check_name(name)
+    made = new_token()
     with _changing(state) as tokens:
         for known in (token.name for token in tokens):
             if known.lower() == name.lower():
-                raise SettingsError(
-                    f"there is a token {known!r} already. Take another name, or first run: "
-                    f"chatbridge token remove {known}"
-                )
+                raise SettingsError(there_is(known))
         tokens.append(Token(name=name, created=now, digest=digest_of(made)))
     return made
 
 
 def remove(state: str, name: str) -> None:
-    _check_name(name)
+    check_name(name)
     with _changing(state) as tokens:
         left = [token for token in tokens if token.name != name]
         if len(left) == len(tokens):
-            known = ", ".join(token.name for token in tokens) or "none"
-            raise SettingsError(f"there is no token {name!r}. There are: {known}")
+            raise SettingsError(there_is_no(name, (token.name for token in tokens)))
         tokens[:] = left
 
 
@@ -89,7 +81,23 @@ def listed(state: str) -> list[tuple[Token, float | None]]:
     return [(token, used.get(token.digest[:16])) for token in _read(state)]
 
 
-def _check_name(name: str) -> None:
+def new_token() -> str:
+    return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+
+
+def there_is(known: str) -> str:
+    return (
+        f"there is a token {known!r} already. Take another name, or first run: "
+        f"chatbridge token remove {known}"
+    )
+
+
+def there_is_no(name: str, known: Iterable[str]) -> str:
+    return f"there is no token {name!r}. There are: {', '.join(known) or 'none'}"
+
+
+def check_name(name: str) -> None:
+    """:raises SettingsError: no token can be called like this."""
     # Without the value: somebody may have pasted the token itself.
     if not NAME.fullmatch(name):
         raise SettingsError(f"a token cannot be named like this. Accepted: {ACCEPTED}")
@@ -214,37 +222,3 @@ class Tokens(TokenList):
             write_atomically(used_path(self._state), content.encode(), durable=False)
         except OSError as error:
             log.warning("when tokens were used is not noted: %s", error)
-
-
-class SharedTokens(TokenList):
-    """The tokens in the database that several hubs share, as they were a second ago."""
-
-    def __init__(self, table: TokenTable, clock: Clock) -> None:
-        self._table, self._clock = table, clock
-        self._tokens: tuple[Token, ...] = ()
-        self._used: dict[str, float] = {}
-        self._noted: dict[str, float] = {}
-
-    def all(self) -> Sequence[Token]:
-        return self._tokens
-
-    def note_used(self, token: Token, *, now: float) -> None:
-        if abs(now - self._noted.get(token.digest, 0.0)) >= NOTED_EVERY:
-            self._noted[token.digest] = self._used[token.digest] = now
-
-    async def look(self) -> None:
-        """:raises StoreError:"""
-        rows = await self._table.rows()
-        self._tokens = tuple(Token(row.name, row.created, row.digest) for row in rows)
-        used, self._used = self._used, {}
-        await self._table.note_used(used.items())
-
-    async def run(self) -> None:
-        """A hub that cannot read them leads no more in some seconds."""
-        try:
-            while True:
-                with suppress(StoreError):
-                    await self.look()
-                await self._clock.sleep(LOOK_SECONDS)
-        finally:
-            self._table.close()

@@ -46,11 +46,12 @@ from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
+from chatbridge.extras import need
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.http.serving import HttpServing
-from chatbridge.hub.http.tokens import SharedTokens
+from chatbridge.hub.http.tokens import TokenList
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.links.processes import AgentProcesses
@@ -65,6 +66,7 @@ from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
+from chatbridge.store.fence import POSTGRES, Fence
 from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
@@ -87,11 +89,14 @@ from chatbridge.voice.transcriber import transcriber_of
 
 if TYPE_CHECKING:
     from chatbridge.store.postgres.connection import Address
-    from chatbridge.store.postgres.fence import Fence
 
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
+ONE_PROCESS = (
+    "a hub in one process with its agent has its questions in a file. Take store out of the "
+    "configuration, or run the hub by itself: chatbridge hub"
+)
 LATE_ANSWERS = 50
 """Ended asks in which an answer may have been begun."""
 LATE = ("chatbridge.tools.journal.yaml_text",)
@@ -165,7 +170,8 @@ async def run_hub(
     stop = stop_on_signals()
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
     settings = settings_in_force(config)
-    if settings.postgresql is not None:
+    if settings.server() is not None:
+        need(POSTGRES)
         from chatbridge.hub.cluster.member import run_member
 
         await run_member(
@@ -251,10 +257,10 @@ async def serving(
 
 
 @asynccontextmanager
-async def _shared_tokens(term: Term) -> AsyncIterator[SharedTokens]:
-    from chatbridge.store.postgres.tokens import TokenTable
+async def _shared_tokens(term: Term) -> AsyncIterator[TokenList]:
+    from chatbridge.hub.http.shared_tokens import SharedTokens
 
-    tokens = SharedTokens(TokenTable(term.address), SystemClock())
+    tokens = SharedTokens(term.address, SystemClock())
     await tokens.look()
     looking = asyncio.ensure_future(tokens.run())
     try:
@@ -291,19 +297,6 @@ def settings_in_force(config: Path | None) -> Settings:
     return settings
 
 
-async def _open_store(settings: Settings, lock: Lock, term: Term | None) -> SqlStore:
-    if term is None:
-        if settings.postgresql is not None:
-            raise SettingsError(
-                "a hub in one process with its agent has its questions in a file. Take store out "
-                "of the configuration, or run the hub by itself: chatbridge hub"
-            )
-        return await SqliteStore.open(settings.database(lock.state))
-    from chatbridge.store.postgres.store import PostgresStore
-
-    return await PostgresStore.open(term.address, fence=term.fence, deposed=term.over)
-
-
 def import_everything(modules: Iterable[str]) -> None:
     """What this hub may come to use: after an upgrade of the files under it, a module that is
     imported late would be of another version. One that cannot be imported is reported by who needs
@@ -336,7 +329,10 @@ async def open_hub(
         settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await _open_store(settings, lock, term)
+        if term is None and settings.server() is not None:
+            raise SettingsError(ONE_PROCESS)
+        fence, deposed = (term.fence, term.over) if term is not None else (None, lambda: None)
+        store = await open_store(settings, lock.state, fence=fence, deposed=deposed)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -344,9 +340,7 @@ async def open_hub(
         supervisor = ChannelSupervisor(
             delivery, clock=clock, faults=faults, confinement=confinement
         )
-        tell = supervisor.tell_again
-        if isinstance(store, SqliteStore):
-            store.file.on_lost = tell
+        store.on_lost = tell = supervisor.tell_again
         keeper = JournalKeeper(Journal(folder=settings.journal.folder, state=lock.state), store)
         stack.push_async_callback(keeper.close)
         watchers = Watchers()
@@ -594,6 +588,24 @@ async def open_hub(
                 {"pair": pairs.pair, **asks.streams},
             ),
         )
+
+
+async def open_store(
+    settings: Settings,
+    state: Path,
+    *,
+    fence: Fence | None = None,
+    deposed: Callable[[], None] = lambda: None,
+) -> SqlStore:
+    """:raises StoreError: :raises ExtraMissing:"""
+    server = settings.server()
+    if server is None:
+        return await SqliteStore.open(settings.database(state))
+    need(POSTGRES)
+    from chatbridge.store.postgres.connection import Address
+    from chatbridge.store.postgres.store import PostgresStore
+
+    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed)
 
 
 def stop_on_signals() -> asyncio.Event:

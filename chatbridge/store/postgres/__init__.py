@@ -3,7 +3,6 @@
 store: opens the database
 connection: one connection, lost and found again, and its errors
 sql: the statements as PostgreSQL wants them
-fence: whether this hub may still write
 migrate: schema versions
 ask_times: the query of how long asks took
 """

@@ -19,6 +19,7 @@ import asyncpg
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
+from chatbridge.store.fence import Fence
 from chatbridge.store.postgres.connection import translated_error
 from chatbridge.store.postgres.lease import (
     LOOK_SECONDS,
@@ -59,12 +60,6 @@ FAILURES = (OSError, TimeoutError, StoreError, asyncpg.PostgresError, asyncpg.In
 def boot_time() -> float:
     """Seconds on a clock that goes on while the machine sleeps, and that nobody sets."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
-
-
-def session_name(holder: str) -> str:
-    """The `application_name` of all sessions that write for this holder of the lease: the next one
-    ends those that were left, which may have the row locked."""
-    return f"chatbridge {holder}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +242,7 @@ class Election:
         match statement:
             case Take(epoch, beat, holder):
                 if holder not in ("", me.id):
-                    await connection.execute(END_SESSIONS, session_name(holder))
+                    await connection.execute(END_SESSIONS, Fence(holder, epoch).session)
                 given = (me.name, me.address, me.certificate)
                 return await connection.fetchrow(TAKE, me.id, epoch, beat, *given)
             case Renew(epoch):

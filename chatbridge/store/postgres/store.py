@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, PostgresConnection
-from chatbridge.store.postgres.fence import Fence
 from chatbridge.store.sql_store import SqlStore
 
 FINISH_SECONDS = 1.0

@@ -19,6 +19,7 @@ class SqliteStore(SqlStore):
     def __init__(self, *, reading: SqliteConnection, writing: SqliteConnection) -> None:
         super().__init__(reading=reading, writing=writing)
         self.file = writing.file = DatabaseFile(writing.path)
+        self.file.on_lost = self._lost
 
     @classmethod
     async def open(cls, path: Path) -> SqliteStore:
@@ -48,6 +49,9 @@ class SqliteStore(SqlStore):
 
     def look(self) -> None:
         self.file.is_there()
+
+    def _lost(self, fault: str) -> None:
+        self.on_lost(fault)
 
 
 def _create(path: Path) -> None:
