@@ -23,10 +23,11 @@ T = TypeVar("T")
 
 
 class Hole:
-    """A way to a server on this machine. While it is `closed` nothing passes, and nobody is told."""
+    """A way to a server on this machine. While `closed` nothing passes, and nobody is told."""
 
     def __init__(self, port: int) -> None:
         self._to = port
+        self._refuses = False
         self._open = threading.Event()
         self._open.set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -42,6 +43,18 @@ class Hole:
         finally:
             self._open.set()
 
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """Whoever connects is sent away at once, until this is over or `back` was called."""
+        self._refuses = True
+        try:
+            yield
+        finally:
+            self.back()
+
+    def back(self) -> None:
+        self._refuses = False
+
     def close(self) -> None:
         self._open.set()
         for each in (self._listener, *self._sockets):
@@ -54,6 +67,9 @@ class Hole:
             while True:
                 client, _ = self._listener.accept()
                 self._open.wait()
+                if self._refuses:
+                    client.close()
+                    continue
                 try:
                     server = socket.create_connection(("127.0.0.1", self._to))
                 except OSError:
@@ -82,6 +98,7 @@ class Member:
     house: House
     hole: Hole
     port: int  # Where other hubs connect
+    serves_http: str = ""  # Where agents over HTTP do
     process: subprocess.Popen[bytes] | None = field(default=None)
 
     def start(self) -> Member:
