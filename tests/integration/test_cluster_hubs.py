@@ -175,9 +175,7 @@ def test_a_token_lets_an_agent_in_at_every_hub_until_it_is_removed(hubs: Cluster
     until(lambda: initialized(follower) == 401, "the token still counts")
 
 
-def test_without_the_setting_a_second_hub_says_who_leads(
-    hubs: Cluster, postgres: Postgres
-) -> None:
+def test_without_the_setting_a_second_hub_says_who_leads(hubs: Cluster, postgres: Postgres) -> None:
     leader = hubs.leader()
     with cluster(postgres.port, DATABASE, USER, hubs=1) as alone:
         (second,) = alone.members

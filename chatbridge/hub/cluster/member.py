@@ -85,7 +85,7 @@ async def run_member(
         hosts=json.dumps([served_at or "", *settings.http.hosts]),
     )
     election = Election(
-        partial(connect, address), candidate, partial(_looked_over, address), called=address.called
+        partial(connect, address), candidate, partial(looked_over, address), called=address.called
     )
     async with AsyncExitStack() as stack:
         port: ClusterPort | None = None
@@ -125,7 +125,7 @@ async def run_member(
         log.info("hub stops; open questions stay open")
 
 
-async def _looked_over(address: Address, connection: asyncpg.Connection[Any]) -> str | None:
+async def looked_over(address: Address, connection: asyncpg.Connection[Any]) -> str | None:
     """Why this hub must not lead; makes the tables in an empty database. Those of an older version
     are changed by who leads: the hub that leads now may be of that version."""
     found = await migrate.version_of(connection)

@@ -103,7 +103,7 @@ class Election:
     _lease: Lease = field(init=False)
     _hubs_version: int = -1
     _registered: bool = False
-    _connection: asyncpg.Connection[Any] | None = None
+    connection: asyncpg.Connection[Any] | None = None
     _known: tuple[str, int] | None = None
     _abstains_until: float = float("-inf")
 
@@ -164,7 +164,7 @@ class Election:
     async def release(self) -> None:
         """Give the lease back, once nothing of what it covers is left: the next one has it at once.
         If that fails it ends by itself."""
-        epoch, connection = self._lease.epoch, self._connection
+        epoch, connection = self._lease.epoch, self.connection
         self.depose()
         if epoch is not None and connection is not None:
             with suppress(*FAILURES):
@@ -175,7 +175,7 @@ class Election:
 
     async def _connected(self) -> None:
         async with asyncio.timeout(2 * ANSWER_WITHIN_SECONDS):
-            self._connection = connection = await self.connect()
+            self.connection = connection = await self.connect()
             if self._lease.epoch is None:  # else it has been looked over
                 self._may_not_lead(await self.prepare(connection))
             await self._register(connection)
@@ -266,7 +266,7 @@ class Election:
         self.trouble = problem
 
     def _drop(self) -> None:
-        connection, self._connection = self._connection, None
+        connection, self.connection = self.connection, None
         if connection is not None:
             connection.terminate()
 
