@@ -36,7 +36,8 @@ from chatbridge.hub.links.entrance import Entrance, Json, Reader, Writer
 from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
-from chatbridge.hub.wiring.hub import ServingHub, Term, attended, import_everything, serving
+from chatbridge.hub.wiring.database import Term
+from chatbridge.hub.wiring.hub import ServingHub, attended, import_everything, serving
 from chatbridge.settings import Settings
 from chatbridge.settings.tools import host_and_port
 from chatbridge.store.fence import Fence
@@ -48,6 +49,11 @@ log = logging.getLogger(__name__)
 
 ABSTAIN_SECONDS = 10.0
 """For a hub that could not lead: another one may be able to."""
+LEADING = (
+    *("chatbridge.store.postgres.store", "chatbridge.hub.http.agents"),
+    "chatbridge.hub.http.shared_tokens",
+)
+"""Imported while this hub follows, so that it leads at once."""
 NOT_FOR_SEVERAL_USERS = (
     "a hub for several users (--system) cannot be one of several hubs. Take [cluster] out of its "
     "configuration, or give each user a hub"
@@ -100,7 +106,7 @@ async def run_member(
         stack.callback(entrance.close)
         running = asyncio.ensure_future(election.run())
         stack.push_async_callback(end_tasks, [running])
-        modules = tuple(spec.module for spec in settings.active_channels())
+        modules = (*(spec.module for spec in settings.active_channels()), *LEADING)
         importing = asyncio.ensure_future(asyncio.to_thread(import_everything, modules))
         stack.push_async_callback(asyncio.wait, {importing})
         lock.note(socket=path)

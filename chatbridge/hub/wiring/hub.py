@@ -16,7 +16,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from socket import socket
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mcp.server.lowlevel import Server
 
@@ -34,7 +34,6 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.errors import SettingsError
 from chatbridge.core.login_codes import LoginCodes
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.messages import OwnerMessages
@@ -46,12 +45,10 @@ from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
-from chatbridge.extras import need
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
 from chatbridge.hub.http.serving import HttpServing
-from chatbridge.hub.http.tokens import TokenList
 from chatbridge.hub.links.listener import Links
 from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.links.processes import AgentProcesses
@@ -60,15 +57,13 @@ from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
 from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
-from chatbridge.store.fence import POSTGRES, Fence
-from chatbridge.store.sql_store import SqlStore
-from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import AskUser
@@ -87,16 +82,9 @@ from chatbridge.tools.waiting import WaitForAnswer, Waiting
 from chatbridge.tools.what_next import WhatNext
 from chatbridge.voice.transcriber import transcriber_of
 
-if TYPE_CHECKING:
-    from chatbridge.store.postgres.connection import Address
-
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
-ONE_PROCESS = (
-    "a hub in one process with its agent has its questions in a file. Take store out of the "
-    "configuration, or run the hub by itself: chatbridge hub"
-)
 LATE_ANSWERS = 50
 """Ended asks in which an answer may have been begun."""
 LATE = ("chatbridge.tools.journal.yaml_text",)
@@ -119,26 +107,6 @@ class Hub:
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
     processes: AgentProcesses
     halt: Callable[[], None]  # Cancels at once what goes on in the background, bots first of all
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """What a hub has while it leads a PostgreSQL database: the right to write, until it is over.
-    `hub` is its name among several, None where it passes nothing on and nobody to it; agents of all
-    hubs are outsiders then, so that each is the same whoever leads."""
-
-    address: Address
-    fence: Fence
-    over: Callable[[], None]  # Told that another one leads
-    about: Callable[[], Json]  # Who leads, for `chatbridge status`
-    hub: str | None = None
-    knows: Callable[[str], bool] | None = None
-    """Whether agents address another hub by this name."""
-    http: socket | None = None  # Where agents over HTTP connect
-
-    @property
-    def shared(self) -> bool:
-        return self.hub is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,10 +139,7 @@ async def run_hub(
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
     settings = settings_in_force(config)
     if settings.server() is not None:
-        need(POSTGRES)
-        from chatbridge.hub.cluster.member import run_member
-
-        await run_member(
+        await database.run_member(
             lock,
             settings,
             config=config,
@@ -212,7 +177,7 @@ async def serving(
     path: str,
     system: bool = False,
     http: str | None = None,
-    term: Term | None = None,
+    term: database.Term | None = None,
 ) -> AsyncIterator[ServingHub]:
     """A hub that serves links at the socket that is bound once everything else is there."""
     links: Links | None = None
@@ -248,25 +213,12 @@ async def serving(
         )
         if term is not None:
             remote.passed_on, remote.listener = term.knows, term.http
-            remote.tokens = await stack.enter_async_context(_shared_tokens(term))
+            remote.tokens = await stack.enter_async_context(database.shared_tokens(term))
         ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
         await links.listen(bind())
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
         yield ServingHub(hub=hub, links=links, http=remote)
-
-
-@asynccontextmanager
-async def _shared_tokens(term: Term) -> AsyncIterator[TokenList]:
-    from chatbridge.hub.http.shared_tokens import SharedTokens
-
-    tokens = SharedTokens(term.address, SystemClock())
-    await tokens.look()
-    looking = asyncio.ensure_future(tokens.run())
-    try:
-        yield tokens
-    finally:
-        await end_tasks([looking])
 
 
 @asynccontextmanager
@@ -317,7 +269,7 @@ async def open_hub(
     remarks: Callable[[], list[str]] = list,
     links: Callable[[int | None], list[Json]] = lambda of: [],
     commands: bool = True,
-    term: Term | None = None,
+    term: database.Term | None = None,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
     so that tools answer before any channel is imported. `commands`: agents may have some here."""
@@ -329,10 +281,7 @@ async def open_hub(
         settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        if term is None and settings.server() is not None:
-            raise SettingsError(ONE_PROCESS)
-        fence, deposed = (term.fence, term.over) if term is not None else (None, lambda: None)
-        store = await open_store(settings, lock.state, fence=fence, deposed=deposed)
+        store = await database.open_store(settings, lock.state, term)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -588,24 +537,6 @@ async def open_hub(
                 {"pair": pairs.pair, **asks.streams},
             ),
         )
-
-
-async def open_store(
-    settings: Settings,
-    state: Path,
-    *,
-    fence: Fence | None = None,
-    deposed: Callable[[], None] = lambda: None,
-) -> SqlStore:
-    """:raises StoreError: :raises ExtraMissing:"""
-    server = settings.server()
-    if server is None:
-        return await SqliteStore.open(settings.database(state))
-    need(POSTGRES)
-    from chatbridge.store.postgres.connection import Address
-    from chatbridge.store.postgres.store import PostgresStore
-
-    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed)
 
 
 def stop_on_signals() -> asyncio.Event:
