@@ -197,7 +197,11 @@ def cluster(
             member = Member(name, here, hole, listen)
             stack.callback(member.stop)
             members.append(member)
-        yield Cluster(members)
+        try:
+            yield Cluster(members)
+        finally:
+            for member in members:
+                print(f"── the log of {member.name}\n{member.log}")  # shown if a test fails
 
 
 def free_port() -> int:
