@@ -1,5 +1,6 @@
-"""A bot that goes over from one hub to another: one card, one answer, and nothing from the hub that
-led before."""
+"""A bot that goes over from one hub to another: one answer, one card, and nothing from the hub that
+led before. A card whose hub was stopped before it could note it is
+sent once more, as after a crash: Telegram cannot be asked for it."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ class Scene:
         return [it for it in self.phone.messages if QUESTION in it.text and not it.deleted]
 
     def open_card(self) -> Card:
-        return self.phone.sees(lambda it: QUESTION in it.text and bool(it.rows) and not it.deleted)
+        """The newest, once there is one."""
+        self.phone.sees(lambda it: QUESTION in it.text and bool(it.rows) and not it.deleted)
+        return [it for it in self.cards() if it.rows][-1]
 
     def noted(self) -> bool:
         """Whether the hub knows where the cards of all open questions are."""
@@ -93,6 +96,7 @@ def test_a_tap_answers_through_whichever_hub_leads(
             began = time.monotonic()
             scene.hubs.leader(among=[other])
             assert time.monotonic() - began < 5.0
+            until(scene.noted, "the new leader shows no card")
             card = scene.open_card()
             scene.phone.tap(card, "blue")
             assert agent.result()["answers"] == [{"questionId": "c", "values": ["blue"]}]
@@ -101,5 +105,5 @@ def test_a_tap_answers_through_whichever_hub_leads(
         # Whatever the old one was about to do when it was stopped, it would have done by now.
         agent.request("end", "tools/list")
         assert agent.receive()["id"] == "end"
-        assert len(scene.cards()) == before + 1
+        assert len(scene.cards()) - before in ((1,) if shown else (1, 2))
         assert scene.phone.now(card).text == said
