@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -201,7 +202,8 @@ def cluster(
             yield Cluster(members)
         finally:
             for member in members:
-                print(f"── the log of {member.name}\n{member.log}")  # shown if a test fails
+                # Shown if a test fails.
+                sys.stdout.write(f"── the log of {member.name}\n{member.log}\n")
 
 
 def free_port() -> int:
