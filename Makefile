@@ -105,10 +105,14 @@ bench: $(VENV) ## Measure everything beside its reference, for docs/figures.md
 	@$(BIN)/python -m tests.bench
 
 .PHONY: chaos
-chaos: $(VENV) ## A night of faults: CHAOS_MINUTES=3 CHAOS_SEED=…
+chaos: $(VENV) ## A night of faults: CHAOS_MINUTES=3 CHAOS_SEED=… CHAOS_STORE=postgresql (three hubs)
+ifeq ($(CHAOS_STORE),postgresql)
+	@.ci/scratch $(BIN)/python -m tests.chaos.hubs
+else
 	@.ci/chaos set-up
 	@.ci/synapse set-up
 	@.ci/scratch $(BIN)/python -m tests.chaos
+endif
 
 .PHONY: clients
 clients: $(VENV) ## Real agents' programs with a pretend model, offline: the table of docs/clients.md

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -197,7 +198,12 @@ def cluster(
             member = Member(name, here, hole, listen)
             stack.callback(member.stop)
             members.append(member)
-        yield Cluster(members)
+        try:
+            yield Cluster(members)
+        finally:
+            for member in members:
+                # Shown if a test fails.
+                sys.stdout.write(f"── the log of {member.name}\n{member.log}\n")
 
 
 def free_port() -> int:

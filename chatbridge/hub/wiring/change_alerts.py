@@ -56,13 +56,20 @@ async def tell_of_newcomers(
 
 
 async def tell_of_other_settings(
-    settings: Settings, config: Path, store: Store, *, clock: Clock, tell: Callable[[str], None]
+    settings: Settings,
+    config: Path,
+    store: Store,
+    *,
+    clock: Clock,
+    tell: Callable[[str], None],
+    hub: str | None = None,
 ) -> None:
-    """What else decides who may allow what is compared with what the last hub went by. News only
-    once some hub had chats: until then nobody was there to be deceived, and setting one up is no
-    surprise."""
+    """What else decides who may allow what is compared with what the last hub went by, or where
+    there are several, the same `hub`. News only once some hub had chats: until then nobody was
+    there to be deceived, and setting one up is no surprise."""
     now = _authority(settings, config)
-    noted: dict[str, Any] = await read_note(store, HUB, AUTHORITY, dict)
+    key = AUTHORITY if hub is None else f"{AUTHORITY} of {hub}"
+    noted: dict[str, Any] = await read_note(store, HUB, key, dict)
     before, had_chats = noted.get("settings"), noted.get("chats") is True
     if before == now:
         return
@@ -81,7 +88,7 @@ async def tell_of_other_settings(
         log.warning("%s", remark)
         tell(remark)
     fresh = {"settings": now, "chats": had_chats or bool(settings.chats())}
-    await write_note(store, HUB, AUTHORITY, fresh, clock=clock)
+    await write_note(store, HUB, key, fresh, clock=clock)
 
 
 async def tell_of_new_commands(

@@ -516,7 +516,10 @@ async def open_hub(
         background.keep("channels", lambda: supervisor.run(intake))
         background.spawn(keeper.catch_up())
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
-        background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))
+        at = term.hub if term is not None else None
+        background.spawn(
+            tell_of_other_settings(settings, path, store, clock=clock, tell=tell, hub=at)
+        )
         yield Hub(
             settings=settings,
             waiting_calls=broker.waiting_calls,

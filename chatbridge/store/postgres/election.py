@@ -52,7 +52,7 @@ END_SESSIONS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND usename = current_user AND application_name = $1"""
 REGISTER = """INSERT INTO hubs (name, id, certificate, hosts, release) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT (name) DO UPDATE SET id = $2, certificate = $3, hosts = $4, release = $5,
-    version = nextval('hubs_version'), seen = now()"""
+    version = nextval('hubs_version')"""
 HUBS = "SELECT name, id, certificate, hosts FROM hubs"
 FAILURES = (OSError, TimeoutError, StoreError, asyncpg.PostgresError, asyncpg.InterfaceError)
 
@@ -141,6 +141,8 @@ class Election:
                     await self._connected()
                 except FAILURES as error:
                     self._failed(error)
+                except Exception:
+                    log.exception("the lease could not be looked at")
                 finally:
                     self._drop()
                 leading = self._lease.epoch is not None

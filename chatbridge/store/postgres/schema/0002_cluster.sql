@@ -8,8 +8,7 @@ CREATE TABLE hubs (
     certificate text NOT NULL,
     hosts text NOT NULL,  -- The names under which its agents connect over HTTP, as JSON
     release text NOT NULL,
-    version bigint NOT NULL DEFAULT nextval('hubs_version'),
-    seen timestamptz NOT NULL DEFAULT now()
+    version bigint NOT NULL DEFAULT nextval('hubs_version')
 );
 
 CREATE TABLE http_tokens (
