@@ -159,7 +159,8 @@ class Writer:
             if self._task.cancelling():
                 raise
             if transaction.wrote or transaction.failed:
-                raise _Spoiled(error) from error
+                lost = isinstance(transaction.failed, ConnectionLost)
+                raise _Spoiled((lost and transaction.failed) or error) from error
             return partial(job.fail, error)
         finally:
             transaction.over = True

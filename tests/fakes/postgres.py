@@ -33,7 +33,7 @@ END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE dat
 CLEAR = """
     DO $$ DECLARE name text; BEGIN
         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-            AND tablename NOT IN ('chatbridge', 'leader') LOOP
+            AND tablename NOT IN ('chatbridge', 'leader', 'written') LOOP
             EXECUTE format('DELETE FROM %I', name);
         END LOOP;
     END $$
