@@ -88,6 +88,10 @@ class Writer:
         self._wake.set()
         await asyncio.wait({self._task})
 
+    def abandon(self) -> None:
+        """What is queued, or under way, fails."""
+        self._task.cancel()
+
     async def _serve(self) -> None:
         jobs: list[_Job[Any]] = []
         try:

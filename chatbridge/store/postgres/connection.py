@@ -56,8 +56,8 @@ _LOST = (
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.ReadOnlySQLTransactionError,  # another server has become the primary one
-    asyncpg.TargetServerAttributeNotMatched,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that ended in the middle of what it said
     OSError,
     TimeoutError,
 )

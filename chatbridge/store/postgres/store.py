@@ -43,6 +43,7 @@ class PostgresStore(SqlStore):
     async def close(self) -> None:
         finishing = asyncio.ensure_future(self._writer.close())
         await asyncio.wait({finishing}, timeout=FINISH_SECONDS)
+        self._writer.abandon()
         await self._writing.close()
         await self._reading.close()
         await finishing
