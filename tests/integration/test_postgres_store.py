@@ -81,11 +81,9 @@ class Adding:
     ask: Ask = field(default_factory=an_ask)
     runs: int = 0
     told: int = 0
-    started: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, tx: Transaction) -> None:
         self.runs += 1
-        self.started.set()
         await tx.add_ask(self.ask)
         await self.between()
         note = ChannelState(channel="test", key=self.ask.id, value="added", at=1.0)
@@ -230,19 +228,20 @@ async def test_nothing_is_told_while_the_server_may_yet_commit(
 async def test_a_way_that_falls_silent_counts_as_lost(
     store: PostgresStore, wire: Wire, address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(connection, "STATEMENT_SECONDS", 1.0)
     monkeypatch.setattr(connection, "BACK_WITHIN_SECONDS", PATIENCE)
-    adding = Adding()
+    adding, silent = Adding(), asyncio.Event()
 
     async def silent_once() -> None:
         if adding.runs == 1:
             wire.silence()
+            silent.set()
 
     monkeypatch.setattr(adding, "between", silent_once)
     writing = asyncio.create_task(adding.to(store))
     reading = asyncio.create_task(store.history(limit=9))
-    await asyncio.wait_for(adding.started.wait(), PATIENCE)
-    await asyncio.wait({reading}, timeout=0.3)
+    await asyncio.wait_for(silent.wait(), PATIENCE)
+    await asyncio.wait({reading}, timeout=1.2)
     wire.speak()
     await writing
     assert await reading == []
