@@ -28,8 +28,9 @@ async def upgrade(address: Address) -> int:
     try:
         found = await version_of(connection)
         if found < newest():
+            # Not inside the transaction, which may not see what was created while it waited.
+            await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
             async with connection.transaction():
-                await connection.execute("SELECT pg_advisory_xact_lock($1)", ALONE)
                 found = await version_of(connection)  # another hub may have been first
                 await _apply(connection, found)
         if found > newest():
