@@ -14,10 +14,6 @@ from chatbridge.extras import Extra
 
 POSTGRES = Extra("postgres", modules=("asyncpg",), package="asyncpg")
 
-HELD = """
-    SELECT pg_current_xact_id()::text FROM leader WHERE holder = $1 AND epoch = $2 FOR KEY SHARE
-"""
-
 
 class Fence(NamedTuple):
     holder: str
@@ -28,6 +24,16 @@ class Fence(NamedTuple):
         """What the sessions that write for this holder are called: who takes over ends those that
         are left, since one of a hub that stands still may have the row locked."""
         return f"chatbridge {self.holder}"
+
+
+def held(fence: Fence) -> str:
+    """The condition under which a hub may write, for a statement without parameters. The key's lock
+    lets the beat of the lease be raised meanwhile."""
+    holder = fence.holder.replace("'", "''")
+    return (
+        f"EXISTS (SELECT FROM leader WHERE holder = '{holder}' AND epoch = {fence.epoch:d}"
+        " FOR KEY SHARE)"
+    )
 
 
 class Deposed(StoreError):

@@ -7,5 +7,6 @@ migrate: schema versions
 lease: which of several hubs leads, as one of them sees it
 election: the lease's statements, and who takes part
 tokens: the tokens of agents over HTTP
+file_copies: the bytes of attachments
 ask_times: the query of how long asks took
 """
