@@ -264,6 +264,7 @@ async def open_hub(
             store,
             clock=clock,
             agents=agents_there,
+            team=lambda: policy.nights.team,
             expire_after=settings.messages.expire_after,
             return_within=policy.return_within,
             changed=delivery.report,
