@@ -239,6 +239,15 @@ def test_rights_come_from_the_id_that_a_service_vouches_for(
                 TEAM.check(person, role)
 
 
+def test_nobody_goes_by_the_name_of_one_of_the_people() -> None:
+    assert TEAM.known(ANN_HERE).name == "Ann"
+    assert TEAM.known(replace(BOB_HERE, name="Ann")).name == "Bob"
+    for name in ("Ann", "ANN", " Ann "):
+        another = Person(name=name, channel="telegram", id="7")
+        assert TEAM.known(another).name == f"{name} (7)"
+    assert TEAM.known(Person(name="Anna", channel="telegram", id="7")).name == "Anna"
+
+
 def shared(ask: Ask, event: Any, *, by: Person, team: Team = TEAM) -> form.Step:
     step = form.advance(ask.questions, ask.draft, event)
     return sharing.settle(ask, step, by=by, now=0.0, team=team)

@@ -62,7 +62,9 @@ def test_people_are_let_in_on_their_channels_beside_those_of_its_own_list(file: 
     assert ann.quiet
     assert ann.quiet.zone == "Asia/Tokyo"
     assert ann.quiet.hours == ("20:00-08:00",) * 5 + ("", "")
-    assert bob == Member(name="Bob", identities=(("telegram", "4243"),), roles=frozenset({"read"}))
+    assert bob == Member(
+        name="Bob", identities=(("telegram", "4243"),), roles=frozenset({Role.READ})
+    )
     assert team.routes == (
         Route(
             project="shop-*",

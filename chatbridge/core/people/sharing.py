@@ -6,12 +6,15 @@ Neither gives or takes a right: whoever may answer may go on to, and the first a
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from chatbridge.core.forms import form
 from chatbridge.core.model import Ask, Handover, Person
 from chatbridge.core.people.team import Role, Team
 
 MAX_HANDOVERS = 20
+MOST_COLLEAGUES = 20
+"""As many as a chat has buttons for."""
 
 NOBODY_ELSE = form.Refused(why="There is nobody else who may answer this.")
 NOT_THEIRS = form.Refused(why="They may not answer this.")
@@ -37,19 +40,17 @@ def colleagues(ask: Ask, team: Team, *, surface: str = "") -> tuple[Colleague, .
     None: there is no team to share it with."""
     if len(team.members) < 2 or not ask.open:
         return None
-    return tuple(
-        Colleague(name=it.name, key=it.key)
-        for it in team.with_role(role_for(ask))
-        if surface not in it.own_chats
-    )
+    others = (it for it in team.with_role(role_for(ask)) if surface not in it.own_chats)
+    found = (Colleague(name=it.name, key=it.key) for it in others)
+    return tuple(islice(found, MOST_COLLEAGUES))
 
 
 def settle(ask: Ask, step: form.Step, *, by: Person, now: float, team: Team) -> form.Step:
     """What a step that shares the ask comes to in this team; any other as it is."""
     if not isinstance(step, form.Shared):
         return step
-    others, taken_by = colleagues(ask, team), ask.attention.taken_by
-    if others is None:
+    taken_by = ask.attention.taken_by
+    if colleagues(ask, team) is None:
         return form.UNFIT
     match step.how:
         case form.Take() if taken_by is not None:
@@ -62,7 +63,7 @@ def settle(ask: Ask, step: form.Step, *, by: Person, now: float, team: Team) -> 
             assert taken_by is not None
             return step if team.is_same(by, taken_by) else _held_by(taken_by)
         case form.HandOver(to=key):
-            found = [it.name for it in others if it.key == key]
+            found = [it.name for it in team.with_role(role_for(ask)) if it.key == key]
             if len(found) != 1:
                 return NOT_THEIRS
             if len(ask.attention.handovers) >= MAX_HANDOVERS:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from chatbridge.core.errors import RoleMissing
 from chatbridge.core.model import Attention, Person, Priority, QuietRule
 from chatbridge.core.people.routes import Route, Routed, Sent
+from chatbridge.core.text import one_line
 
 
 class Role(StrEnum):
@@ -64,9 +65,13 @@ class Team:
         return next((it for it in self.members if it.name == name), None)
 
     def known(self, person: Person) -> Person:
-        """With the name that the owner has given them, if there is one."""
-        member = self.member_of(person)
-        return person if member is None else replace(person, name=member.name)
+        """With the name that the owner has given them, if there is one. Nobody else goes by it."""
+        member, taken = self.member_of(person), {it.name.casefold() for it in self.members}
+        if member is not None:
+            return replace(person, name=member.name)
+        if one_line(person.name).casefold() in taken:
+            return replace(person, name=f"{person.name} ({person.id or person.channel})")
+        return person
 
     def is_same(self, one: Person, other: Person) -> bool:
         return self._who(one) == self._who(other)
@@ -136,9 +141,13 @@ class Team:
         places = self.places_for(ask)
         return not places or is_at(surface, places)
 
-    def shows_notice(self, notice: Sent, surface: str) -> bool:
+    def places_for_notice(self, notice: Sent) -> frozenset[str]:
+        """The same for a notice, which has no second line."""
         route = self.route_of(notice)
-        places = self.places_of(route.to) if route else frozenset()
+        return self.places_of(route.to) if route else frozenset()
+
+    def shows_notice(self, notice: Sent, surface: str) -> bool:
+        places = self.places_for_notice(notice)
         return not places or is_at(surface, places)
 
     def handed_to(self, attention: Attention, surface: str) -> int:
