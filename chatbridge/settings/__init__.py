@@ -60,6 +60,7 @@ from chatbridge.settings.people import (
 )
 from chatbridge.settings.tools import (
     Approvals,
+    Audit,
     Claude,
     ClientLimits,
     Commands,
@@ -166,6 +167,7 @@ class Settings(BaseSettings):
     attachments: AttachmentLimits = AttachmentLimits()
     voice: Voice = Voice()
     messages: Messages = Messages()
+    audit: Audit = Audit()
     claude: Claude = Claude()
     push: Push = Push()
 
@@ -210,6 +212,7 @@ class Settings(BaseSettings):
             withdraw_on_cancel=self.on_cancel == "withdraw",
             declared_defaults=self.on_timeout == "declared",
             retention=self.retention,
+            audit_retention=self.audit.retention,
             undo=self.undo or 0.0,
             undo_confirms=self.undo_confirms or 0.0,
             replies=self.replies,
@@ -342,6 +345,12 @@ class Settings(BaseSettings):
         if self.store is None or self.store.startswith(POSTGRESQL):
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
+
+    def keeps_audit(self) -> bool:
+        """Whether there is an audit trail: the owner's choice; else only a team has one."""
+        if self.audit.enabled is not None:
+            return self.audit.enabled
+        return self.server() is not None or bool(self.people)
 
     def server(self) -> tuple[str, str | None] | None:
         """The address and the password of the PostgreSQL server, if the store is there."""

@@ -31,6 +31,7 @@ from chatbridge.core.asks.broker import Broker
 from chatbridge.core.asks.dictation import Dictation
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.audit import Auditor
 from chatbridge.core.cards.phrases import use_zone
 from chatbridge.core.delivery.delivery import Delivery
 from chatbridge.core.delivery.notices import Notices
@@ -41,7 +42,7 @@ from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import find_zone
 from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
-from chatbridge.core.ports import Channel, Health
+from chatbridge.core.ports import Channel, Clock, Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
@@ -61,9 +62,10 @@ from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.commands import Commands, open_commands
-from chatbridge.redaction import hide
+from chatbridge.redaction import hide, masked
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
+from chatbridge.store.audit import Trail
 from chatbridge.store.fence import POSTGRES, Fence
 from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
@@ -222,7 +224,9 @@ async def open_hub(
             hide(secret)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await open_store(settings, lock.state, fence=fence, deposed=deposed)
+        store = await open_store(
+            settings, lock.state, fence=fence, deposed=deposed, trail=audit_trail(settings, clock)
+        )
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -475,16 +479,25 @@ async def open_store(
     *,
     fence: Fence | None = None,
     deposed: Callable[[], None] = lambda: None,
+    trail: Trail | None = None,
 ) -> SqlStore:
     """:raises StoreError: :raises ExtraMissing:"""
     server = settings.server()
     if server is None:
-        return await SqliteStore.open(settings.database(state))
+        return await SqliteStore.open(settings.database(state), trail=trail)
     need(POSTGRES)
     from chatbridge.store.postgres.connection import Address
     from chatbridge.store.postgres.store import PostgresStore
 
-    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed)
+    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed, trail=trail)
+
+
+def audit_trail(settings: Settings, clock: Clock) -> Trail | None:
+    """Who gets the lines of the audit trail, if the owner wants one."""
+    if not settings.keeps_audit():
+        return None
+    chats = {chat: it.name for it in settings.team().members for chat in it.own_chats}
+    return Trail(Auditor(texts=settings.audit.texts, chats=chats, clean=masked), clock.time)
 
 
 def stop_on_signals() -> asyncio.Event:
