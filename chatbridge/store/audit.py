@@ -29,7 +29,7 @@ AUDIT_LINES = """
     AND (:person = '' OR who = :person OR who_id = :person)
     ORDER BY seq LIMIT :limit
 """
-FIRST_AUDIT_LINE = "SELECT min(seq) FROM audit WHERE at >= ?"
+FIRST_AUDIT_LINE = "SELECT min(+seq) FROM audit WHERE at >= ?"
 REMOVE_AUDIT_LINES = """
     DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < ? ORDER BY at LIMIT ?)
 """
@@ -84,7 +84,7 @@ async def read_lines(
     after: int = 0,
     project: str = "",
     person: str = "",
-    limit: int = READ_AT_ONCE,
+    limit: int,
 ) -> Sequence[Line]:
     """In the order in which they were written. :raises StoreError:"""
     given = {"since": since, "until": until, "after": after, "limit": limit}
@@ -93,7 +93,13 @@ async def read_lines(
 
 
 async def all_lines(
-    connection: Connection, *, since: float, until: float, project: str = "", person: str = ""
+    connection: Connection,
+    *,
+    since: float,
+    until: float,
+    project: str = "",
+    person: str = "",
+    at_once: int = READ_AT_ONCE,
 ) -> AsyncIterator[Line]:
     """However many there are. :raises StoreError:"""
     ((first,),) = await connection.rows(FIRST_AUDIT_LINE, (since,))
@@ -101,7 +107,13 @@ async def all_lines(
     while page or first is not None:
         after, first = page[-1].seq if page else first - 1, None
         page = await read_lines(
-            connection, since=since, until=until, after=after, project=project, person=person
+            connection,
+            since=since,
+            until=until,
+            after=after,
+            project=project,
+            person=person,
+            limit=at_once,
         )
         for line in page:
             yield line
