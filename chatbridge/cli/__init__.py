@@ -85,7 +85,7 @@ ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token"),
     (
         "ask, notify",
-        "pending, inbox",
+        "pending, inbox, summary",
         "answer, cancel, show",
         "agents, tell, tools",
         "snooze, extend, quiet",

@@ -120,7 +120,7 @@ class Line:
     agent_name: str
     who: str
     who_id: str  # With the channel before it, as chats are named
-    channel: str
+    channel: str  # Where they did it; empty: nobody did
     surface: str
     what: What
 

@@ -348,9 +348,9 @@ class Settings(BaseSettings):
 
     def keeps_audit(self) -> bool:
         """Whether there is an audit trail: the owner's choice; else only a team has one."""
-        if self.audit.enabled is not None:
-            return self.audit.enabled
-        return self.server() is not None or bool(self.people)
+        if self.audit.enabled == "team":
+            return self.server() is not None or bool(self.people)
+        return self.audit.enabled
 
     def server(self) -> tuple[str, str | None] | None:
         """The address and the password of the PostgreSQL server, if the store is there."""

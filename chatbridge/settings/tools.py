@@ -84,8 +84,8 @@ class Messages(SettingsTable):
 class Audit(SettingsTable):
     """The audit trail."""
 
-    enabled: bool | None = None
-    """None: on with a server as the store, or with people."""
+    enabled: bool | Literal["team"] = "team"
+    """`team`: on with a server as the store, or with people."""
     retention: Annotated[Seconds, Field(ge=DAY)] = 365 * DAY
     texts: bool = False
     """Whether it has what people type."""

@@ -69,11 +69,11 @@ def _insert(lines: int) -> str:
 
 
 def _row(entry: Entry, at: float) -> tuple[Any, ...]:
-    by, who, channel = entry.by, ("", ""), entry.surface.partition(":")[0]
+    who, by = ("", "", ""), entry.by
     if by is not None:
-        who, channel = (by.name, by.id and f"{by.channel}:{by.id}"), by.channel
+        who = by.name, by.id and f"{by.channel}:{by.id}", by.channel
     what = json.dumps(dict(entry.what), ensure_ascii=False)
-    return (at, *_common(entry), *who, channel, entry.surface, what)
+    return (at, *_common(entry), *who, entry.surface, what)
 
 
 async def read_lines(

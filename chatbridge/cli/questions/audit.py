@@ -100,7 +100,7 @@ async def _opened(settings: Settings) -> Connection | None:
 
 
 def _as_json(line: Line) -> str:
-    who = {"name": line.who, "id": line.who_id or None, "channel": line.channel}
+    who = {"name": line.who or None, "id": line.who_id or None, "channel": line.channel}
     return json.dumps(
         {
             "seq": line.seq,
@@ -110,7 +110,7 @@ def _as_json(line: Line) -> str:
             "id": line.id,
             "project": {"name": line.project_name, "key": line.project},
             "agent": {"name": line.agent_name, "client": line.client},
-            "who": who if line.who or line.who_id else None,
+            "who": who if line.channel else None,
             "surface": line.surface or None,
             "what": line.what,
         }
@@ -121,8 +121,8 @@ def _as_text(line: Line) -> str:
     at = datetime.fromtimestamp(line.at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     kind = cell(IN_WORDS.get(line.kind, line.kind))
     name = f"rule {line.id}" if line.thing == Thing.RULE else line.id[:SHORT_ID]
-    place = line.surface or line.channel
-    who = f"{line.who or line.who_id} ({place})" if line.who or line.who_id else place
+    name_or_id = line.who or line.who_id
+    who = f"{name_or_id} ({line.surface})" if name_or_id else line.surface
     agent = f"{line.project_name}/{line.agent_name}"
     parts = (f"{at}  {kind:<11}", cell(name), cell(agent), cell(who), cell(_words(line.what)))
     return "  ".join(part for part in parts if part)
