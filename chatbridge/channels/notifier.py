@@ -107,7 +107,7 @@ class NotifierSurface(ABC):
         """A place is how often the ask was raised, and what is shown if that can be changed."""
         raised, _, shown = (place or "").partition(" ")
         attention = ask.attention
-        times = self._inbox.nights.raised_on(self.name, attention)
+        times = self._inbox.nights.raised_on(self.name, ask)
         rings = raised != str(times)
         over = not ask.open or attention.snoozed_until is not None
         if shown and (over or (rings and self.silent)):

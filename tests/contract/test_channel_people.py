@@ -1,4 +1,5 @@
-"""What every channel promises a team: roles, names, taking, handing over, and routes."""
+"""What every chat promises a team: roles, names, taking, handing over, and routes. The page is in
+tests/acceptance/test_inbox_people.py."""
 
 from __future__ import annotations
 
@@ -15,20 +16,19 @@ from chatbridge.core.model import Ask, ChannelState, Level, Person, Post
 from chatbridge.core.people.routes import UNSHOWN_SECONDS, Route
 from chatbridge.core.people.team import Member, Role, Team
 from chatbridge.core.policy import Policy
-from tests.contract.drivers import CHANNELS, DRIVERS, Driver
+from tests.contract.drivers import CHATS, DRIVERS, Driver
 from tests.fakes.clock import StillClock
-from tests.fakes.inbox import ANYWHERE, COMMAND, CONFIRM, SELECT, TEXT
+from tests.fakes.inbox import ANYWHERE, CLAUDE, COMMAND, CONFIRM, SELECT, SHOP, TEXT
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HOUR = 3600.0
 ISOLATES = dict.fromkeys((0x2068, 0x2069))
 READ = frozenset({Role.READ})
-BOB = Person(name="bob@example", channel="elsewhere", id="bob")
 FIRST = form.Choose(step=0, option=0)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHANNELS)
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=CHATS)
 async def open_driver(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Driver]:
@@ -69,8 +69,8 @@ async def a_team(
     ada, channel = await ada_of(driver), driver.channel.name
     team = Team(
         members=(
-            Member(name="Ann", identities=((channel, ada.id),) if ada.id else (), roles=roles),
-            Member(name="Bob", identities=((BOB.channel if not ada.id else channel, "bob"),)),
+            Member(name="Ann", identities=((channel, ada.id),), roles=roles),
+            Member(name="Bob", identities=((channel, "bob"),)),
         ),
         routes=routes,
         surfaces=frozenset({driver.channel.surfaces[0].name, f"{channel}:elsewhere"}),
@@ -96,23 +96,12 @@ async def until(fits: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.005)
 
 
-def on_page(driver: Driver) -> bool:
-    """Where nobody is known by an id."""
-    return driver.channel.name == "web"
-
-
-def chats_only(driver: Driver) -> None:
-    if on_page(driver):
-        pytest.skip("nobody is known by an id on a page")
-
-
 # ── names and roles ───────────────────────────────────────────────────────────────────────────────
 
 
 async def test_a_service_vouches_for_who_it_is_and_cards_have_the_owners_name(
     driver: Driver,
 ) -> None:
-    chats_only(driver)
     await a_team(driver)
     ask = await driver.desk.ask(SELECT)
     await driver.shown(ask)
@@ -126,7 +115,6 @@ async def test_a_service_vouches_for_who_it_is_and_cards_have_the_owners_name(
 
 
 async def test_who_may_only_read_changes_nothing_and_is_told_so(driver: Driver) -> None:
-    chats_only(driver)
     await a_team(driver, roles=READ)
     question, words = await driver.desk.ask(SELECT), await driver.desk.ask(TEXT)
     await driver.shown(question)
@@ -139,7 +127,6 @@ async def test_who_may_only_read_changes_nothing_and_is_told_so(driver: Driver) 
 
 
 async def test_an_approval_takes_the_role_for_it_also_to_deny(driver: Driver) -> None:
-    chats_only(driver)
     await a_team(driver, roles=frozenset({Role.ANSWER}))
     ask = await driver.desk.ask(COMMAND)
     await driver.shown(ask)
@@ -157,12 +144,20 @@ async def test_an_approval_takes_the_role_for_it_also_to_deny(driver: Driver) ->
 async def test_who_may_only_read_switches_no_quiet_hours_and_tells_no_agent(
     driver: Driver,
 ) -> None:
-    chats_only(driver)
     await a_team(driver, roles=READ)
-    await driver.shown(await driver.desk.ask(SELECT))
-    await driver.command("quiet 2h")
+    messages = driver.desk.inbox.messages
+    messages.agents.seen("link", SHOP, CLAUDE)
+    for command in ("quiet 2h", "tell use tabs"):
+        before = len(driver.heard())
+        await driver.command(command)
+
+        async def is_told(before: int = before) -> bool:
+            return any("You can read this" in text for text, _ in driver.heard()[before:])
+
+        await until(is_told)
     assert driver.desk.inbox.nights.switch is None
-    assert any("You can read this" in text for text, _ in driver.heard())
+    assert not messages.waiting()
+    messages.agents.closed("link")
 
 
 # ── taking ────────────────────────────────────────────────────────────────────────────────────────
@@ -174,8 +169,7 @@ async def test_whoever_takes_it_is_on_everybodys_card_and_can_let_it_go(driver: 
     await driver.shown(ask)
     assert not await driver.tap(ask, form.Take(step=0))
     taken = await now(driver, ask)
-    who = "Somebody in the web inbox" if on_page(driver) else "Ann"
-    assert f"{who} is on it." in await read(driver, taken)
+    assert "Ann is on it." in await read(driver, taken)
     await driver.tap(taken, form.Release(step=0))
     free = await now(driver, ask)
     assert free.attention.taken_by is None
@@ -188,7 +182,7 @@ async def test_what_somebody_else_has_taken_can_be_answered_but_not_let_go(
     await a_team(driver)
     ask = await driver.desk.ask(SELECT)
     await driver.shown(ask)
-    bob = replace(BOB, channel=BOB.channel if on_page(driver) else driver.channel.name)
+    bob = Person(name="bob@example", channel=driver.channel.name, id="bob")
     await driver.desk.inbox.put(ask.id, form.Take(step=0), person=bob)
     taken = await now(driver, ask)
     assert "Bob is on it." in await read(driver, taken)
@@ -232,12 +226,10 @@ async def test_a_question_is_handed_over_with_a_sound_where_the_other_is(driver:
     before = len(driver.heard())
     await driver.tap(asked, form.HandOver(step=1, to=team.members[1].key))
     handed = await now(driver, ask)
-    who = "Somebody in the web inbox" if on_page(driver) else "Ann"
     shown = await read(driver, handed)
-    assert f"{who} handed this to Bob." in shown
+    assert "Ann handed this to Bob." in shown
     assert "SQLite" in shown
-    if not on_page(driver):
-        assert [rang for _, rang in driver.heard()[before:]] == [True], "one card, with a sound"
+    assert [rang for _, rang in driver.heard()[before:]] == [True], "one card, with a sound"
     await driver.tap(handed, form.Choose(step=2, option=0))
     assert not (await now(driver, ask)).open
 
@@ -280,7 +272,6 @@ async def is_shown(driver: Driver, ask: Ask) -> bool:
 
 
 async def test_a_card_that_is_routed_elsewhere_comes_with_the_second_line(driver: Driver) -> None:
-    chats_only(driver)
     place = await elsewhere(driver, second=("Bob",))
     ask = await driver.desk.ask(SELECT, timeout=3 * HOUR)
     post = Post(ask_id=ask.id, surface=place, place="", revision=1)
@@ -303,7 +294,6 @@ async def test_a_card_that_is_routed_elsewhere_comes_with_the_second_line(driver
 
 
 async def test_what_its_route_cannot_show_is_shown_everywhere(driver: Driver) -> None:
-    chats_only(driver)
     await elsewhere(driver)
     ask = await driver.desk.ask(SELECT, timeout=3 * HOUR)
     clock_of(driver).advance(UNSHOWN_SECONDS)
@@ -316,7 +306,6 @@ async def test_what_its_route_cannot_show_is_shown_everywhere(driver: Driver) ->
 
 
 async def test_a_notice_goes_where_its_route_leads(driver: Driver) -> None:
-    chats_only(driver)
     await elsewhere(driver)
     notice = await driver.desk.notify("The build is broken", level=Level.ERROR)
     assert not await driver.desk.shown_on(notice)
@@ -328,7 +317,6 @@ async def test_a_notice_goes_where_its_route_leads(driver: Driver) -> None:
 async def test_what_is_shown_elsewhere_is_still_in_the_list_of_open_questions(
     driver: Driver,
 ) -> None:
-    chats_only(driver)
     await elsewhere(driver)
     await driver.desk.ask(SELECT, timeout=3 * HOUR)
     await driver.desk.ask(CONFIRM, timeout=3 * HOUR)

@@ -231,7 +231,13 @@ async def open_desk(
         ready = asyncio.Event()
         ready.set()
     serving = [delivery.serve(surface, ready=ready) for surface in channel.surfaces]
-    messages = OwnerMessages(store, clock=clock, agents=Agents(clock), changed=delivery.report)
+    messages = OwnerMessages(
+        store,
+        clock=clock,
+        agents=Agents(clock),
+        team=lambda: policy.nights.team,
+        changed=delivery.report,
+    )
     await messages.load()
     runs = (broker.run(), summaries.run(), messages.run())
     running = [asyncio.create_task(run) for run in runs]

@@ -85,7 +85,8 @@ async def test_one_reaction_answers_and_leaves_a_summary_without_buttons(matrix:
     assert ended.reactions == {"👎🏽": [matrix.ada.user_id]}
     outcome = (await matrix.now(ask)).outcome
     assert outcome
-    assert outcome.by == By(name="Ada", channel="matrix", place=matrix.ada.user_id)
+    me = matrix.ada.user_id
+    assert outcome.by == By(name="Ada", channel="matrix", place=me, id=me)
     await matrix.desk.broker.waiting_calls.delivered(CallName(link="link", request="1"))
     assert plain((await matrix.root(ask)).body).endswith("· delivered")
     assert len(matrix.said()) == 1

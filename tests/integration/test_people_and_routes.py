@@ -116,6 +116,20 @@ async def test_a_route_leads_to_one_and_after_a_while_the_second_line_rings(
         await it.sees(it.ann, "Bob answered")
 
 
+async def test_the_second_line_rings_also_where_the_card_is_already(tmp_path: Path) -> None:
+    async with two(tmp_path, replace(TO_ANN, to=("Ann", "Bob"))) as it:
+        ask = await it.ask()
+        await it.sees(it.ann, SELECT.text)
+        await it.sees(it.bob, SELECT.text)
+        it.pass_time(600.0)
+        await it.sees(it.bob, "second line has it, too")
+        await it.sees(it.ann, "second line has it, too")
+        await it.telegram.current(ask, surface=1, phone=it.bob)
+        assert SELECT.text in it.has(it.bob)[-1]
+        assert len(it.bob.messages) == 2, "a new card, and a line where the old one was"
+        assert len(it.ann.messages) == 1
+
+
 async def test_who_takes_it_keeps_the_second_line_away_and_letting_go_lets_it_come(
     tmp_path: Path,
 ) -> None:

@@ -74,6 +74,7 @@ def test_people_are_let_in_on_their_channels_beside_those_of_its_own_list(file: 
             after=600.0,
         ),
     )
+    assert settings.policy().nights.team == team
     private = {"telegram:7", "telegram:4242", "telegram:4243"}
     assert team.surfaces == {*private, "slack:C00000001", "web"}
 

@@ -404,7 +404,9 @@ class ChatInput:
     async def _bring_down(self, ask: Ask, by: Origin) -> str:
         """Post its card anew at the bottom, also if it is snoozed."""
         if ask.attention.snoozed_until is not None:
-            await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
+            woken = await self.put(ask, form.ShowNow(step=ask.draft.step), by=by)
+            if isinstance(woken, str):
+                return woken
         return await self.request(ask, CardRequest(repost=True), by.chat)
 
     async def request(self, ask: Ask, request: CardRequest, chat: ChatSurface[Any]) -> str:

@@ -440,7 +440,7 @@ class ChatSurface(ChatWriter[T]):
         return self.memory.heard(nights.sound(ask, now=now, surface=self.name))
 
     def _raised(self, ask: Ask) -> int:
-        return self._inbox.nights.raised_on(self.name, ask.attention)
+        return self._inbox.nights.raised_on(self.name, ask)
 
     async def _edit(
         self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages

@@ -80,7 +80,9 @@ class AskActions:
         """None: no files are taken."""
         self.transcribes = transcribes
         """Whether voice messages are turned into text."""
-        self.messages = messages or OwnerMessages(store, clock=clock, agents=Agents(clock))
+        self.messages = messages or OwnerMessages(
+            store, clock=clock, agents=Agents(clock), team=lambda: self.team
+        )
         self.sent_messages, self.message_at = store.messages, store.message_at
         self.sent_message, self.newest_link = store.message, store.newest_link
         self.notice_at, self.open_asks_by_link = store.notice_at, store.open_asks_by_link

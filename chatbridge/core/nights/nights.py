@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from chatbridge.core.model import Ask, Attention, Notice, QuietRule
+from chatbridge.core.model import Ask, Notice, QuietRule
 from chatbridge.core.nights import policy as rules
 from chatbridge.core.nights.hours import DAY, NO_HOURS, Calendar, QuietHours, Switch, parse_rule
 from chatbridge.core.nights.policy import Asked, NightPolicy, Sound
@@ -87,9 +87,9 @@ class Nights:
         since = max(ask.created_at, self.next_shown(ask, now=now) or 0.0)
         return max(since, ask.attention.snoozed_until or 0.0) + UNSHOWN_SECONDS
 
-    def raised_on(self, surface: str, attention: Attention) -> int:
+    def raised_on(self, surface: str, ask: Ask) -> int:
         """How often a new card of it had to come here."""
-        return attention.raised + self.team.handed_to(attention, surface)
+        return ask.attention.raised + self.team.called_to(ask, surface)
 
     def is_quiet_on(self, surface: str, now: float) -> bool:
         own = self._hours_of(self.team.quiet_on(surface))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from chatbridge.core.errors import RoleMissing
-from chatbridge.core.model import Attention, Person, Priority, QuietRule
+from chatbridge.core.model import Person, Priority, QuietRule
 from chatbridge.core.people.routes import Route, Routed, Sent
 from chatbridge.core.text import one_line
 
@@ -150,9 +150,14 @@ class Team:
         places = self.places_for_notice(notice)
         return not places or is_at(surface, places)
 
-    def handed_to(self, attention: Attention, surface: str) -> int:
-        """How often it was handed to somebody who is reached here."""
-        return sum(is_at(surface, self.places_of([it.to])) for it in attention.handovers)
+    def called_to(self, ask: Routed, surface: str) -> int:
+        """How often somebody who is reached here was called to it: it was handed to them, or they
+        are the second line."""
+        attention, route = ask.attention, self.route_of(ask, ask.attention.priority)
+        called: list[tuple[str, ...]] = [(it.to,) for it in attention.handovers]
+        if attention.second_line_at is not None and route is not None:
+            called.append(route.second)
+        return sum(is_at(surface, self.places_of(names)) for names in called)
 
 
 def is_at(surface: str, places: Iterable[str]) -> bool:
