@@ -34,6 +34,8 @@ from chatbridge.core.operation import UNENDED, Operation, Stage
 from chatbridge.core.text import one_line, shortened
 
 MAX_CHARACTERS, MAX_TYPED, LOOKED_AT = 200, 2_000, 4_000
+LONGEST_SECRET = 300
+"""So that none is cut before it is looked for."""
 MAX_QUESTIONS = 5
 """How many questions of an ask are quoted."""
 
@@ -303,7 +305,8 @@ class Auditor:
         return Person(name=name, channel=channel, place=place, id=place)
 
     def _short(self, text: str, most: int = MAX_CHARACTERS) -> str:
-        return shortened(one_line(self.clean(text[:LOOKED_AT])), most)
+        line = one_line(text[:LOOKED_AT])
+        return shortened(self.clean(line[: most + LONGEST_SECRET]), most)
 
     def _typed(self, key: str, text: str | None) -> What:
         """What a person wrote: its length."""
