@@ -1,6 +1,7 @@
 """Secrets of this process, and texts without them.
 
-Owns the list of known secrets and the forms in which one can appear in a text.
+Owns the list of known secrets and the forms in which one can appear in a text, and what looks like
+a secret of others.
 """
 
 from __future__ import annotations
@@ -16,6 +17,23 @@ PLAIN = re.compile(r"[A-Za-z0-9_.~-]")
 """Characters that look the same however a text is quoted."""
 NOTHING = "(?!)"
 """Is nowhere in a text."""
+_CALLED = r"""(?i: password | passwd | passphrase | secret | token | api[_-]?key | access[_-]?key
+    | private[_-]?key | credentials? )"""
+_LIKELY = re.compile(
+    rf"""
+      (?P<before>
+        (?: {_CALLED} [\w-]{{0,30}} ["']? \s{{0,3}} [=:] \s{{0,3}}
+          | --[\w-]{{0,30}}? {_CALLED} [\w-]{{0,30}} \s ) ["']?
+      | (?i: bearer | basic ) \s{{1,3}} (?= \S{{6}} )
+      ) [^\s"']{{4,}}
+    | (?P<user> [a-z]://[^\s/:@]{{0,100}}: ) [^\s/@"']{{1,200}} (?= @ )
+    | \b (?: gh[a-z]_ | github_pat_ | glpat- | sk- | xox[a-z]- | AKIA | ASIA | eyJ ) [\w.-]{{12,}}
+    | -----BEGIN\ [A-Z ]{{0,30}}PRIVATE\ KEY-----.*
+    | (?<![\w-]) (?=[\w-]{{0,200}}[a-z]) (?=[\w-]{{0,200}}[A-Z]) (?=[\w-]{{0,200}}\d) [\w-]{{32,}}
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""By the word before it, as a part of an address, by its beginning, or by its looks."""
 
 
 class Secrets:
@@ -69,6 +87,11 @@ SECRETS = Secrets()
 def hide(secret: str) -> None:
     """Keep this out of everything that the process writes from now on."""
     SECRETS.add(secret)
+
+
+def masked(text: str) -> str:
+    """The text without known secrets, and without what looks like one. No rule finds them all."""
+    return _LIKELY.sub(lambda it: f"{it['before'] or it['user'] or ''}{HIDDEN}", redacted(text))
 
 
 def redacted(text: str) -> str:

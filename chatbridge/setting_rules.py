@@ -144,10 +144,14 @@ def is_no_more(value: bool, file: bool) -> bool:
     return file or not value
 
 
+def is_no_less(value: float, file: float) -> bool:
+    return value >= file
+
+
 def is_no_further(*order: str) -> Fits:
     """`order`: the values that a setting can have, the narrowest first."""
     return lambda value, file: order.index(value) <= order.index(file)
 
 
-def is_same_or(narrowest: str | None) -> Fits:
+def is_same_or(narrowest: str | bool | None) -> Fits:
     return lambda value, file: value in (file, narrowest)

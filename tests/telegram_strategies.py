@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
@@ -179,7 +179,7 @@ def approvals(draw_value: st.DrawFn) -> Ask:
     by = Person(name=draw_value(_long_words), channel="telegram", place="7")
     grant = None
     if verdict == ALLOW_SESSION and subject.scopes:
-        timed: dict[str, float] = {"lasting": 3600.0, "until": 3800.0}
+        timed: dict[str, Any] = {"lasting": 3600.0, "until": 3800.0}
         over = {"taken_back_at": 300.0}
         grant = Grant(
             folder=draw_value(st.sampled_from(subject.scopes)),

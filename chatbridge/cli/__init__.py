@@ -7,7 +7,7 @@ connect: `chatbridge connect` and `disconnect`
 people: `chatbridge pair` and `people`
 agents: `chatbridge agents`, `tell`, `hook`, `serve`, `token` and `tools`
 questions: `chatbridge ask`, `notify`, `pending`, `answer`, `cancel`, `show`, `snooze`, `extend`,
-    `history`, `summary`, `stats` and `quiet`
+    `history`, `summary`, `stats`, `audit` and `quiet`
 hub: `chatbridge status`, `version`, `stop` and `restart`
 inbox: `chatbridge inbox`
 service: `chatbridge service`
@@ -52,6 +52,7 @@ COMMANDS = {
     "history": "what was asked before; what you missed",
     "summary": "what happened while you were away",
     "stats": "how long agents waited for you",
+    "audit": "who asked, answered, allowed and ran what",
     "quiet": "quiet hours by hand: on 2h, until 08:00, off",
     "inbox": "open the inbox in the browser",
     "status": "whether the hub runs; stop and restart it",
@@ -72,7 +73,7 @@ APART = {
 DECLARED = {
     "questions": (
         *("ask", "notify", "pending", "answer", "cancel", "show", "snooze", "extend", "quiet"),
-        *("history", "summary", "stats"),
+        *("history", "summary", "stats", "audit"),
     ),
     "agents": ("agents", "tell", "tools", "serve", "token"),
     "hub": ("status", "version", "stop", "restart", "service", "inbox"),
@@ -84,11 +85,11 @@ ROWS = (
     ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token"),
     (
         "ask, notify",
-        "pending, inbox",
+        "pending, inbox, summary",
         "answer, cancel, show",
         "agents, tell, tools",
         "snooze, extend, quiet",
-        "history, summary, stats",
+        "history, stats, audit",
         "status, stop, restart",
     ),
     ("demo, version, completion", "mcp, hub, hook"),

@@ -8,6 +8,7 @@ Modules and sub-packages:
     policy: the owner's limits for asks
     errors: every error that chatbridge raises on purpose
     ports: what channels and the clock implement
+    audit: which changes get a line in the audit trail, and what it says
     store_port: protocols for the store and its transactions
     asks: opening, changing and ending asks
     people: who may do what, and where their cards go

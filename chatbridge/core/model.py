@@ -259,6 +259,7 @@ class Grant:
     lasting: float | None = None  # Seconds; None: until the session ends
     until: float | None = None
     taken_back_at: float | None = None
+    taken_back_by: Person | None = None
 
     def holds(self, now: float) -> bool:
         return self.taken_back_at is None and (self.until is None or now < self.until)

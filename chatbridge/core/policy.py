@@ -26,6 +26,7 @@ class Policy:
     withdraw_on_cancel: bool = False
     declared_defaults: bool = False
     retention: float = 90 * DAY
+    audit_retention: float = 365 * DAY
     undo: float = 0.0  # Seconds in which an answer can be undone before it is sent
     undo_confirms: float = 0.0  # The same for a yes or no, and for a destructive approval
     replies: tuple[str, ...] = ()  # The owner's quick answers to questions for text

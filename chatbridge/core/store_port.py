@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from chatbridge.core.audit import Auditor, Entry, Line
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
@@ -239,6 +240,20 @@ class Store(Protocol):
 
     async def stored_ids(self, ids: Iterable[str]) -> frozenset[str]:
         """Which of these asks and messages are there, also if this version cannot read them."""
+
+    async def record(self, entry: Callable[[Auditor], Entry]) -> None:
+        """Add a line to the audit trail, if there is one, about what leaves nothing else behind.
+        Lines about everything else are added with it. :raises StoreError:"""
+
+    async def audit(
+        self, *, since: float, until: float, after: int = 0, limit: int
+    ) -> Sequence[Line]:
+        """The lines of the audit trail with a time from `since` on and before `until`, in the order
+        in which they were committed, starting after this number."""
+
+    async def sweep_audit(self, *, before: float) -> int:
+        """Remove older lines of the audit trail and return their number. Lines of the last day
+        cannot be removed. :raises StoreError:"""
 
     def look(self) -> None:
         """Check for changes from outside. Called regularly while asks are open."""

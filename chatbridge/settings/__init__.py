@@ -62,6 +62,7 @@ from chatbridge.settings.people import (
 )
 from chatbridge.settings.tools import (
     Approvals,
+    Audit,
     Claude,
     ClientLimits,
     Commands,
@@ -168,6 +169,7 @@ class Settings(BaseSettings):
     attachments: AttachmentLimits = AttachmentLimits()
     voice: Voice = Voice()
     messages: Messages = Messages()
+    audit: Audit = Audit()
     claude: Claude = Claude()
     push: Push = Push()
     cluster: Cluster = Cluster()
@@ -213,6 +215,7 @@ class Settings(BaseSettings):
             withdraw_on_cancel=self.on_cancel == "withdraw",
             declared_defaults=self.on_timeout == "declared",
             retention=self.retention,
+            audit_retention=self.audit.retention,
             undo=self.undo or 0.0,
             undo_confirms=self.undo_confirms or 0.0,
             replies=self.replies,
@@ -345,6 +348,12 @@ class Settings(BaseSettings):
         if self.store is None or self.store.startswith(POSTGRESQL):
             return state_dir / "chatbridge.db"
         return Path("/" + self.store.removeprefix(SQLITE).lstrip("/"))
+
+    def keeps_audit(self) -> bool:
+        """Whether there is an audit trail: the owner's choice; else only a team has one."""
+        if self.audit.enabled == "team":
+            return self.server() is not None or bool(self.people)
+        return self.audit.enabled
 
     def server(self) -> tuple[str, str | None] | None:
         """The address and the password of the PostgreSQL server, if the store is there."""

@@ -20,6 +20,7 @@ from chatbridge.setting_rules import (
     Fits,
     is_in_order,
     is_no_further,
+    is_no_less,
     is_no_more,
     is_same,
     is_same_or,
@@ -37,10 +38,14 @@ FILE_ONLY = frozenset(
         ("messages", "terminal"),
         ("people",),
         ("routes",),
+        ("audit", "enabled"),
+        ("audit", "retention"),
+        ("audit", "texts"),
     }
 )
-"""What is allowed without asking, which programs run, whose words reach agents as the owner's, and
-who the people are. A file that is silent about them says the default: none, and a person's."""
+"""What is allowed without asking, which programs run, whose words reach agents as the owner's, who
+the people are, and what is written down of all that. A file that is silent about them says the
+default: none, and a person's."""
 
 
 def limits() -> dict[Key, Fits]:
@@ -48,6 +53,9 @@ def limits() -> dict[Key, Fits]:
     return {
         ("people",): is_same,
         ("routes",): is_same,
+        ("audit", "enabled"): is_same_or(True),
+        ("audit", "retention"): is_no_less,
+        ("audit", "texts"): is_no_more,
         ("approvals", "channels"): is_within,
         ("approvals", "allow"): is_same,
         **_of_channels(chats=True),

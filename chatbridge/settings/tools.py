@@ -81,6 +81,16 @@ class Messages(SettingsTable):
     """Who may write from a terminal."""
 
 
+class Audit(SettingsTable):
+    """The audit trail."""
+
+    enabled: bool | Literal["team"] = "team"
+    """`team`: on with a server as the store, or with people."""
+    retention: Annotated[Seconds, Field(ge=DAY)] = 365 * DAY
+    texts: bool = False
+    """Whether it has what people type."""
+
+
 class Claude(SettingsTable):
     """What happens when Claude Code has finished."""
 

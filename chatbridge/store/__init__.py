@@ -5,6 +5,7 @@ transaction: what a transaction reads and writes, and a cache of it
 writer: group commit: one transaction for works that wait at the same time
 operations: commands that agents run
 ask_times: how long asks took
+audit: the lines of the audit trail
 rows: values as rows and back, summaries for lists, and rows that cannot be read
 database: what all of this needs of a database
 fence: whether this hub may still write, where there are several

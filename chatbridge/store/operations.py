@@ -74,13 +74,22 @@ class SqlOperations:
                 return known
             tx.connection.check_lasts()
             await tx.change(insert("operations", row), row)
+            if tx.trail:
+                tx.trail.add([tx.trail.auditor.requested(operation)])
             return operation
 
         return await self.writer.run(work)
 
     async def save(self, operation: Operation, *, was: Stage) -> bool:
         row = {**_row(operation), "was": was.value}
-        return await self.writer.run(lambda tx: tx.change(_SAVE, row)) == 1
+
+        async def work(tx: SqlTransaction) -> bool:
+            saved = await tx.change(_SAVE, row) == 1
+            if saved and tx.trail:
+                tx.trail.add(tx.trail.auditor.operation_changed(was, operation))
+            return saved
+
+        return await self.writer.run(work)
 
     async def delivered(self, call: CallName) -> None:
         await self.writer.run(lambda tx: tx.change(_DELIVERED, (call.link, call.request)))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import ClassVar, TypeVar
 
+from chatbridge.core.audit import Auditor, Entry, Line
 from chatbridge.core.bounds import sliced
 from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.messages.message import OwnerMessage
@@ -22,6 +23,7 @@ from chatbridge.core.ports import FileCopies
 from chatbridge.core.statistics import AskTimes
 from chatbridge.core.store_port import StandingGrant
 from chatbridge.store.ask_times import times_of
+from chatbridge.store.audit import REMOVE_AUDIT_LINES, Trail, read_lines
 from chatbridge.store.database import Connection, Parameters, Record
 from chatbridge.store.operations import SqlOperations
 from chatbridge.store.rows import (
@@ -43,6 +45,7 @@ from chatbridge.store.transaction import (
     ASK,
     COUNT_OPEN_ASKS,
     MESSAGE_OF_ID,
+    NOTICE_OF_ID,
     OPEN_MESSAGES,
     POST_OF,
     READABLE,
@@ -120,7 +123,6 @@ NOTICES = """
     AND (CAST(:search AS TEXT) IS NULL OR instr(words, :search) > 0)
     ORDER BY at DESC, seq DESC LIMIT :limit
 """
-NOTICE_OF_ID = "SELECT * FROM notices WHERE id = ?"
 NOTICES_BEHIND = """
     SELECT * FROM notices WHERE at > :since AND NOT EXISTS (
         SELECT 1 FROM notice_posts WHERE notice = notices.seq AND surface = :surface)
@@ -170,14 +172,17 @@ class SqlStore:
     file_copies: FileCopies | None = None
     """Where files are besides the state directory, if several hubs have this database."""
 
-    def __init__(self, *, reading: Connection, writing: Connection) -> None:
+    def __init__(
+        self, *, reading: Connection, writing: Connection, trail: Trail | None = None
+    ) -> None:
         self._reading = reading
         self._writing = writing
         self.on_lost: Callable[[str], None] = lambda fault: None
         """Called when what is written now would be lost, with what to do."""
+        self._trail = trail
         self._cache = Cache()
         self._unreadable = UnreadableRows()
-        self._writer = Writer(writing, self._cache, self._unreadable)
+        self._writer = Writer(writing, self._cache, self._unreadable, trail)
         self.write = self._writer.run
         self.operations = SqlOperations(reading, self._writer, self._unreadable)
 
@@ -348,9 +353,32 @@ class SqlStore:
             for cached in (self._cache.asks, self._cache.calls, self._cache.posts):
                 cached.clear()
         for sql in (REMOVE_NOTICES, REMOVE_MESSAGES):
-            remove = partial(SqlTransaction.change, sql=sql, parameters=limits)
-            while await self._writer.run(remove):
-                pass
+            await self._remove(sql, before)
+        return removed
+
+    async def record(self, entry: Callable[[Auditor], Entry]) -> None:
+        if self._trail is None:
+            return
+
+        async def work(tx: SqlTransaction) -> None:
+            assert tx.trail is not None
+            tx.trail.add([entry(tx.trail.auditor)])
+
+        await self._writer.run(work)
+
+    async def audit(
+        self, *, since: float, until: float, after: int = 0, limit: int
+    ) -> Sequence[Line]:
+        return await read_lines(self._reading, since=since, until=until, after=after, limit=limit)
+
+    async def sweep_audit(self, *, before: float) -> int:
+        return await self._remove(REMOVE_AUDIT_LINES, before)
+
+    async def _remove(self, sql: str, before: float) -> int:
+        remove = partial(SqlTransaction.change, sql=sql, parameters=(before, SWEPT_AT_ONCE))
+        removed = 0
+        while batch := await self._writer.run(remove):
+            removed += batch
         return removed
 
     async def _asks(self, sql: str, parameters: Parameters = ()) -> list[Ask]:

@@ -15,6 +15,7 @@ from chatbridge.core.bounds import weight_of
 from chatbridge.core.errors import StoreError, UnknownAsk
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, Call, CallName, ChannelState, Notice, Post, Status
+from chatbridge.store.audit import Trail
 from chatbridge.store.database import Connection, Parameters, Record
 from chatbridge.store.rows import (
     CALL,
@@ -133,6 +134,11 @@ _SAVE_NOTICE_POST = """
     ON CONFLICT (notice, surface)
     DO UPDATE SET handle = coalesce(excluded.handle, notice_posts.handle)
 """
+NOTICE_OF_ID = "SELECT * FROM notices WHERE id = ?"
+SHOWN_NOTICE = """
+    SELECT 1 FROM notice_posts JOIN notices ON notices.seq = notice
+    WHERE notices.id = ? AND surface = ?
+"""
 MESSAGE_OF_ID = "SELECT * FROM owner_messages WHERE id = ?"
 OPEN_MESSAGES = "SELECT * FROM owner_messages WHERE settled_at IS NULL ORDER BY seq"
 _MESSAGE_STATE = ("state", "handed_to", "way", "settled_at", "revision")
@@ -199,6 +205,8 @@ class SqlTransaction:
     committed: Cache
     changes: Cache  # Those of the transaction's other works so far; takes up this one's
     unreadable: UnreadableRows
+    trail: Trail | None = None
+    """Where the lines of the audit trail are collected, if there is one."""
     wrote: bool = False
     failed: StoreError | None = None
     over: bool = False
@@ -215,14 +223,19 @@ class SqlTransaction:
         for attachment in ask.files:
             await self.change(_ATTACH_TO_ASK, (attachment.digest, ask.id))
         await self._save_grant(ask)
+        if self.trail:
+            self.trail.add([self.trail.auditor.opened(ask)])
         self.changes.asks[ask.id] = self._to_keep(ask)
         self.changes.posts[ask.id] = {}
 
     async def save_ask(self, ask: Ask, *, was: Status) -> bool:
+        before = await self.ask(ask.id) if self.trail else None
         row = ask_row(ask, *STATE)
         saved = await self.change(save_ask_sql(row), {**row, "id": ask.id, "was": was.value}) == 1
         if saved:
             await self._save_grant(ask)
+            if self.trail and before:
+                self.trail.add(self.trail.auditor.changed(before, ask))
             self.changes.asks[ask.id] = self._to_keep(ask)
         return saved
 
@@ -293,6 +306,9 @@ class SqlTransaction:
 
     async def save_post(self, post: Post, *, handles: Sequence[str] = ()) -> None:
         # The ask may have been swept while its card was on the way: then there is nothing to note.
+        if self.trail and post.revision and not await self._is_shown(post):
+            ask = await self.ask(post.ask_id)
+            self.trail.add([self.trail.auditor.shown(ask, post.surface)] if ask else ())
         row = columns(post)
         await self.change(insert_of_ask("posts", row, key=("ask", "surface")), row)
         for handle in handles:
@@ -300,6 +316,14 @@ class SqlTransaction:
         known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
         if known is not None:
             self.changes.posts[post.ask_id] = self._as_stored({**known, post.surface: post})
+
+    async def _is_shown(self, post: Post) -> bool:
+        known = ChainMap(self.changes.posts, self.committed.posts).get(post.ask_id)
+        if known is None:
+            before = await self.post(ask_id=post.ask_id, surface=post.surface)
+        else:
+            before = known.get(post.surface)
+        return before is not None and before.revision > 0
 
     async def save_note(self, note: ChannelState) -> None:
         await self.change(_SAVE_NOTE, (note.channel, note.key, note.value, note.at))
@@ -312,6 +336,8 @@ class SqlTransaction:
         if await self.change(f"{insert('notices', row)} {_UNLESS_NOTICED}", row):
             for attachment in notice.attachments:
                 await self.change(_ATTACH_TO_NOTICE, (attachment.digest, notice.id))
+            if self.trail:
+                self.trail.add([self.trail.auditor.notified(notice)])
         known = await self.rows(_NOTICE_OF, row)
         return self.unreadable.first(NOTICE, known) or notice
 
@@ -328,6 +354,10 @@ class SqlTransaction:
     async def save_notice_post(
         self, notice_id: str, *, surface: str, handle: str | None = None
     ) -> None:
+        if self.trail and not await self.rows(SHOWN_NOTICE, (notice_id, surface)):
+            rows = await self.rows(NOTICE_OF_ID, (notice_id,))
+            notices = self.unreadable.read(NOTICE, rows)
+            self.trail.add(self.trail.auditor.notice_shown(it, surface) for it in notices)
         await self.change(_SAVE_NOTICE_POST, (surface, handle, notice_id))
 
     async def message(self, message_id: str) -> OwnerMessage | None:
@@ -340,8 +370,12 @@ class SqlTransaction:
         self.connection.check_lasts()
         row = columns(message)
         await self.change(insert("owner_messages", row), row)
+        if self.trail:
+            self.trail.add([self.trail.auditor.told(message)])
 
     async def save_message(self, message: OwnerMessage) -> None:
+        if self.trail and (before := await self.message(message.id)):
+            self.trail.add(self.trail.auditor.message_changed(before, message))
         row = columns(message, *_MESSAGE_STATE)
         await self.change(_SAVE_MESSAGE, {**row, "id": message.id})
 

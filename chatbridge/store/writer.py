@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from chatbridge.core.errors import StoreError
+from chatbridge.store.audit import Trail
 from chatbridge.store.database import Connection, ConnectionLost
 from chatbridge.store.rows import UnreadableRows
 from chatbridge.store.transaction import Cache, SqlTransaction
@@ -60,6 +61,7 @@ class Writer:
     _connection: Connection
     _cache: Cache
     _unreadable: UnreadableRows
+    _trail: Trail | None = None
     _queue: list[_Job[Any]] = field(default_factory=list)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
     _closing: bool = False
@@ -132,9 +134,13 @@ class Writer:
                 job.fail(error)
             return
         changes = Cache()
+        if self._trail:
+            self._trail.clear()
         try:
             # Also the failures wait for the commit: what they saw may yet be undone.
             endings = [await self._run(job, changes) for job in jobs]
+            if self._trail:
+                await self._trail.write(self._connection)
             await self._connection.commit()
         except (_Spoiled, StoreError) as failure:
             await self._roll_back()
@@ -156,7 +162,9 @@ class Writer:
         """What tells the caller, to be called after the commit. :raises _Spoiled:"""
         if job.done.done():
             return lambda: None  # nobody waits for it any more
-        transaction = SqlTransaction(self._connection, self._cache, changes, self._unreadable)
+        transaction = SqlTransaction(
+            self._connection, self._cache, changes, self._unreadable, self._trail
+        )
         try:
             result = await job.work(transaction)
         except (Exception, asyncio.CancelledError) as error:

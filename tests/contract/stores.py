@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.core.store_port import Store
+from chatbridge.store.audit import Trail
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.postgres import FENCE, Postgres
 
@@ -16,8 +17,10 @@ Opened = AbstractAsyncContextManager[Store]
 
 
 @asynccontextmanager
-async def sqlite(folder: Path, _: pytest.FixtureRequest | None = None) -> AsyncIterator[Store]:
-    store = await SqliteStore.open(folder / "chatbridge.db")
+async def sqlite(
+    folder: Path, _: pytest.FixtureRequest | None = None, trail: Trail | None = None
+) -> AsyncIterator[Store]:
+    store = await SqliteStore.open(folder / "chatbridge.db", trail=trail)
     try:
         yield store
     finally:
@@ -25,19 +28,21 @@ async def sqlite(folder: Path, _: pytest.FixtureRequest | None = None) -> AsyncI
 
 
 @asynccontextmanager
-async def postgresql(_: Path, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+async def postgresql(
+    _: Path, request: pytest.FixtureRequest, trail: Trail | None = None
+) -> AsyncIterator[Store]:
     from chatbridge.store.postgres.store import PostgresStore
 
     server: Postgres = request.getfixturevalue("postgres")
     async with server.database() as address:
-        store = await PostgresStore.open(address, fence=FENCE)
+        store = await PostgresStore.open(address, fence=FENCE, trail=trail)
         try:
             yield store
         finally:
             await store.close()
 
 
-STORES: dict[str, Callable[[Path, pytest.FixtureRequest], Opened]] = {
+STORES: dict[str, Callable[..., Opened]] = {
     "sqlite": sqlite,
     "postgresql": postgresql,
 }

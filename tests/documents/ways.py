@@ -234,6 +234,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
         r"chatbridge quiet( (on( 2h)?|until 08:00|off))?",
         run("No regular quiet hours. Now: ", before=("chatbridge inbox",)),
     ),
+    (r"chatbridge audit( --since 7d)?( --json)?", run()),
     (r"chatbridge stats", run("Median answer after", before=("chatbridge answer {ask} 1",))),
     (r"chatbridge stats --json", run('"medianSeconds"', before=("chatbridge answer {ask} 1",))),
     (

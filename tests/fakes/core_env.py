@@ -14,6 +14,7 @@ from pathlib import Path
 
 from chatbridge.core.asks.ask_actions import AskActions
 from chatbridge.core.asks.broker import Broker
+from chatbridge.core.audit import Auditor
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.messages import OwnerMessages
 from chatbridge.core.model import (
@@ -33,6 +34,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
+from chatbridge.store.audit import Trail
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE
@@ -110,10 +112,12 @@ async def world(
     *,
     drained: Callable[[World], Awaitable[None]] | None = None,
     nights: NightPolicy | None = None,
+    audited: bool = False,
     **policy: float | bool,
 ) -> AsyncIterator[World]:
     clock = clock or StillClock()
-    store = await SqliteStore.open(path / "chatbridge.db")
+    trail = Trail(Auditor(), clock.time) if audited else None
+    store = await SqliteStore.open(path / "chatbridge.db", trail=trail)
     changes: asyncio.Queue[Ask] = asyncio.Queue()
     here: list[World] = []
 

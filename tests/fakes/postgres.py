@@ -32,6 +32,7 @@ LEADS = "UPDATE leader SET holder = 'test', epoch = 1, beat = 0"
 END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
 CLEAR = """
     DO $$ DECLARE name text; BEGIN
+        SET LOCAL session_replication_role = replica;  -- the audit trail keeps new lines else
         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
             AND tablename NOT IN ('chatbridge', 'leader', 'written') LOOP
             EXECUTE format('DELETE FROM %I', name);

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -18,9 +19,10 @@ from chatbridge.core.errors import NotHere
 from chatbridge.core.forms import form
 from chatbridge.core.forms.typed_input import interpret_approval
 from chatbridge.core.model import ALLOW, ALLOW_SESSION, DENY, Ask, Grant, Person, Project
-from tests.fakes.approving import ClaudeCode, allow, put, verdict
+from tests.fakes.approving import ClaudeCode, allow, denial, put, verdict
 from tests.fakes.clock import StillClock
 from tests.fakes.core_env import OWNER, World, world
+from tests.fakes.disk import failing
 
 Json = dict[str, Any]
 
@@ -75,6 +77,28 @@ async def test_a_rule_allows_without_asking_and_the_log_says_which(
         tool = use["tool_name"]
         assert f"allowed by rule {number} of approvals.allow tool={tool}" in caplog.text
     assert await hub.store.open_asks() == []
+
+
+async def test_what_a_rule_or_a_grant_allows_is_in_the_audit_trail_or_is_not_allowed(
+    tmp_path: Path, shop: Path
+) -> None:
+    async with world(tmp_path, audited=True) as hub:
+        claude = claude_in(hub, shop, rules=rules_of(shop))
+        assert verdict(await claude.wants(bash("npm test"))) == allowed(bash("npm test"))
+        ask = await grant(hub, claude, bash("make"), lasting=HOUR)
+        assert verdict(await claude.wants(bash("make"))) == allowed(bash("make"))
+        lines = await hub.store.audit(since=0.0, until=math.inf, limit=99)
+        found = [(it.kind, it.thing, it.id, it.what["about"]) for it in lines if "about" in it.what]
+        assert found == [
+            ("allowed", "rule", "1", "npm test"),
+            ("asked", "ask", ask.id, "make"),
+            ("granted", "ask", ask.id, "make"),
+            ("allowed", "ask", ask.id, "make"),
+        ]
+        async with failing(tmp_path, "audit"):
+            for use in (bash("npm test"), bash("make")):
+                assert denial(await claude.wants(use))[0] == "failed"
+        assert len(await hub.store.audit(since=0.0, until=math.inf, limit=99)) == len(lines)
 
 
 async def test_what_no_rule_covers_is_asked_for(hub: World, shop: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Attachment, Post
-from chatbridge.store import sql_store, transaction
+from chatbridge.store import audit, sql_store, transaction
 from chatbridge.store.rows import STATE, ask_row, columns, insert_of_ask
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.ask_times import ASK_TIMES
@@ -25,7 +25,7 @@ from tests.contract.asks import a_call, an_ask
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
 STATEMENTS = {
     name: value
-    for module in (sql_store, transaction)
+    for module in (sql_store, transaction, audit)
     for name, value in vars(module).items()
     if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
 }
@@ -45,6 +45,7 @@ FROZEN = {
     "0010_stats.sql": "b6c01eddd096afbe4774a5d5a365545615311e19740fc361a923a11042873df3",
     "0011_attachments.sql": "6677aa08dc8477477965b98bfafe0691b9edf075bc137a2c8ddfe4e7fcd8b009",
     "0012_owner_messages.sql": "f5cfc599fb1d72039c78d767235db7c2c96a6050db703f8a09b0cdb2c068f6e7",
+    "0013_audit.sql": "ed5e17f9973a3a73956dc5a722273cb8a78133f5c136e70658d749d8ac03ebb6",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 WHOLE_TABLES = {"ATTACHMENT_DIGESTS": {"SCAN attachments"}, "MESSAGES": {"SCAN owner_messages"}}
@@ -281,6 +282,9 @@ async def test_no_statement_walks_through_a_whole_table(path: Path, statement: s
         ("MESSAGE_AT", "owner_messages_at (surface=? AND handle=?)"),
         ("NOTICE_AT", "notice_posts_at (surface=? AND handle=?)"),
         ("REMOVE_MESSAGES", "owner_messages_settled (settled_at<?)"),
+        ("AUDIT_LINES", "INTEGER PRIMARY KEY (rowid>?)"),
+        ("FIRST_AUDIT_LINE", "COVERING INDEX audit_at (at>?)"),
+        ("REMOVE_AUDIT_LINES", "COVERING INDEX audit_at (at<?)"),
     ],
 )
 async def test_a_hot_statement_uses_its_index(path: Path, statement: str, index: str) -> None:

@@ -412,3 +412,64 @@ def test_a_value_in_the_file_that_is_none_is_refused_though_a_variable_has_one(
     monkeypatch.setenv("CHATBRIDGE_APPROVALS__CHANNELS", "web")
     with pytest.raises(SettingsError, match=r"^approvals\.channels: "):
         load(file)
+
+
+YEAR = 365 * 86400.0
+TEAM = 'store = "postgresql://hub@db/chatbridge"'
+
+
+@pytest.mark.parametrize(
+    ("text", "variable", "held"),
+    [
+        (TEAM, {"enabled": "false"}, ("team", YEAR, False)),
+        ("[audit]\nenabled = true", {"enabled": "false"}, (True, YEAR, False)),
+        ("[audit]\nenabled = true", {"enabled": "team"}, (True, YEAR, False)),
+        (TEAM, {"retention": "1d"}, ("team", YEAR, False)),
+        ("[audit]\nretention = '500d'", {"retention": "400d"}, ("team", 500 * 86400.0, False)),
+        (TEAM, {"texts": "true"}, ("team", YEAR, False)),
+    ],
+)
+def test_no_variable_switches_the_audit_trail_off_or_has_it_say_more(
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    variable: dict[str, str],
+    held: tuple[object, ...],
+) -> None:
+    file.write_text(text)
+    for key, value in variable.items():
+        monkeypatch.setenv(variable_of(("audit", key)), value)
+    settings = load(file)
+    assert (settings.audit.enabled, settings.audit.retention, settings.audit.texts) == held
+    assert len(settings.ignored) == 1
+    assert settings.keeps_audit() or "retention" in variable
+
+
+def test_a_variable_may_switch_the_audit_trail_on_and_keep_it_for_longer(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not load(file).keeps_audit()
+    monkeypatch.setenv("CHATBRIDGE_AUDIT__ENABLED", "true")
+    monkeypatch.setenv("CHATBRIDGE_AUDIT__RETENTION", "400d")
+    settings = load(file)
+    assert settings.keeps_audit()
+    assert settings.policy().audit_retention == 400 * 86400.0
+    assert settings.ignored == ()
+
+
+def test_only_a_team_has_an_audit_trail_that_did_not_ask_for_one(file: Path) -> None:
+    for text, kept in (
+        ("", False),
+        (TEAM, True),
+        (f"{TEAM}\n[audit]\nenabled = false", False),
+        ('[[people]]\nname = "Ada"\ntelegram = 7', True),
+        ("[audit]\nenabled = true", True),
+    ):
+        file.write_text(text)
+        assert load(file).keeps_audit() is kept, text
+
+
+def test_lines_of_the_audit_trail_stay_for_a_day_at_least(file: Path) -> None:
+    file.write_text("[audit]\nretention = '23h'")
+    with pytest.raises(SettingsError, match=r"audit\.retention"):
+        load(file)

@@ -5,6 +5,7 @@ ask: `chatbridge ask` and `chatbridge notify`
 files: `chatbridge show`, and what `--attach` names
 lists: `chatbridge pending` and `chatbridge history`
 stats: `chatbridge stats`
+audit: `chatbridge audit`
 stored: the questions in the database, where no hub runs
 answer: `chatbridge answer`, `cancel`, `snooze` and `extend`
 quiet: `chatbridge quiet`

@@ -89,6 +89,23 @@ def _since(text: str) -> float:
         ) from None
 
 
+def _moment(text: str) -> float:
+    """Seconds since the epoch."""
+    from datetime import datetime
+
+    from chatbridge.durations import parse_period
+
+    try:
+        if "-" in text:
+            return datetime.fromisoformat(text.strip()).astimezone().timestamp()
+        return time.time() - parse_period(_with_unit(text))
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; give how long ago, as in 12h or 7d, or a day or a time, as in "
+            "2026-11-01 or 2026-11-01T18:00"
+        ) from None
+
+
 def _with_unit(text: str) -> str:
     """Seconds are too short for what people mean by a bare number."""
     return text if text.strip()[-1:].isalpha() else ""
@@ -269,4 +286,21 @@ stats = Command(
     ),
     flag("--json", help="print it as JSON"),
     work="chatbridge.cli.questions.stats:stats",
+)
+
+audit = Command(
+    "audit",
+    "Prints the audit trail, the oldest line first: who asked, who was shown it, who answered "
+    "what, what was allowed, and what was run. Reads the database itself, with or without a hub.",
+    argument(
+        "--since",
+        metavar="TIME",
+        type=_moment,
+        help="from then on: how long ago, as in 12h or 7d, or a day or a time, as in 2026-11-01",
+    ),
+    argument("--until", metavar="TIME", type=_moment, help="before then"),
+    argument("--project", metavar="NAME", help="only this project: its name or its folder"),
+    argument("--person", metavar="NAME", help="only this person: the name, or as in telegram:7123"),
+    flag("--json", help="print each line as JSON"),
+    work="chatbridge.cli.questions.audit:audit",
 )

@@ -217,7 +217,8 @@ class AskActions:
         self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
     ) -> Ask:
         """End what was allowed beyond one use, at once."""
-        take_back = partial(transitions.take_back, now=self._clock.time())
+        now, person = self._clock.time(), self.team.known(person)
+        take_back = partial(transitions.take_back, now=now, by=person)
         return await self._change(ask_id, take_back, person, cursor)
 
     async def redraw(self, ask_id: str, *, remind: bool = False) -> None:

@@ -19,6 +19,7 @@ from chatbridge.core.asks import transitions
 from chatbridge.core.asks.deadlines import Due, all_due, apply_due, is_redraw_due
 from chatbridge.core.asks.scheduler import Scheduler
 from chatbridge.core.asks.waiting_calls import WaitingCalls
+from chatbridge.core.audit import Auditor, Entry
 from chatbridge.core.bounds import bound_request
 from chatbridge.core.errors import (
     AskEnded,
@@ -264,6 +265,11 @@ class Broker:
                 return ask_id
         return None
 
+    async def record(self, entry: Callable[[Auditor], Entry]) -> None:
+        """Add a line to the audit trail about what was decided without an ask.
+        :raises StoreError:"""
+        await self._store.record(entry)
+
     async def _check_flood(self, tx: Transaction, request: AskRequest, *, link: str | None) -> None:
         """`link`: None if several agents share it. Then only the limits of their party count."""
         limit, project = self.policy.max_open_asks, request.project
@@ -398,9 +404,10 @@ class Broker:
 
     async def sweep(self) -> int:
         """Remove asks that ended long ago and return their number. A failure is only logged."""
-        age = max(self.policy.retention, self.policy.late_answer_ttl)
+        now, age = self._clock.time(), max(self.policy.retention, self.policy.late_answer_ttl)
         try:
-            count = await self._store.sweep(before=self._clock.time() - age)
+            count = await self._store.sweep(before=now - age)
+            await self._store.sweep_audit(before=now - self.policy.audit_retention)
         except StoreError as error:
             log.warning("sweep failed: %s", error)
             return 0

@@ -151,12 +151,13 @@ def grant_of(ask: Ask, answers: tuple[Answer, ...]) -> Grant | None:
     return Grant(folder=scopes[draft.scope], lasting=draft.lasting, until=draft.until)
 
 
-def take_back(ask: Ask, *, now: float) -> Ask:
+def take_back(ask: Ask, *, now: float, by: Person) -> Ask:
     """End what was allowed beyond one use, if that still holds."""
     grant, outcome = ask.grant, ask.outcome
     if outcome is None or grant is None or not grant.holds(now):
         return ask
-    return _revised(ask, outcome=replace(outcome, grant=replace(grant, taken_back_at=now)))
+    ended = replace(grant, taken_back_at=now, taken_back_by=by)
+    return _revised(ask, outcome=replace(outcome, grant=ended))
 
 
 def cancel(ask: Ask, *, reason: str | None, by: Person, now: float) -> Ask:

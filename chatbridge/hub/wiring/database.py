@@ -15,12 +15,16 @@ from socket import socket
 from typing import TYPE_CHECKING, Any
 
 from chatbridge.clock import SystemClock
+from chatbridge.core.audit import Auditor
 from chatbridge.core.errors import SettingsError
+from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import end_tasks
 from chatbridge.extras import need
 from chatbridge.hub.control.server import Json
 from chatbridge.hub.http.tokens import TokenList
+from chatbridge.redaction import masked
 from chatbridge.settings import Settings
+from chatbridge.store.audit import Trail
 from chatbridge.store.fence import POSTGRES, Fence
 from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
@@ -62,15 +66,25 @@ async def run_member(*given: Any, **named: Any) -> None:
     await member.run_member(*given, **named)
 
 
-async def open_store(settings: Settings, state: Path, term: Term | None) -> SqlStore:
+async def open_store(
+    settings: Settings, state: Path, term: Term | None, trail: Trail | None = None
+) -> SqlStore:
     """:raises StoreError: :raises SettingsError: it has a server, and no term there."""
     if term is None:
         if settings.server() is not None:
             raise SettingsError(ONE_PROCESS)
-        return await SqliteStore.open(settings.database(state))
+        return await SqliteStore.open(settings.database(state), trail=trail)
     from chatbridge.store.postgres.store import PostgresStore
 
-    return await PostgresStore.open(term.address, fence=term.fence, deposed=term.over)
+    return await PostgresStore.open(term.address, fence=term.fence, deposed=term.over, trail=trail)
+
+
+def audit_trail(settings: Settings, clock: Clock) -> Trail | None:
+    """Who gets the lines of the audit trail, if the owner wants one."""
+    if not settings.keeps_audit():
+        return None
+    chats = {chat: it.name for it in settings.team().members for chat in it.own_chats}
+    return Trail(Auditor(texts=settings.audit.texts, chats=chats, clean=masked), clock.time)
 
 
 @asynccontextmanager

@@ -283,7 +283,8 @@ async def open_hub(
         settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await database.open_store(settings, lock.state, term)
+        trail = database.audit_trail(settings, clock)
+        store = await database.open_store(settings, lock.state, term, trail)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)

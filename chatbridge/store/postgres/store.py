@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from chatbridge.store.audit import Trail
 from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.ask_times import ASK_TIMES
@@ -27,6 +28,7 @@ class PostgresStore(SqlStore):
         *,
         fence: Fence | None = None,
         deposed: Callable[[], None] = lambda: None,
+        trail: Trail | None = None,
     ) -> PostgresStore:
         """Bring the database to this version's schema. What is written needs the `fence`; `deposed`
         is called once it does not hold any more. :raises NewerDatabase: the database was left
@@ -39,7 +41,7 @@ class PostgresStore(SqlStore):
                 opened.push_async_callback(connection.close)
                 await connection.open()
             opened.pop_all()
-        store = cls(reading=reading, writing=writing)
+        store = cls(reading=reading, writing=writing, trail=trail)
         store.file_copies = FileTable(address)
         return store
 

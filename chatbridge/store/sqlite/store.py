@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from chatbridge.core.errors import StoreError
+from chatbridge.store.audit import Trail
 from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite import migrate
 from chatbridge.store.sqlite.ask_times import ASK_TIMES
@@ -16,13 +17,15 @@ from chatbridge.store.sqlite.connection import DatabaseFile, SqliteConnection
 class SqliteStore(SqlStore):
     ask_times_sql = ASK_TIMES
 
-    def __init__(self, *, reading: SqliteConnection, writing: SqliteConnection) -> None:
-        super().__init__(reading=reading, writing=writing)
+    def __init__(
+        self, *, reading: SqliteConnection, writing: SqliteConnection, trail: Trail | None = None
+    ) -> None:
+        super().__init__(reading=reading, writing=writing, trail=trail)
         self.file = writing.file = DatabaseFile(writing.path)
         self.file.on_lost = self._lost
 
     @classmethod
-    async def open(cls, path: Path) -> SqliteStore:
+    async def open(cls, path: Path, *, trail: Trail | None = None) -> SqliteStore:
         """Create the file where there is none, or bring it to this version's schema. Close it in
         the end: its threads would keep the process alive. :raises NewerDatabase: the file was left
         untouched. :raises StoreError: it cannot be opened, or is not chatbridge's."""
@@ -42,7 +45,7 @@ class SqliteStore(SqlStore):
             opened.push_async_callback(reading.close)
             await reading.rows("PRAGMA query_only = ON")
             opened.pop_all()
-        return cls(reading=reading, writing=writing)
+        return cls(reading=reading, writing=writing, trail=trail)
 
     def faults(self) -> list[str]:
         return [*([] if self.file.is_there() else [self.file.fault]), *super().faults()]

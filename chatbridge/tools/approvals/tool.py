@@ -12,11 +12,14 @@ import asyncio
 import json
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeGuard
 
 from mcp_types import CallToolResult
 
 from chatbridge.core.approval_rules import Rule
+from chatbridge.core.asks.broker import Broker
+from chatbridge.core.audit import Auditor, Entry, Thing
 from chatbridge.core.bounds import MAX_CHARACTERS
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import (
@@ -120,10 +123,12 @@ it by yourself allows nothing."""
 
         text, subject, file, rule = await asyncio.to_thread(look)
         where = f"tool={tool} call={call.id} project={call.project.name}"
+        broker = self.waiting.broker
+        record = partial(_record, broker, subject, call=call, tool=tool)
         if rule is not None:
             log.info("allowed by rule %d of approvals.allow %s", rule, where)
+            await record(by=Thing.RULE, id=str(rule))
             return _allow(given)
-        broker = self.waiting.broker
         timeout = broker.policy.default_timeout if self.timeout is None else self.timeout
         # The call ends then at the latest, and the card must not promise more time than it has.
         limit = soonest(call.given_up_after, broker.policy.max_block)
@@ -136,6 +141,7 @@ it by yourself allows nothing."""
         request = replace(_request(tool, (alike,), call, timeout), questions=(question,))
         if (standing := await broker.find_grant(request, call.name, file=file)) is not None:
             log.info("allowed with ask %s %s", standing, where)
+            await record(by=Thing.ASK, id=standing)
             return _allow(given)
         wait = await self.waiting.ask(request, call)
         ended = await wait.ended()
@@ -178,6 +184,18 @@ it by yourself allows nothing."""
         if nobody := (await self.waiting.reach(ask)).nobody:
             return _deny(f"{nobody} {NOT_REACHED}", "not_reached")
         return _deny(sentence, outcome)
+
+
+async def _record(
+    broker: Broker, subject: Subject, *, call: ToolCall, tool: str, by: Thing, id: str
+) -> None:
+    """Write down that this is allowed without an ask. :raises StoreError: then it is not."""
+    project, agent = call.project, call.agent
+
+    def entry(auditor: Auditor) -> Entry:
+        return auditor.allowed(subject, tool=tool, project=project, agent=agent, by=by, id=id)
+
+    await broker.record(entry)
 
 
 def _request(

@@ -1,0 +1,149 @@
+"""`chatbridge audit`: the audit trail, line by line, from the database itself."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from chatbridge import runtime_paths
+from chatbridge.cli.ui.running import say
+from chatbridge.cli.ui.wording import cell
+from chatbridge.core.asks.serialize import iso
+from chatbridge.core.audit import Line, Thing
+from chatbridge.core.errors import StoreError
+from chatbridge.extras import need
+from chatbridge.redaction import hide
+from chatbridge.settings import Settings, load
+from chatbridge.store.audit import all_lines
+from chatbridge.store.database import Connection
+from chatbridge.store.fence import POSTGRES
+from chatbridge.store.sqlite import migrate
+from chatbridge.store.sqlite.connection import SqliteConnection
+
+Json = dict[str, Any]
+
+OFF = "There is no audit trail: it is off. To switch it on: enabled = true under [audit]"
+EMPTY = "Nothing was found."
+SHORT_ID = 6
+IN_WORDS = {"timed_out": "timed out", "handed_over": "handed over", "taken_back": "taken back"}
+
+
+def audit(given: argparse.Namespace) -> int:
+    settings = load()
+    for secret in settings.secrets():
+        hide(secret)
+    found = asyncio.run(_print(settings, given, _as_json if given.json else _as_text))
+    if not found:
+        say(EMPTY if settings.keeps_audit() else OFF)
+    return 0
+
+
+async def _print(
+    settings: Settings, given: argparse.Namespace, drawn: Callable[[Line], str]
+) -> int:
+    """How many lines there were. Only some of them are in memory at a time."""
+    connection, count = await _opened(settings), 0
+    if connection is None:
+        return 0
+    try:
+        lines = all_lines(
+            connection,
+            since=-math.inf if given.since is None else given.since,
+            until=math.inf if given.until is None else given.until,
+            project=given.project or "",
+            person=given.person or "",
+        )
+        async for line in lines:
+            sys.stdout.write(f"{drawn(line)}\n")
+            count += 1
+        return count
+    finally:
+        await connection.close()
+
+
+async def _opened(settings: Settings) -> Connection | None:
+    """None: there is no database yet. :raises ChatbridgeError:"""
+    connection: Connection
+    if (server := settings.server()) is not None:
+        need(POSTGRES)
+        from chatbridge.store.postgres.connection import Address, PostgresConnection
+
+        connection = PostgresConnection(Address(*server))
+        await connection.open()
+        there = "SELECT 1 WHERE to_regclass('audit') IS NOT NULL"
+    else:
+        path = settings.database(Path(runtime_paths.state_dir()))
+        if not path.exists():
+            return None
+        await migrate.check(path)
+        log = path.with_name(path.name + "-wal")
+        mode = "mode=ro" if log.exists() else "immutable=1"
+        connection = await SqliteConnection.open(path, mode=mode)
+        there = "SELECT 1 FROM sqlite_master WHERE name = 'audit'"
+    try:
+        if await connection.rows(there):
+            return connection
+        raise StoreError(
+            f"{connection.called} is of an earlier version, without an audit trail. A hub of this "
+            "version adds it: chatbridge restart"
+        )
+    except BaseException:
+        await connection.close()
+        raise
+
+
+def _as_json(line: Line) -> str:
+    who = {"name": line.who or None, "id": line.who_id or None, "channel": line.channel}
+    return json.dumps(
+        {
+            "seq": line.seq,
+            "at": iso(line.at),
+            "kind": line.kind,
+            "thing": line.thing,
+            "id": line.id,
+            "project": {"name": line.project_name, "key": line.project},
+            "agent": {"name": line.agent_name, "client": line.client},
+            "who": who if line.channel else None,
+            "surface": line.surface or None,
+            "what": line.what,
+        }
+    )
+
+
+def _as_text(line: Line) -> str:
+    at = datetime.fromtimestamp(line.at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    kind = cell(IN_WORDS.get(line.kind, line.kind))
+    name = f"rule {line.id}" if line.thing == Thing.RULE else line.id[:SHORT_ID]
+    name_or_id = line.who or line.who_id
+    who = f"{name_or_id} ({line.surface})" if name_or_id else line.surface
+    agent = f"{line.project_name}/{line.agent_name}"
+    parts = (f"{at}  {kind:<11}", cell(name), cell(agent), cell(who), cell(_words(line.what)))
+    return "  ".join(part for part in parts if part)
+
+
+def _words(what: Any) -> str:
+    """What a line says, as `about, key: value, …`."""
+    rest = {key: value for key, value in what.items() if key != "about" and value is not None}
+    said = [str(what["about"])] if "about" in what else []
+    return ", ".join([*said, *(f"{key}: {_value(value)}" for key, value in rest.items())])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return (
+            " ".join(
+                f"{_value(inner)}" if key == "picked" else f"{key} {_value(inner)}"
+                for key, inner in value.items()
+            )
+            or "skipped"
+        )
+    if isinstance(value, list):
+        return "; ".join(map(_value, value))
+    return str(value)
