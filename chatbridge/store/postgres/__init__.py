@@ -4,5 +4,6 @@ store: opens the database
 connection: one connection, lost and found again, and its errors
 sql: the statements as PostgreSQL wants them
 migrate: schema versions
+copying: takes over an SQLite database
 ask_times: the query of how long asks took
 """
