@@ -55,7 +55,7 @@ class DatabaseFile:
         return bool(version == migrate.newest())
 
     def rows(self, sql: str, given: Parameters = ()) -> Sequence[Record]:
-        from chatbridge.store.sqlite.connection import text_or_bytes
+        from chatbridge.store.sqlite.reading import text_or_bytes
 
         try:
             with opened(self.path) as file:
@@ -123,7 +123,7 @@ def database_of(settings: Settings, state: Path) -> DatabaseFile | DatabaseServe
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """Reads the log beside the file, too, and creates none. :raises sqlite3.Error:"""
-    from chatbridge.store.sqlite.connection import mode_to_read
+    from chatbridge.store.sqlite.reading import mode_to_read
 
     address = f"{path.absolute().as_uri()}?{mode_to_read(path)}"
     with closing(sqlite3.connect(address, uri=True)) as file:

@@ -73,7 +73,7 @@ def _looked_at(path: Path) -> list[Finding]:
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
     from chatbridge.store.rows import STORED, unreadable
-    from chatbridge.store.sqlite.connection import text_or_bytes
+    from chatbridge.store.sqlite.reading import text_or_bytes
 
     file.row_factory = sqlite3.Row
     file.text_factory = text_or_bytes

@@ -232,9 +232,7 @@ def disk(context: DoctorContext) -> list[Finding]:
     folder = next(it for it in (context.state, *context.state.parents) if it.exists())
     free = shutil.disk_usage(folder).free
     shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
-    where = "where the database is"
-    if context.settings.server():
-        where = "here; the database is elsewhere"
+    where = "where the log is" if context.settings.server() else "where the database is"
     if free < LEAST_FREE:
         what = f"{shown} free {where}"
         return [problem("disk", what, "make room, or questions cannot be stored", free=free)]

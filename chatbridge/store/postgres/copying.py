@@ -21,7 +21,8 @@ from chatbridge.store.postgres.connection import Address, connect, translated_er
 from chatbridge.store.postgres.migrate import upgrade_within
 from chatbridge.store.postgres.sql import storable
 from chatbridge.store.sqlite import migrate as sqlite_migrate
-from chatbridge.store.sqlite.connection import SqliteConnection, mode_to_read, text_or_bytes
+from chatbridge.store.sqlite.connection import SqliteConnection
+from chatbridge.store.sqlite.reading import mode_to_read, text_or_bytes
 
 REPLACED = ("notes",)
 """What a hub on an empty database may have noted before anything was asked."""

@@ -18,6 +18,7 @@ import aiosqlite
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
 from chatbridge.store.database import Parameters
+from chatbridge.store.sqlite.reading import text_or_bytes
 
 log = logging.getLogger(__name__)
 
@@ -123,21 +124,6 @@ class SqliteConnection:
     def check_lasts(self) -> None:
         if self.file is not None:
             self.file.check()
-
-
-def mode_to_read(path: Path) -> str:
-    """The mode in which not a byte of it changes. With a log beside it the newest is still in
-    there, and only a connection that takes part in locking reads it; without one, "immutable" makes
-    sure that none is created."""
-    return "mode=ro" if path.with_name(path.name + "-wal").exists() else "immutable=1"
-
-
-def text_or_bytes(stored: bytes) -> str | bytes:
-    """A damaged text as its bytes: else one row of it would fail the whole statement."""
-    try:
-        return stored.decode()
-    except UnicodeDecodeError:
-        return stored
 
 
 def _uri(path: Path) -> str:

@@ -11,7 +11,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from chatbridge.core.errors import NewerDatabase, StoreError
-from chatbridge.store.sqlite.connection import SqliteConnection, mode_to_read
+from chatbridge.store.sqlite.connection import SqliteConnection
+from chatbridge.store.sqlite.reading import mode_to_read
 
 SCHEMA: Traversable = files("chatbridge.store.sqlite") / "schema"
 
