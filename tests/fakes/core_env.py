@@ -33,6 +33,7 @@ from chatbridge.core.model import (
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
+from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE
@@ -71,7 +72,7 @@ def name(link: str = "link-1", number: int = 1) -> CallName:
 
 @dataclass(slots=True)
 class World:
-    store: SqliteStore
+    store: SqlStore
     broker: Broker
     inbox: AskActions
     clock: StillClock
@@ -108,12 +109,13 @@ async def world(
     path: Path,
     clock: StillClock | None = None,
     *,
+    store: SqlStore | None = None,
     drained: Callable[[World], Awaitable[None]] | None = None,
     nights: NightPolicy | None = None,
     **policy: float | bool,
 ) -> AsyncIterator[World]:
     clock = clock or StillClock()
-    store = await SqliteStore.open(path / "chatbridge.db")
+    store = store or await SqliteStore.open(path / "chatbridge.db")
     changes: asyncio.Queue[Ask] = asyncio.Queue()
     here: list[World] = []
 

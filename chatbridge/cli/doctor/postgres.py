@@ -31,6 +31,7 @@ FAR_SECONDS, SLOW_SECONDS = 0.010, 0.050
 SKEW_SECONDS = 2.0
 FEW_CONNECTIONS = 5
 """A hub has four, and `doctor` and other commands one each."""
+VERIFIED = "?sslmode=verify-full&sslrootcert=/path/to/its/ca.pem"
 LEADS_SECONDS = 1.5
 """Who leads says so each second."""
 
@@ -138,10 +139,10 @@ def _remarks(
         mode = parse_qs(urlsplit(address.dsn).query).get("sslmode", [""])[-1]
         if not about["encrypted"]:
             what = "questions and answers go to the server without encryption"
-            yield remark(NAME, what, "set up TLS there, and add ?sslmode=verify-full to store")
+            yield remark(NAME, what, f"set up TLS there, and add {VERIFIED} to store")
         elif not mode.startswith("verify-"):
             what = "nobody checks that the server is the right one"
-            yield remark(NAME, what, "add ?sslmode=verify-full to store")
+            yield remark(NAME, what, f"add {VERIFIED} to store")
 
 
 def cannot_read(names: Sequence[str], **details: Any) -> Finding:
