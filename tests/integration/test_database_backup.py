@@ -31,7 +31,8 @@ async def run(server: Postgres, command: str, address: Address, file: Path) -> N
     (line,) = (it for it in lines if it.startswith(f"{command} --") and "backup.dump" in it)
     filled = re.sub(r"postgresql://\S+", address.dsn, line).replace("backup.dump", str(file))
     process = await asyncio.create_subprocess_exec(
-        *[server.programs / command, *filled.split()[1:]],
+        str(server.programs / command),
+        *filled.split()[1:],
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
