@@ -16,9 +16,9 @@ from typing import Any
 
 import asyncpg
 
-from chatbridge.core.errors import StoreError
+from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.store.postgres.connection import Address, connect, translated_error
-from chatbridge.store.postgres.migrate import upgrade_within
+from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
 from chatbridge.store.postgres.sql import storable
 from chatbridge.store.sqlite import migrate as sqlite_migrate
 from chatbridge.store.sqlite.connection import SqliteConnection
@@ -73,6 +73,8 @@ async def copy(
     async with _up_to_date(source) as path:
         server = await connect(target)
         try:
+            # Not inside the transaction, which may not see what was created while it waited.
+            await server.execute("SELECT pg_advisory_lock($1)", ALONE)
             transaction = server.transaction()
             await transaction.start()
             with closing(_opened(path)) as file:
@@ -145,7 +147,9 @@ class _Copy:
 
     async def run(self) -> Copied:
         await self._server.execute(SESSION)
-        await upgrade_within(self._server, self._target)
+        if (found := await version_of(self._server)) > newest():
+            raise NewerDatabase(path=self._target.name, found=found, known=newest())
+        await apply(self._server, found)
         await self._server.execute(DEPOSE)
         tables = self._file.execute(_TABLES).fetchall()
         for table, _ in tables:

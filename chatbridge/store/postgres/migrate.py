@@ -27,9 +27,12 @@ async def upgrade(address: Address) -> int:
     connection = await connect(address)
     try:
         found = await version_of(connection)
-        if found != newest():
+        if found > newest():
+            raise NewerDatabase(path=address.name, found=found, known=newest())
+        if found < newest():
             async with connection.transaction():
-                found = await upgrade_within(connection, address)
+                await connection.execute("SELECT pg_advisory_xact_lock($1)", ALONE)
+                await apply(connection, await version_of(connection))
         return found
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise translated_error(error, address.called) from error
@@ -43,20 +46,14 @@ async def version_of(connection: asyncpg.Connection[Any]) -> int:
     return int(await connection.fetchval("SELECT max(version) FROM chatbridge"))
 
 
-async def upgrade_within(connection: asyncpg.Connection[Any], address: Address) -> int:
-    """The same within a transaction, until whose end no other hub changes the version.
-    :raises NewerDatabase:"""
-    await connection.execute("SELECT pg_advisory_xact_lock($1)", ALONE)
-    found = await version_of(connection)
-    if found > newest():
-        raise NewerDatabase(path=address.name, found=found, known=newest())
+async def apply(connection: asyncpg.Connection[Any], found: int) -> None:
+    """Within a transaction, under the lock `ALONE`: bring up to date what has the version `found`."""
     if not found:
         await connection.execute("CREATE TABLE chatbridge (version integer PRIMARY KEY)")
     for version, sql in _migrations():
         if version > found:
             await connection.execute(sql)
             await connection.execute("INSERT INTO chatbridge VALUES ($1)", version)
-    return found
 
 
 def newest() -> int:
