@@ -47,7 +47,7 @@ async def version_of(connection: asyncpg.Connection[Any]) -> int:
 
 
 async def apply(connection: asyncpg.Connection[Any], found: int) -> None:
-    """Within a transaction, under the lock `ALONE`: bring up to date what has the version `found`."""
+    """Within a transaction, under the lock `ALONE`: bring up to date what has version `found`."""
     if not found:
         await connection.execute("CREATE TABLE chatbridge (version integer PRIMARY KEY)")
     for version, sql in _migrations():
