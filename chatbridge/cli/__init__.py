@@ -12,7 +12,7 @@ hub: `chatbridge status`, `version`, `stop` and `restart`
 inbox: `chatbridge inbox`
 service: `chatbridge service`
 config_file: changes config.toml
-database_file: reads the database without a hub
+database: reads the database without a hub
 demo: `chatbridge demo`
 completion: `chatbridge completion`
 """
@@ -32,6 +32,7 @@ COMMANDS = {
     "setup": "set chatbridge up, step by step",
     "pair": "pair a phone; people lists who may answer",
     "people": "who may answer; remove somebody",
+    "store": "move the questions to a team's database",
     "doctor": "find what is wrong, and say how to fix it",
     "connect": "add chatbridge to an agent's MCP servers",
     "disconnect": "remove it again",
@@ -77,12 +78,12 @@ DECLARED = {
     ),
     "agents": ("agents", "tell", "tools", "serve", "token"),
     "hub": ("status", "version", "stop", "restart", "service", "inbox"),
-    "setup": ("setup", "connect", "disconnect", "pair", "people", "doctor", "completion"),
+    "setup": ("setup", "connect", "disconnect", "pair", "people", "store", "doctor", "completion"),
 }
 """The folders whose `commands` has the arguments of these, and says where their work is."""
 
 ROWS = (
-    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token"),
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "store"),
     (
         "ask, notify",
         "pending, inbox, summary",

@@ -20,7 +20,7 @@ class SettingsError(ChatbridgeError):
 
 
 class ExtraMissing(ChatbridgeError):
-    """Packages that a channel needs are not installed."""
+    """Packages that a channel or the database needs are not installed."""
 
     def __init__(self, extra: str, *, command: str) -> None:
         super().__init__(f"the packages for {extra.capitalize()} are not installed. Run: {command}")

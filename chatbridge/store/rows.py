@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from operator import attrgetter
@@ -328,6 +328,22 @@ COMMAND = Kind("command", ("id",), partial(make, Operation))
 
 LISTED = 1_000
 UNREADABLE = (ValueError, TypeError, LookupError, RecursionError)  # Raised by unreadable rows
+STORED: tuple[tuple[Kind[Any], str], ...] = (
+    (QUESTION, "SELECT * FROM asks"),
+    (CALL, "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask"),
+    (NOTICE, "SELECT * FROM notices"),
+    (COMMAND, "SELECT * FROM operations"),
+)
+"""What a look through the whole database reads."""
+
+
+def unreadable(kind: Kind[Any], rows: Iterable[Record]) -> Iterator[str]:
+    """What the rows are called that this version cannot read."""
+    for row in rows:
+        try:
+            kind.read(row)
+        except UNREADABLE:
+            yield f"{kind.name} {kind.name_of(row)}"
 
 
 class UnreadableRows:

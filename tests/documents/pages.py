@@ -12,9 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 SHELL = ("", "sh", "bash", "console")
 """Blocks of these languages are commands, unless `ways.NO_COMMANDS` names them."""
 PROGRAMS = re.compile(
-    r"apt|apt-get|bash|brew|caddy|cargo|chatbridge|chmod|claude|codex|cp|curl|docker|export|gemini"
+    r"apt|apt-get|bash|brew|caddy|cargo|chatbridge|chmod|claude|codex|cp|createdb|createuser|curl"
+    r"|docker|export|gemini"
     r"|git|goose|install|journalctl|loginctl|make|mkdir|mv|nginx|node|npm|npx|opencode|pip|pipx"
-    r"|podman|pytest|python3?|rm|source|sqlite3|ssh|sudo|systemctl|systemd-analyze|tailscale"
+    r"|pg_dump|pg_restore|podman|pytest|python3?|rm|source|sqlite3|ssh|sudo|systemctl|systemd-analyze|tailscale"
     r"|timedatectl|uvx?|wget|\.venv/.+|\.ci/.+"
 )
 """What begins with one of these in the prose, and goes on, is a command."""

@@ -89,7 +89,7 @@ def _docker() -> Grammar:
     remove.add_argument("--force", action="store_true")
     remove.add_argument("container")
     compose = verbs.add_parser("compose")
-    compose.add_argument("--file")
+    compose.add_argument("--file", action="append")
     up = compose.add_subparsers(required=True).add_parser("up")
     up.add_argument("--detach", action="store_true")
     return found

@@ -78,6 +78,11 @@ SERVER = elsewhere(
     "tests/acceptance/test_system_service.py::server",
     "needs a machine's root: the container's of those tests is set up with these lines",
 )
+DATABASE = elsewhere(
+    "tests/acceptance/test_team_database_page.py::"
+    "test_the_page_leads_from_an_empty_server_to_a_restored_backup",
+    "needs a PostgreSQL server",
+)
 NOT_WHOLE = "names a command whose rest is the reader's"
 OTHERS_IMAGE = "needs an image, which takes minutes: make container builds it and tries it"
 LONG = "takes minutes, and is what runs these tests or comes beside them: make -n says what it does"
@@ -176,6 +181,11 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "needs somebody who is paired",
             fills={"remove ID": "remove", "remove": "remove 5"},
         ),
+    ),
+    (r"chatbridge store copy .*", DATABASE),
+    (
+        r"chatbridge store copy|store copy",
+        parsed(NOT_WHOLE, fills={"store copy": "store copy --dry-run"}),
     ),
     (r"chatbridge doctor", run("✓ database")),
     (r"chatbridge doctor --json", run('"checks"')),
@@ -411,12 +421,31 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"podman .* > backup\.tar", parsed(OTHERS_IMAGE, fills={" > backup.tar": ""})),
     (r"podman .*", parsed(OTHERS_IMAGE)),
     (r"TELEGRAM_USER=\d+ docker compose .*", parsed(OTHERS_IMAGE)),
+    (
+        r"install -m 644 password\.txt config/container/secrets/store-password",
+        run(before=("mkdir -p config/container/secrets", "touch password.txt"), apart=True),
+    ),
+    (r"mkdir -p -m 700 ~/\.config/chatbridge/secrets", run()),
+    (
+        r"install -m 600 /dev/stdin ~/\.config/chatbridge/secrets/chatbridge_store_password",
+        run(before=("mkdir -p -m 700 ~/.config/chatbridge/secrets",), stdin="secret", apart=True),
+    ),
+    # ── a server's database ───────────────────────────────────────────────────────────────────────
+    (r"(sudo -u postgres )?(createuser|createdb|pg_dump|pg_restore) .*", DATABASE),
     (r"docker exec -it", parsed(NOT_WHOLE, fills={"-it": "-it box chatbridge pair"})),
     (r"codex exec", parsed(NOT_WHOLE, fills={"exec": "exec hello"})),
     (r"npm run", parsed(NOT_WHOLE, fills={"run": "run build"})),
     # ── a server's root ───────────────────────────────────────────────────────────────────────────
     (r"sudo loginctl enable-linger NAME", CONTAINER),
     (r"sudo (python3 -m venv|/opt/chatbridge/bin/pip install|ln -s) .*", SERVER),
+    (
+        r"sudo install -D -m 644 chatbridge-postgres\.conf .*|.*/credentials/store_password",
+        elsewhere(
+            "tests/integration/test_units.py::"
+            "test_the_drop_in_for_postgresql_is_installed_as_the_page_says",
+            "needs a machine's root",
+        ),
+    ),
     (r"sudo (groupadd|usermod|install|tee) .*", SERVER),
     (r"cd /opt/chatbridge/lib/python3\*/site-packages/chatbridge/cli/service/units", SERVER),
     (r"sudo cp chatbridge-system\.service chatbridge-system\.socket /etc/systemd/system/", SERVER),

@@ -35,6 +35,7 @@ from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from chatbridge.store.audit import Trail
+from chatbridge.store.sql_store import SqlStore
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 from tests.fakes.inbox import ANYWHERE
@@ -73,7 +74,7 @@ def name(link: str = "link-1", number: int = 1) -> CallName:
 
 @dataclass(slots=True)
 class World:
-    store: SqliteStore
+    store: SqlStore
     broker: Broker
     inbox: AskActions
     clock: StillClock
@@ -110,6 +111,7 @@ async def world(
     path: Path,
     clock: StillClock | None = None,
     *,
+    store: SqlStore | None = None,
     drained: Callable[[World], Awaitable[None]] | None = None,
     nights: NightPolicy | None = None,
     audited: bool = False,
@@ -117,7 +119,7 @@ async def world(
 ) -> AsyncIterator[World]:
     clock = clock or StillClock()
     trail = Trail(Auditor(), clock.time) if audited else None
-    store = await SqliteStore.open(path / "chatbridge.db", trail=trail)
+    store = store or await SqliteStore.open(path / "chatbridge.db", trail=trail)
     changes: asyncio.Queue[Ask] = asyncio.Queue()
     here: list[World] = []
 

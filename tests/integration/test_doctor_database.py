@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chatbridge.channels.checks import Mark
-from chatbridge.cli.database_file import notes
+from chatbridge.cli.database import DatabaseFile, notes
 from chatbridge.cli.doctor import database as module
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
@@ -127,6 +127,6 @@ async def test_what_a_channel_remembers_is_read_without_the_hub(path: Path) -> N
     await store.close()
     with closing(sqlite3.connect(path)) as file, file:
         file.execute("INSERT INTO notes VALUES ('telegram', 'odd', CAST(x'ff' AS TEXT), 1.0)")
-    assert notes(path, "telegram") == {"chat:telegram:-1": "-100", "odd": "\ufffd"}
-    assert notes(path, "matrix") == {}
-    assert notes(path.with_name("none.db"), "matrix") == {}
+    assert notes(DatabaseFile(path), "telegram") == {"chat:telegram:-1": "-100", "odd": "\ufffd"}
+    assert notes(DatabaseFile(path), "matrix") == {}
+    assert notes(DatabaseFile(path.with_name("none.db")), "matrix") == {}

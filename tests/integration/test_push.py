@@ -15,7 +15,7 @@ import pytest
 
 from chatbridge.channels.checks import HubState
 from chatbridge.channels.web.push.doctor import check_push
-from chatbridge.cli.database_file import notes
+from chatbridge.cli.database import DatabaseFile, notes
 from chatbridge.core.forms.form import STALE, AskCancel, Choose, Snooze
 from chatbridge.core.model import Level, Person, Priority, Question
 from chatbridge.core.nights.hours import Period, Switch
@@ -60,7 +60,7 @@ class Looking:
     state: Path = Path()
 
     async def notes(self, channel: str) -> Mapping[str, str]:
-        return await asyncio.to_thread(notes, self.push.database, channel)
+        return await asyncio.to_thread(notes, DatabaseFile(self.push.database), channel)
 
     async def hub(self) -> HubState:
         return HubState(status={"remarks": self.push.supervisor.remarks()})

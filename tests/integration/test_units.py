@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +41,27 @@ def test_the_system_service_is_exposed_to_two_at_most() -> None:
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-300:]
     assert "Overall exposure level" in done.stdout
+
+
+def test_the_drop_in_for_postgresql_is_installed_as_the_page_says(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "team-database.md").read_text()
+    (line,) = re.findall(r"^sudo (install -D .*)$", page, re.MULTILINE)
+    *words, source, target = line.split()
+    folder = tmp_path / Path(target).parents[1].name
+    subprocess.run([*words, ROOT / "systemd" / source, folder / "/".join(target.split("/")[-2:])])
+    unit = folder / "chatbridge-system.service"
+    for each in UNITS:
+        (folder / each.name).write_bytes(each.read_bytes())
+    shown = {**os.environ, "SYSTEMD_UNIT_PATH": f"{folder}:"}
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, env=shown
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    (drop_in,) = folder.glob("chatbridge-system.service.d/*.conf")
+    drop_in.write_text(drop_in.read_text() + "[Service]\nNonsense=yes\n")
+    done = subprocess.run(
+        ["systemd-analyze", "verify", unit], capture_output=True, text=True, env=shown
+    )
+    assert "Nonsense" in done.stderr, "the drop-in was not read at all"
+    credentials = re.findall(r"LoadCredential=chatbridge:%E/(.*)", unit.read_text())
+    assert f"/etc/{credentials[0]}/store_password" in page

@@ -42,7 +42,7 @@ IN_THEIR_FILE = {
 def table() -> str:
     base = needed(requirements("dependencies"))
     wanted = {name: ["chatbridge"] for name in base}
-    for extra in ("matrix", "slack", "discord", "pictures"):
+    for extra in ("matrix", "slack", "discord", "postgres", "pictures"):
         for name in needed([*base, *requirements(extra)]) - base:
             wanted.setdefault(name, []).append(f"`chatbridge-mcp[{extra}]`")
     lines = ["| package | licence | needed for |", "|---|---|---|"]

@@ -7,12 +7,14 @@ import json
 import re
 import shlex
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from pydantic import BaseModel, SecretStr
 
-from chatbridge.settings import secrets, settings_type
+from chatbridge.settings import load, secrets, settings_type
 from tests.documents.pages import ROOT
 from tests.documents.parsing import chatbridge
 
@@ -24,6 +26,7 @@ INSTRUCTIONS = [
 ]
 COMPOSE: dict[str, Any] = yaml.safe_load((FOLDER / "compose.yaml").read_text())
 SERVICE: dict[str, Any] = COMPOSE["services"]["chatbridge"]
+WITH_POSTGRES: dict[str, Any] = yaml.safe_load((FOLDER / "compose.postgres.yaml").read_text())
 
 
 def given(word: str) -> list[str]:
@@ -111,3 +114,37 @@ def test_the_compose_file_gives_no_more_than_is_needed() -> None:
     assert SERVICE["ports"] == [f"127.0.0.1:{port}:{port}" for port in exposed]
     assert (FOLDER / SERVICE["build"]["context"]).resolve() == ROOT
     assert (ROOT / SERVICE["build"]["dockerfile"]).is_file()
+
+
+def test_the_settings_of_the_compose_file_with_postgresql_name_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bare_environment: None
+) -> None:
+    ours, server = (WITH_POSTGRES["services"][name] for name in ("chatbridge", "postgres"))
+    (secret,) = ours["secrets"]
+    (tmp_path / secret["target"]).write_text("a password\n")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    for variable, value in ours["environment"].items():
+        monkeypatch.setenv(variable, value)
+    found = load(tmp_path / "none.toml").server()
+    assert found is not None
+    address, password = found
+    user, database = server["environment"]["POSTGRES_USER"], server["environment"]["POSTGRES_DB"]
+    assert (address, password) == (f"postgresql://{user}@postgres/{database}", "a password")
+    assert ours["depends_on"] == {"postgres": {"condition": "service_healthy"}}
+    assert f"--username={user}" in server["healthcheck"]["test"]
+
+
+def test_postgresql_has_the_same_secret_as_a_file_a_volume_and_no_port() -> None:
+    ours, server = (WITH_POSTGRES["services"][name] for name in ("chatbridge", "postgres"))
+    (name,) = server["secrets"]
+    assert server["environment"]["POSTGRES_PASSWORD_FILE"] == f"/run/secrets/{name}"
+    assert name == ours["secrets"][0]["source"]
+    assert WITH_POSTGRES["secrets"] == {name: {"file": f"./secrets/{name}"}}
+    assert not any(
+        "password" in it.lower()
+        for it in map(str, server["environment"].values())
+        if not it.startswith("/run/secrets/")
+    )
+    assert WITH_POSTGRES["volumes"].keys() == {"postgres"}
+    assert "ports" not in server
+    assert server["security_opt"] == ["no-new-privileges:true"]

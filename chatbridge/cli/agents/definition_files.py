@@ -14,7 +14,7 @@ from typing import Any
 
 from chatbridge import runtime_paths
 from chatbridge.channels.checks import Finding, Mark, fine, problem, remark
-from chatbridge.cli.database_file import notes
+from chatbridge.cli.database import database_of, notes
 from chatbridge.cli.doctor.screen import draw
 from chatbridge.cli.ui import tables
 from chatbridge.cli.ui.running import FAILED, WrongUsage, say
@@ -233,7 +233,8 @@ def _content(name: str) -> str:
 
 def program_findings(name: str, commands: Iterable[Command], settings: Settings) -> list[Finding]:
     """What is wrong with the folders of `commands.path`, and with each program once."""
-    noted = notes(settings.database(Path(runtime_paths.state_dir())), known_projects.CHANNEL)
+    database = database_of(settings, Path(runtime_paths.state_dir()))
+    noted = notes(database, known_projects.CHANNEL)
     projects = known_projects.stored(noted.get(known_projects.KEY))
     programs = Programs(settings.commands.path, projects=lambda: projects)
     found = []

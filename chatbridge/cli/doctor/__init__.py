@@ -4,7 +4,8 @@
     screen: findings on a terminal
     context: what all checks look at
     files: checks of the configuration and of other files
-    database: the check of the database
+    database: the check of the database file
+    postgres: the check of the database on a server
     hub: the check of the hub and its links
     approvals: the check of what agents may do without asking
     people: the check of people and routes

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from chatbridge.channels.checks import Finding, fine, remark
-from chatbridge.cli.database_file import timed_grants
+from chatbridge.cli.database import timed_grants
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.approval_rules import Rule

@@ -11,7 +11,7 @@ from typing import Any
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.channels.checks import HubState
-from chatbridge.cli.database_file import notes, quiet_switch
+from chatbridge.cli.database import DatabaseFile, DatabaseServer, database_of, notes, quiet_switch
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connection
 from chatbridge.cli.service.manager import Manager, this_manager
 from chatbridge.cli.ui.wording import shown
@@ -55,8 +55,8 @@ class DoctorContext:
         return found
 
     @property
-    def database(self) -> Path:
-        return self.settings.database(self.state)
+    def database(self) -> DatabaseFile | DatabaseServer:
+        return database_of(self.settings, self.state)
 
     def nights(self) -> Nights:
         """With what was switched by hand, which the hub stores."""

@@ -1,4 +1,4 @@
-"""The database, only read, beside a hub that writes."""
+"""The database file, only read, beside a hub that writes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
-from chatbridge.cli.database_file import opened
+from chatbridge.cli.database import DatabaseServer, opened
 from chatbridge.cli.doctor.context import DoctorContext
-from chatbridge.cli.ui.wording import counted, first_of, shown
+from chatbridge.cli.doctor.postgres import cannot_read, server
+from chatbridge.cli.ui.wording import counted, shown
 from chatbridge.core.errors import StoreError
 
 LOOK_SECONDS = 8.0
@@ -25,7 +25,9 @@ GONE = "the database "
 async def database(context: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store.sqlite import migrate  # slow to import
 
-    name, path = "database", context.database
+    if isinstance(context.database, DatabaseServer):
+        return await server(context.database, context.clock)
+    name, path = "database", context.database.path
     if not path.exists():
         if any(said.startswith(GONE) for said in (await context.hub()).faults):
             return []  # the check of the hub says so
@@ -65,29 +67,14 @@ def _looked_at(path: Path) -> list[Finding]:
         return [problem(name, what, fix, file=str(path), found=said)]
     details = {"file": str(path), "questions": questions, "schema": schema}
     if unreadable:
-        what = f"this version cannot read {first_of(unreadable)}"
-        fix = "reinstall the version that wrote it; everything else works"
-        return [problem(name, what, fix, unreadable=unreadable, **details)]
+        return [cannot_read(unreadable, **details)]
     return [fine(name, f"{counted(questions, 'question')}, integrity ok", **details)]
 
 
 def _unreadable(file: sqlite3.Connection) -> list[str]:
-    from chatbridge.store.rows import CALL, COMMAND, NOTICE, QUESTION, UNREADABLE, Kind
-    from chatbridge.store.sqlite.connection import text_or_bytes
+    from chatbridge.store.rows import STORED, unreadable
+    from chatbridge.store.sqlite.reading import text_or_bytes
 
-    kinds: tuple[tuple[Kind[Any], str], ...] = (
-        (QUESTION, "SELECT * FROM asks"),
-        (CALL, "SELECT calls.*, asks.id AS ask_id FROM calls JOIN asks ON seq = ask"),
-        (NOTICE, "SELECT * FROM notices"),
-        (COMMAND, "SELECT * FROM operations"),
-    )
     file.row_factory = sqlite3.Row
     file.text_factory = text_or_bytes
-    found = []
-    for kind, sql in kinds:
-        for row in file.execute(sql):
-            try:
-                kind.read(row)
-            except UNREADABLE:
-                found.append(f"{kind.name} {kind.name_of(row)}")
-    return found
+    return [name for kind, sql in STORED for name in unreadable(kind, file.execute(sql))]

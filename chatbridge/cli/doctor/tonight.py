@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import math
 import shutil
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,7 +17,7 @@ from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem,
 from chatbridge.channels.spec import ChannelSpec
 from chatbridge.cli.connect.plans import Found
 from chatbridge.cli.connect.readiness import Readiness, readiness
-from chatbridge.cli.database_file import asks
+from chatbridge.cli.database import asks
 from chatbridge.cli.doctor.clients import agents_elsewhere, connected_clients, limit_of
 from chatbridge.cli.doctor.computer import service
 from chatbridge.cli.doctor.context import DoctorContext
@@ -27,6 +26,7 @@ from chatbridge.cli.doctor.hub import hub
 from chatbridge.cli.ui.wording import HOUR, counted, duration, lasted
 from chatbridge.core.cards.outcome_text import in_place
 from chatbridge.core.cards.phrases import format_time
+from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import Ask, Outcome
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.switching import format_hours, format_now
@@ -181,7 +181,7 @@ def deadlines(context: DoctorContext) -> list[Finding]:
 def _asks(context: DoctorContext, sql: str, at: float) -> list[Ask]:
     try:
         return asks(context.database, sql, (at,))
-    except sqlite3.Error:
+    except ChatbridgeError:
         return []  # there is none yet, or the check of the database says why
 
 
@@ -232,8 +232,9 @@ def disk(context: DoctorContext) -> list[Finding]:
     folder = next(it for it in (context.state, *context.state.parents) if it.exists())
     free = shutil.disk_usage(folder).free
     shown = f"{free / 1024**3:,.0f} GB" if free >= 10 * 1024**3 else f"{free / 1024**2:,.0f} MB"
+    where = "where the log is" if context.settings.server() else "where the database is"
     if free < LEAST_FREE:
-        what = f"{shown} free where the database is"
+        what = f"{shown} free {where}"
         return [problem("disk", what, "make room, or questions cannot be stored", free=free)]
     return [fine("disk", f"{shown} free", free=free)]
 

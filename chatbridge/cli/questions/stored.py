@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +10,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from chatbridge import runtime_paths
-from chatbridge.cli import database_file
+from chatbridge.cli.database import Database, asks, database_of, quiet_switch
 from chatbridge.cli.ui.running import complain
-from chatbridge.core.errors import SettingsError, StoreError
+from chatbridge.core.errors import SettingsError
 from chatbridge.core.model import Ask
 from chatbridge.core.nights.hours import Calendar
 from chatbridge.core.nights.summary import Summary, Tally, by_urgency, period_until
@@ -28,9 +26,6 @@ from chatbridge.hub.control.asks import in_list, short_ids, summary_object
 from chatbridge.settings import Settings, load
 from chatbridge.store.ask_times import times_of
 from chatbridge.store.sql_store import HISTORY, OPEN_ASKS, TALLY
-from chatbridge.store.sqlite import migrate
-from chatbridge.store.sqlite.ask_times import ASK_TIMES
-from chatbridge.store.sqlite.connection import text_or_bytes
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -46,16 +41,15 @@ def history(*, limit: int, search: str | None, brief: bool) -> list[Json] | None
 
 
 def stats(*, seconds: float) -> Json | None:
-    until, (path, calendar) = time.time(), _settled()
+    until, (database, calendar) = time.time(), _settled()
     since = until - seconds
     zone = next((hours.zone for hours in calendar.hours), None)
 
     def read() -> list[AskTimes]:
-        with database_file.opened(path) as file:
-            file.text_factory = text_or_bytes
-            return times_of(file.execute(ASK_TIMES, {"since": since, "until": until}))
+        given = {"since": since, "until": until}
+        return times_of(database.rows(database.ask_times_sql, given))
 
-    times = _read(path, read, nothing=list[AskTimes]())
+    times = _read(database, read, nothing=list[AskTimes]())
     if times is None:
         return None
     offset_of = partial(local_offset, zone=zone)
@@ -64,49 +58,47 @@ def stats(*, seconds: float) -> Json | None:
 
 def summary(*, since: float | None, brief: bool) -> Json | None:
     """As a hub sums it up."""
-    now, (path, calendar) = time.time(), _settled()
+    now, (database, calendar) = time.time(), _settled()
     period = period_until(now, calendar=calendar, since=since)
     made = Summary(period=period, at=now)
 
     def read() -> Summary:
-        waiting = by_urgency(tuple(database_file.asks(path, OPEN_ASKS)))
+        waiting = by_urgency(tuple(asks(database, OPEN_ASKS)))
         given = {"since": period.start, "until": period.end, "now": now}
-        return replace(made, waiting=waiting, tally=Tally(**database_file.row(path, TALLY, given)))
+        (row,) = database.rows(TALLY, given)
+        return replace(made, waiting=waiting, tally=Tally(**dict(row)))
 
-    found = _read(path, read, nothing=made)
+    found = _read(database, read, nothing=made)
     return None if found is None else summary_object(found, brief=brief)
 
 
 def _listed(sql: str, given: Json, *, brief: bool) -> list[Json] | None:
-    path, none = _settled()[0], list[Ask]()
-    asks = _read(path, lambda: database_file.asks(path, sql, given), nothing=none)
-    if asks is None:
+    database, none = _settled()[0], list[Ask]()
+    found = _read(database, lambda: asks(database, sql, given), nothing=none)
+    if found is None:
         return None
-    short = short_ids(asks)
-    return [in_list(ask, short[ask.id], brief=brief) for ask in asks]
+    short = short_ids(found)
+    return [in_list(ask, short[ask.id], brief=brief) for ask in found]
 
 
-def _read(path: Path, read: Callable[[], T], *, nothing: T) -> T | None:
-    """What the database has, or `nothing` if there is none; None if only a hub can read the file,
-    because it is of an earlier version. :raises ChatbridgeError: it cannot be read."""
-    if not path.exists():
+def _read(database: Database, read: Callable[[], T], *, nothing: T) -> T | None:
+    """What the database has, or `nothing` if there is none; None if only a hub can read it, because
+    it is of an earlier version. :raises ChatbridgeError: it cannot be read."""
+    readable = database.is_readable()
+    if readable is None:
         return nothing
-    asyncio.run(migrate.check(path))
-    try:
-        return read() if database_file.schema_of(path) == migrate.newest() else None
-    except sqlite3.Error as error:
-        raise StoreError(f"the database {path} cannot be read: {error}") from error
+    return read() if readable else None
 
 
-def _settled() -> tuple[Path, Calendar]:
+def _settled() -> tuple[Database, Calendar]:
     """Where the database is, and the quiet hours, as the settings say. Where they cannot be used,
     which is said: in its usual place, and none."""
     state = Path(runtime_paths.state_dir())
     try:
         settings = load()
-        path, nights = settings.database(state), settings.policy().nights
-        nights.switch = database_file.quiet_switch(path)
-        return path, nights.calendar
+        database, nights = database_of(settings, state), settings.policy().nights
+        nights.switch = quiet_switch(database)
+        return database, nights.calendar
     except SettingsError as error:
         complain(str(error))
-        return Settings.model_construct().database(state), Calendar()
+        return database_of(Settings.model_construct(), state), Calendar()

@@ -10,6 +10,11 @@ SCRIPTS = """\
 Secrets are read from files, - is standard input: every user of the computer
 can see what is on a command line. Everything is checked before anything is
 written."""
+STORE_COPY = """\
+Copies everything into an empty PostgreSQL database, in one transaction: all of it
+arrives, or nothing. The SQLite file stays as it is. No hub may run meanwhile:
+chatbridge stop. Open questions stay open, and agents that wait notice nothing.
+"""
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION_EPILOG = """\
 where it goes:
@@ -155,6 +160,44 @@ people = Command(
     extend=_people,
     usage="chatbridge people [remove ID]",
     work="chatbridge.cli.people:people",
+)
+
+
+def _store(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="do", metavar="COMMAND", prog="chatbridge store")
+    actions.required = True
+    copy = actions.add_parser(
+        "copy",
+        help="move everything from the SQLite file to a PostgreSQL server",
+        description=STORE_COPY,
+        formatter_class=parser.formatter_class,
+    )
+    for names, options in (
+        argument(
+            "--to",
+            metavar="ADDRESS",
+            help="postgresql://user@host/database; without it the one in store. The password is "
+            "that of store_password",
+        ),
+        argument(
+            "--from",
+            dest="source",
+            metavar="ADDRESS",
+            help="sqlite:///path/to/file.db; without it the one that a hub would use",
+        ),
+        flag("--dry-run", help="try all of it on the server, and undo it"),
+        flag("--yes", "-y", help="set store in config.toml afterwards, without asking"),
+    ):
+        copy.add_argument(*names, **options)
+
+
+store = Command(
+    "store",
+    "Moves the questions, the open ones included, to a PostgreSQL server: for a team,\n"
+    "or for several hubs. See docs/team.md.",
+    extend=_store,
+    usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--dry-run] [--yes]",
+    work="chatbridge.cli.setup.store:store",
 )
 
 doctor = Command(

@@ -8,5 +8,6 @@ lease: which of several hubs leads, as one of them sees it
 election: the lease's statements, and who takes part
 tokens: the tokens of agents over HTTP
 file_copies: the bytes of attachments
+copying: takes over an SQLite database
 ask_times: the query of how long asks took
 """

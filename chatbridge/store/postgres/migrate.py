@@ -32,7 +32,7 @@ async def upgrade(address: Address) -> int:
             await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
             async with connection.transaction():
                 found = await version_of(connection)  # another hub may have been first
-                await _apply(connection, found)
+                await apply(connection, found)
         if found > newest():
             raise NewerDatabase(path=address.name, found=found, known=newest())
         return found
@@ -48,7 +48,8 @@ async def version_of(connection: asyncpg.Connection[Any]) -> int:
     return int(await connection.fetchval("SELECT max(version) FROM chatbridge"))
 
 
-async def _apply(connection: asyncpg.Connection[Any], found: int) -> None:
+async def apply(connection: asyncpg.Connection[Any], found: int) -> None:
+    """Within a transaction, under the lock `ALONE`: bring up to date what has version `found`."""
     if not found:
         await connection.execute("CREATE TABLE chatbridge (version integer PRIMARY KEY)")
     for version, sql in _migrations():

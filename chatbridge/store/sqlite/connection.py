@@ -18,6 +18,7 @@ import aiosqlite
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import encodable
 from chatbridge.store.database import Parameters
+from chatbridge.store.sqlite.reading import text_or_bytes
 
 log = logging.getLogger(__name__)
 
@@ -123,14 +124,6 @@ class SqliteConnection:
     def check_lasts(self) -> None:
         if self.file is not None:
             self.file.check()
-
-
-def text_or_bytes(stored: bytes) -> str | bytes:
-    """A damaged text as its bytes: else one row of it would fail the whole statement."""
-    try:
-        return stored.decode()
-    except UnicodeDecodeError:
-        return stored
 
 
 def _uri(path: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.store.sqlite.connection import SqliteConnection
+from chatbridge.store.sqlite.reading import mode_to_read
 
 SCHEMA: Traversable = files("chatbridge.store.sqlite") / "schema"
 
@@ -41,12 +42,7 @@ _ADD_SYNCHRONOUS = """
 async def check(path: Path) -> None:
     """Look at the file without changing a byte of it. :raises NewerDatabase: :raises StoreError: it
     is not a database, or another program's."""
-    # With a log beside it the version may still be in there, and only a connection that takes
-    # part in locking reads it; without one, "immutable" makes sure that none is created.
-    log = path.with_name(path.name + "-wal")
-    connection = await SqliteConnection.open(
-        path, mode="mode=ro" if log.exists() else "immutable=1"
-    )
+    connection = await SqliteConnection.open(path, mode=mode_to_read(path))
     try:
         (header,) = await connection.rows(_HEADER)
     finally:

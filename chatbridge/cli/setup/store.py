@@ -1,0 +1,188 @@
+"""`chatbridge store copy`: from the SQLite file to a PostgreSQL server."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from chatbridge import runtime_paths
+from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.ui import prompts, tables
+from chatbridge.cli.ui.running import WrongUsage, say
+from chatbridge.cli.ui.tables import Column, Table
+from chatbridge.cli.ui.wording import shown
+from chatbridge.core.errors import StoreError
+from chatbridge.extras import need
+from chatbridge.hub.process.lock import Lock
+from chatbridge.redaction import hide
+from chatbridge.settings import POSTGRESQL, SQLITE, Settings, load, secrets
+from chatbridge.settings.authority import variable_of
+from chatbridge.store.fence import POSTGRES
+
+if TYPE_CHECKING:
+    from chatbridge.store.postgres.connection import Address
+    from chatbridge.store.postgres.copying import Copied
+
+STORE = ("store",)
+PASSWORD = ("store_password",)
+LISTED = {
+    "asks": "questions",
+    "notices": "notices",
+    "operations": "commands of agents",
+    "owner_messages": "messages to agents",
+}
+START = "chatbridge restart (a service: chatbridge service start), then chatbridge doctor"
+SHOWN_EVERY_SECONDS = 0.2
+
+
+def store(given: argparse.Namespace) -> int:
+    settings = load()
+    for secret in settings.secrets():
+        hide(secret)
+    state = Path(runtime_paths.state_dir())
+    source, target = _source(given.source, settings, state), _target(given.to, settings)
+    with ExitStack() as locks:
+        _lock(locks, state, source)
+        copied = _copied(source, target, rehearse=given.dry_run)
+        _report(copied, source, target, rehearse=given.dry_run)
+        if not given.dry_run:
+            # Before the lock is let go: an agent might start a hub on the old database.
+            _switch(target, settings, unasked=given.yes)
+    return 0
+
+
+def _source(given: str | None, settings: Settings, state: Path) -> Path:
+    if given is not None and not given.startswith(SQLITE):
+        raise WrongUsage(f"--from has to be {SQLITE}path/to/file.db")
+    path = settings.model_copy(update={"store": given}).database(state) if given else None
+    path = path or settings.database(state)
+    if not path.exists():
+        raise StoreError(
+            f"there is no database {path}. Name the file: chatbridge store copy "
+            f"--from {SQLITE}path/to/file.db"
+        )
+    return path
+
+
+def _target(given: str | None, settings: Settings) -> Address:
+    if given is not None and not given.startswith(POSTGRESQL):
+        raise WrongUsage(f"--to has to be {POSTGRESQL}user@host/database")
+    if given:
+        hide(unquote(urlsplit(given).password or "") or given)
+        settings = settings.model_copy(update={"store": given})
+    server = settings.server()
+    if server is None:
+        raise WrongUsage(f"say where to: --to {POSTGRESQL}user@host/database")
+    need(POSTGRES)
+    from chatbridge.store.postgres.connection import Address
+
+    return Address(*server)
+
+
+def _lock(locks: ExitStack, state: Path, source: Path) -> None:
+    """Also that of the hub whose file this is. :raises HubAlreadyRunning:"""
+    folders = {state.resolve(): state}
+    if os.path.exists(runtime_paths.lock_path(str(source.parent))):
+        folders.setdefault(source.parent.resolve(), source.parent)
+    for folder in folders.values():
+        locks.enter_context(Lock(str(folder), started_by="person"))
+
+
+def _copied(source: Path, target: Address, *, rehearse: bool) -> Copied:
+    from chatbridge.store.postgres.copying import copy
+
+    with _progress() as progress:
+        return asyncio.run(copy(source, target, rehearse=rehearse, progress=progress))
+
+
+@contextmanager
+def _progress() -> Iterator[_Progress]:
+    progress = _Progress()
+    try:
+        yield progress
+    finally:
+        progress.clear()
+
+
+class _Progress:
+    """One line that changes, on a terminal."""
+
+    def __init__(self) -> None:
+        self._on_terminal = sys.stderr.isatty()
+        self._last = time.monotonic()
+        self._shown = False
+
+    def __call__(self, table: str, done: int, of: int) -> None:
+        if self._on_terminal and time.monotonic() - self._last > SHOWN_EVERY_SECONDS:
+            self._last, self._shown = time.monotonic(), True
+            sys.stderr.write(f"\r\033[K{LISTED.get(table, table)}: {done:,} of {of:,}")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        if self._shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) -> None:
+    did = "Would copy" if rehearse else "Copied"
+    counts = {name: copied.rows[table] for table, name in LISTED.items()}
+    counts["what goes with them"] = sum(copied.rows.values()) - sum(counts.values())
+    rows = [(name, f"{count:,}") for name, count in counts.items()]
+    rows[1:1] = [("  of them open", f"{copied.open_asks:,}")]
+    columns = (Column(title="WHAT"), Column(title="ROWS", right=True))
+    tables.write(
+        f"{did} {shown(source)} to {target.name}:",
+        Table(columns=columns, rows=rows),
+    )
+    if copied.replaced:
+        say(
+            f"{copied.replaced:,} of the texts had something in them that PostgreSQL cannot store "
+            "(NUL, or half a character); it was replaced."
+        )
+    if rehearse:
+        print("Nothing was changed there.")
+
+
+def _switch(target: Address, settings: Settings, *, unasked: bool) -> None:
+    """Let hubs use it, if the owner wants that now."""
+    plain, password = _parted(target.dsn)
+    path = config_file()
+    if settings.store in (target.dsn, plain):
+        print(f"Next: {START}")
+        return
+    if variable := os.environ.get(variable_of(STORE)) and variable_of(STORE):
+        print(f'Next: set {variable} to "{plain}". Then {START}')
+        return
+    if not unasked and not _wanted(path):
+        print(f'Next: store = "{plain}" in {shown(path)}. Then {START}')
+        return
+    if password:
+        secrets.keep(path, *PASSWORD, value=password)
+    change(path, {STORE: plain})
+    print(f"Set store in {shown(path)}. Next: {START}")
+
+
+def _parted(dsn: str) -> tuple[str, str | None]:
+    """The address without its password, and that."""
+    parts = urlsplit(dsn)
+    user = f"{parts.username}@" if parts.username else ""
+    host, rest = parts.netloc.rpartition("@")[2], dsn[len(POSTGRESQL) + len(parts.netloc) :]
+    password = unquote(parts.password) if parts.password else None
+    return f"{POSTGRESQL}{user}{host}{rest}", password
+
+
+def _wanted(path: Path) -> bool:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return False
+    prompts.take_terminal("store copy")
+    with prompts.unechoed():
+        return prompts.confirm(f"Set store in {shown(path)} now?", default=True)

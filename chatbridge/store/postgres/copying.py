@@ -1,0 +1,229 @@
+"""Takes an SQLite database over into this one: every table, in one transaction.
+
+The file is only read; one of an earlier schema is brought up to date as a copy. Rows are moved as
+they are, whether this version can read them or not.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import asyncpg
+
+from chatbridge.core.errors import NewerDatabase, StoreError
+from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
+from chatbridge.store.postgres.sql import storable
+from chatbridge.store.sqlite import migrate as sqlite_migrate
+from chatbridge.store.sqlite.connection import SqliteConnection
+from chatbridge.store.sqlite.reading import mode_to_read, text_or_bytes
+
+REPLACED = ("notes",)
+"""What a hub on an empty database may have noted before anything was asked."""
+NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message"}
+FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+NUMBERS = {"integer": 2**31, "bigint": 2**63}
+ROWS_AT_ONCE = 500
+STATEMENT_SECONDS = 3600.0
+SESSION = "SET LOCAL idle_in_transaction_session_timeout = '60s'"
+DEPOSE = "UPDATE leader SET epoch = epoch + 1, beat = beat + 1, holder = ''"
+"""Waits for the transaction of who leads. A hub that takes over afterwards knows nothing of before,
+and so looks at what was copied."""
+COLUMNS = """
+    SELECT column_name, data_type, is_identity = 'YES' AS counts FROM information_schema.columns
+    WHERE table_schema = current_schema() AND table_name = $1
+"""
+COUNT_ON = "SELECT setval(pg_get_serial_sequence($1, $2), $3)"
+_TABLES = """
+    SELECT name, sql NOT LIKE '%WITHOUT ROWID' FROM sqlite_master
+    WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+    ORDER BY EXISTS (SELECT 1 FROM pragma_foreign_key_list(sqlite_master.name)), name
+"""
+"""Those that others refer to come first."""
+_COLUMNS_OF = "SELECT name FROM pragma_table_info(?)"
+
+Progress = Callable[[str, int, int], None]
+"""Told of the table, of how many of its rows are copied, and of how many there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copied:
+    rows: Mapping[str, int]
+    """Of each table."""
+    open_asks: int
+    replaced: int
+    """How many texts had something in them that PostgreSQL cannot store."""
+
+
+async def copy(
+    source: Path,
+    target: Address,
+    *,
+    rehearse: bool = False,
+    progress: Progress = lambda table, done, of: None,
+) -> Copied:
+    """`rehearse`: do everything, and undo it. :raises StoreError: nothing was copied."""
+    await sqlite_migrate.check(source)
+    async with _up_to_date(source) as path:
+        server = await connect(target)
+        try:
+            # Not inside the transaction, which may not see what was created while it waited.
+            await server.execute("SELECT pg_advisory_lock($1)", ALONE)
+            transaction = server.transaction()
+            await transaction.start()
+            with closing(_opened(path)) as file:
+                copied = await _Copy(file, server, target, progress).run()
+            if rehearse:
+                await transaction.rollback()
+                return copied
+            await _commit(transaction, target)
+            return copied
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"the database {source} cannot be read ({error}). Nothing was copied"
+            ) from error
+        except FAILURES as error:
+            raise translated_error(error, target.called) from error
+        finally:
+            server.terminate()
+
+
+async def _commit(transaction: Any, target: Address) -> None:
+    try:
+        await transaction.commit()
+    except FAILURES as error:
+        raise StoreError(
+            f"{translated_error(error, target.called)}. Whether the last step was carried out is "
+            "not known: run the same command again. It copies everything, or finds everything there"
+        ) from error
+
+
+@asynccontextmanager
+async def _up_to_date(source: Path) -> AsyncIterator[Path]:
+    """The file, or a copy of it with this version's schema."""
+    with closing(_opened(source)) as file:
+        ((version,),) = file.execute("PRAGMA user_version")
+        if version == sqlite_migrate.newest():
+            yield source
+            return
+        with TemporaryDirectory(prefix="chatbridge-") as folder:
+            path = Path(folder, source.name)
+            with closing(sqlite3.connect(path)) as other:
+                file.backup(other)
+            connection = await SqliteConnection.open(path, mode="mode=rw")
+            try:
+                await sqlite_migrate.upgrade(connection)
+            finally:
+                await connection.close()
+            yield path
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """For one view of it, as it is now."""
+    mode = mode_to_read(path)
+    file = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+    file.text_factory = text_or_bytes
+    file.execute("BEGIN")
+    return file
+
+
+class _Copy:
+    def __init__(
+        self,
+        file: sqlite3.Connection,
+        server: asyncpg.Connection[Any],
+        target: Address,
+        progress: Progress,
+    ) -> None:
+        self._file, self._server, self._target = file, server, target
+        self._progress = progress
+        self._replaced = 0
+
+    async def run(self) -> Copied:
+        await self._server.execute(SESSION)
+        if (found := await version_of(self._server)) > newest():
+            raise NewerDatabase(path=self._target.name, found=found, known=newest())
+        await apply(self._server, found)
+        await self._server.execute(DEPOSE)
+        tables = self._file.execute(_TABLES).fetchall()
+        for table, _ in tables:
+            await self._check_empty(table)
+        rows = {table: await self._table(table, numbered) for table, numbered in tables}
+        ((open_asks,),) = self._file.execute("SELECT count(*) FROM asks WHERE status = 'open'")
+        return Copied(rows=rows, open_asks=open_asks, replaced=self._replaced)
+
+    async def _check_empty(self, table: str) -> None:
+        """:raises StoreError:"""
+        if table in REPLACED:
+            await self._server.execute(f"DELETE FROM {table}")  # noqa: S608 - our names
+            return
+        count = await self._server.fetchval(f"SELECT count(*) FROM {table}")  # noqa: S608
+        if count:
+            name = NAMES.get(table, f"row of {table}")
+            raise StoreError(
+                f"{self._target.called} already has {count:,} {name}{'' if count == 1 else 's'}. "
+                "Nothing was copied: two histories cannot be made one. Name an empty database"
+            )
+
+    async def _table(self, table: str, numbered: bool) -> int:
+        there = {name for (name,) in self._file.execute(_COLUMNS_OF, (table,))}
+        there |= {"rowid"} if numbered else set()
+        found = await self._server.fetch(COLUMNS, table)
+        columns = [column for column in found if column["column_name"] in there]
+        highest = "max(rowid)" if numbered else "0"
+        ((count, last),) = self._file.execute(
+            f"SELECT count(*), {highest} FROM {table}"  # noqa: S608 - our names
+        )
+        if not count:
+            return 0
+        await self._server.copy_records_to_table(
+            table,
+            records=self._records(table, columns, count),
+            columns=[column["column_name"] for column in columns],
+            timeout=STATEMENT_SECONDS,
+        )
+        for column in columns:
+            if column["counts"]:
+                await self._server.fetchval(COUNT_ON, table, column["column_name"], last)
+        return int(count)
+
+    def _records(
+        self, table: str, columns: Sequence[asyncpg.Record], count: int
+    ) -> Iterator[tuple[Any, ...]]:
+        names = [column["column_name"] for column in columns]
+        kinds = [column["data_type"] for column in columns]
+        order = f"SELECT {', '.join(names)} FROM {table}"  # noqa: S608 - our names
+        done, rows = 0, self._file.execute(order)
+        while batch := rows.fetchmany(ROWS_AT_ONCE):
+            self._progress(table, done, count)
+            for row in batch:
+                yield tuple(map(self._value, row, kinds, names))
+            done += len(batch)
+        self._progress(table, done, count)
+
+    def _value(self, value: Any, kind: str, name: str) -> Any:
+        """SQLite keeps a value of any type in any column. :raises StoreError:"""
+        if value is None:
+            return None
+        if kind == "text":
+            return self._text(value)
+        if kind == "double precision" and isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, int) and abs(value) < NUMBERS.get(kind, 0):
+            return value
+        raise StoreError(
+            f"one row of the SQLite database has something else than a number in the column {name}."
+            " Nothing was copied. Correct that row, or remove it, with the program sqlite3"
+        )
+
+    def _text(self, value: Any) -> str:
+        given = value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+        stored = storable(given)
+        self._replaced += stored is not given or isinstance(value, bytes)
+        return stored

@@ -1,0 +1,142 @@
+"""`chatbridge store copy`: a person moves to a team's database while an agent waits."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from chatbridge.store.postgres.connection import Address
+from chatbridge.store.sqlite.store import SqliteStore
+from tests.contract.asks import an_ask, keep
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
+from tests.fakes.postgres import USER, Postgres
+from tests.fakes.program import CHATBRIDGE, bare
+from tests.fakes.pty_person import ENTER, at_terminal
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def home() -> Iterator[House]:
+    with house() as found:
+        yield found
+
+
+@pytest.fixture
+async def team(postgres: Postgres) -> AsyncIterator[Address]:
+    async with postgres.database(empty=True) as address:
+        yield address
+
+
+@pytest.mark.process
+def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
+    home: House, team: Address
+) -> None:
+    with home.agent() as agent:
+        agent.initialize()
+        agent.ask(1)
+        ask = home.until()
+        running = home.run("store", "copy", "--to", team.dsn)
+        assert running.returncode == 1
+        assert "chatbridge stop" in running.stderr
+        assert home.run("stop").returncode == 0
+        before = home.database.read_bytes()
+        rehearsed = home.run("store", "copy", "--to", team.dsn, "--dry-run")
+        assert "Nothing was changed there." in rehearsed.stdout
+        done = home.run("store", "copy", "--to", team.dsn, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert home.database.read_bytes() == before
+        listed = home.run("pending", "--ids")  # without a hub
+        assert ask["id"].startswith(listed.stdout.strip())
+        assert home.run("restart").returncode == 0
+        home.answer(home.until())
+        assert agent.result()["answers"][0]["values"] == ["blue"]
+    assert done.stdout.splitlines()[1:4] == [
+        "WHAT                  ROWS",
+        "questions                1",
+        "  of them open           1",
+    ]
+    home.kill_hub(signal.SIGTERM)
+    again = home.run("store", "copy")
+    assert again.returncode == 1
+    assert "already has 1 question" in again.stderr
+
+
+@pytest.mark.process
+async def test_a_person_is_asked_whether_hubs_shall_use_it(home: House, team: Address) -> None:
+    await stored(home.database, 1)
+    given = team.dsn.replace("@", ":a-password@")
+    words = [*home.chatbridge, "store", "copy", "--to", given]
+    with at_terminal(words, env=bare(home.environment), cwd=home.project) as me:
+        me.expect("questions", "Set store in", "(Y/n)")
+        me.press(ENTER)
+        me.expect("Set store in", "Next: chatbridge restart")
+        me.ends(0)
+        assert "a-password" not in me.scrolled
+    folder = Path(home.environment["HOME"], ".config", "chatbridge")
+    assert f'store = "{team.dsn}"' in (folder / "config.toml").read_text()
+    assert (folder / "secrets" / "chatbridge_store_password").read_text() == "a-password\n"
+
+
+@pytest.mark.process
+def test_one_that_is_killed_in_the_middle_leaves_nothing(
+    home: House, team: Address, postgres: Postgres
+) -> None:
+    asyncio.run(stored(home.database, 3))
+    fill(home.database, copies=60_000)
+    name = team.dsn.rpartition("/")[2]
+    with subprocess.Popen(
+        [*CHATBRIDGE, "store", "copy", "--to", team.dsn],
+        env=bare(home.environment),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        until(postgres, f"datname = '{name}' AND query LIKE 'COPY%asks%'", there=True)
+        process.kill()
+    until(postgres, f"datname = '{name}'", there=False)
+    assert told(postgres, "SELECT to_regclass('asks') IS NULL", name) == "t"
+
+
+async def stored(path: Path, questions: int) -> None:
+    path.parent.mkdir(mode=0o700)
+    store = await SqliteStore.open(path)
+    for _ in range(questions):
+        await keep(store, an_ask())
+    await store.close()
+
+
+def fill(path: Path, *, copies: int) -> None:
+    """With so many ended ones that a copy takes a second."""
+    with closing(sqlite3.connect(path)) as file, file:
+        names = [name for (_, name, *_) in file.execute("PRAGMA table_info(asks)")]
+        values = {"seq": "n + 10", "id": "'ended-' || n", "status": "'cancelled'"} | {
+            "settled_at": "1"
+        }
+        chosen = ", ".join(values.get(name, name) for name in names)
+        file.execute(
+            "WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many LIMIT ?) "  # noqa: S608
+            f"INSERT INTO asks SELECT {chosen} FROM many, (SELECT * FROM asks LIMIT 1)",
+            (copies,),
+        )
+
+
+def until(server: Postgres, condition: str, *, there: bool) -> None:
+    looking = f"SELECT count(*) > 0 FROM pg_stat_activity WHERE {condition}"  # noqa: S608
+    end = time.monotonic() + PATIENCE
+    while told(server, looking) != ("t" if there else "f"):
+        assert time.monotonic() < end, condition
+
+
+def told(server: Postgres, sql: str, database: str = "postgres") -> str:
+    psql = [str(server.programs / "psql"), "-qAt", "-h", "127.0.0.1", "-p", str(server.port)]
+    words = [*psql, "-U", USER, "-c", sql, database]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()

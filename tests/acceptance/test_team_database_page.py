@@ -1,0 +1,97 @@
+"""docs/team-database.md, followed from its first line to its last, on a real server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.documents.pages import blocks, commands_of
+from tests.fakes.link_client import PATIENCE
+from tests.fakes.machine import House, house
+from tests.fakes.postgres import USER, Postgres
+from tests.fakes.program import bare
+
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
+PAGE = "docs/team-database.md"
+HOST = "db.example.org"
+OTHERS = ("pipx ", "cd ", "systemctl ", "TELEGRAM_USER", "install -D", "install -m 644")
+"""They install, or are for another machine: other tests have them."""
+DROP = ("chatbridge", "chatbridge_restored")
+
+
+@pytest.fixture
+def home(postgres: Postgres) -> Iterator[House]:
+    with house(
+        PGHOST="127.0.0.1",
+        PGPORT=str(postgres.port),
+        PGUSER=USER,
+        PATH=f"{postgres.programs}:{os.environ['PATH']}",
+    ) as found:
+        yield found
+    for name in DROP:
+        told(found, f"dropdb --force --if-exists {name}")
+    told(found, "dropuser --if-exists chatbridge")
+
+
+def told(home: House, command: str) -> str:
+    # Of a session of its own: a password is asked for at the terminal, if there is one.
+    done = subprocess.run(
+        ["bash", "-c", command],
+        input="a-password\n" * 2,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        cwd=home.project if home.project.exists() else "/",
+        env=bare(home.environment),
+        start_new_session=True,
+    )
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def of_page(home: House, postgres: Postgres) -> Iterator[str]:
+    programs = Path(home.environment["HOME"], "bin")
+    programs.mkdir()
+    program = programs / "chatbridge"
+    program.write_text(f'#!/bin/sh\nexec {" ".join(home.chatbridge)} "$@"\n')
+    program.chmod(0o755)
+    assert shutil.which("bash")
+    home.environment["PATH"] = f"{programs}:{home.environment['PATH']}"
+    for block in blocks():
+        if block.place.page == PAGE and not block.language:
+            for _, line in commands_of(block):
+                command = line.removeprefix("sudo ").removeprefix("-u postgres ")
+                if not command.startswith(OTHERS) and "/etc/" not in command:
+                    yield command.replace(HOST, f"127.0.0.1:{postgres.port}")
+
+
+def test_the_page_leads_from_an_empty_server_to_a_restored_backup(
+    home: House, postgres: Postgres
+) -> None:
+    run = list[str]()
+    with home.agent() as agent:
+        agent.initialize()
+        agent.ask(1)
+        asked = home.until()
+        for command in of_page(home, postgres):
+            # At a terminal it asks.
+            unasked = " --yes" if command.startswith("chatbridge store copy --to") else ""
+            said = told(home, f"{command}{unasked}")
+            run.append(command)
+            if command == "chatbridge doctor":
+                assert "1 question; PostgreSQL" in said
+                (waits,) = home.asks()
+                assert waits["id"] == asked["id"]
+    assert [command.split()[0] for command in run[-3:]] == ["pg_dump", "createdb", "pg_restore"]
+    home.run("stop")
+    config = Path(home.environment["HOME"], ".config", "chatbridge", "config.toml")
+    restored = config.read_text().replace('/chatbridge"', '/chatbridge_restored"')
+    config.write_text(restored)
+    listed = home.run("pending", "--ids").stdout.strip()
+    assert listed
+    assert asked["id"].startswith(listed)

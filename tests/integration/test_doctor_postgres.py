@@ -1,0 +1,223 @@
+"""doctor, and commands that read without a hub, where the database is on a PostgreSQL server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from chatbridge.channels.checks import Finding, Mark
+from chatbridge.cli.doctor import postgres as module
+from chatbridge.cli.doctor.database import database
+from chatbridge.cli.doctor.run import Check
+from chatbridge.cli.doctor.tonight import deadlines, disk
+from chatbridge.cli.questions import commands
+from chatbridge.core.model import ChannelState
+from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.store import PostgresStore
+from tests.contract.asks import an_ask, answered, keep
+from tests.fakes.clock import StillClock
+from tests.fakes.doctor import Machine
+from tests.fakes.postgres import FENCE, Postgres
+
+pytestmark = pytest.mark.postgres
+DATABASE = Check("database", database)
+ENDED_HUB = "UPDATE leader SET holder = 'gone', name = 'night-1'"
+ROLE = "CREATE ROLE reader LOGIN NOSUPERUSER"
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FAR_SECONDS", 5.0)
+    monkeypatch.setattr(module, "SLOW_SECONDS", 5.0)
+
+
+@pytest.fixture
+async def team(postgres: Postgres, machine: Machine) -> AsyncIterator[Address]:
+    async with postgres.database() as address:
+        await postgres.sql("UPDATE leader SET holder = ''", name_of(address))
+        machine.set(CHATBRIDGE_STORE=address.dsn)
+        yield address
+
+
+def name_of(address: Address) -> str:
+    return address.dsn.rpartition("/")[2]
+
+
+async def filled(server: Postgres, address: Address, *things: object) -> None:
+    await server.sql("UPDATE leader SET holder = 'test', epoch = 1", name_of(address))
+    store = await PostgresStore.open(address, fence=FENCE)
+    await keep(store, *things)  # type: ignore[arg-type]
+    await store.close()
+    await server.sql("UPDATE leader SET holder = ''", name_of(address))
+
+
+def of(findings: list[Finding], mark: Mark) -> list[str]:
+    return [found.what for found in findings if found.mark is mark]
+
+
+async def test_it_says_how_far_away_the_server_is_and_that_no_hub_leads(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    await filled(postgres, team, an_ask(), an_ask())
+    found = await machine.look(DATABASE)
+    (said,) = of(found, Mark.FINE)
+    assert said.startswith(
+        f"{name_of(team)} on 127.0.0.1:{postgres.port}: 2 questions; PostgreSQL "
+    )
+    assert "ms there and back" in said
+    assert said.endswith("no hub leads")
+    # The tests' user is the one that the server was made for, and its disk is memory.
+    assert of(found, Mark.REMARK) == [
+        "chatbridge is a superuser of the server, and needs to be none",
+        "the server may lose what it has committed in a power cut",
+    ]
+    assert json.loads(json.dumps(found[0].json()))["details"]["schema"] >= 1
+
+
+async def test_a_hub_that_has_ended_without_a_word_does_not_lead(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    await postgres.sql(ENDED_HUB, name_of(team))
+    (said,) = of(await machine.look(DATABASE), Mark.FINE)
+    assert said.endswith("no hub leads")
+
+
+async def test_a_hub_that_says_so_each_second_leads(
+    machine: Machine, postgres: Postgres, team: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await postgres.sql(ENDED_HUB, name_of(team))
+    beaten = False
+
+    async def sleep(seconds: float) -> None:
+        nonlocal beaten
+        if not beaten:
+            beaten = True
+            await postgres.sql("UPDATE leader SET beat = beat + 1", name_of(team))
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    (said,) = of(await machine.look(DATABASE), Mark.FINE)
+    assert said.endswith("night-1 leads")
+
+
+async def test_a_user_who_may_only_read_is_a_problem(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    name = name_of(team)
+    await postgres.sql(f"{ROLE}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader", name)
+    try:
+        machine.set(CHATBRIDGE_STORE=team.dsn.replace("//nobody@", "//reader@"))
+        (found,) = await machine.look(DATABASE)
+    finally:
+        await postgres.sql("DROP OWNED BY reader; DROP ROLE reader", name)
+    assert found.mark is Mark.PROBLEM
+    assert "may not write" in found.what
+    assert f"ALTER DATABASE {name} OWNER TO" in found.fix[0]
+
+
+async def test_a_distance_and_a_clock_that_matter_are_said(
+    machine: Machine, team: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FAR_SECONDS", 0.0)
+    found = await machine.look(DATABASE, clock=StillClock(time.time() - 3600.0))
+    said = " ".join(of(found, Mark.REMARK))
+    assert "far away: " in said
+    assert "the server's clock is 1 h ahead of this computer's" in said
+
+
+async def test_rows_that_cannot_be_read_are_a_problem(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    ask = an_ask()
+    await filled(postgres, team, ask)
+    await postgres.sql("UPDATE asks SET questions = '[7]'", name_of(team))
+    assert of(await machine.look(DATABASE), Mark.PROBLEM) == [
+        f"this version cannot read question {ask.id}"
+    ]
+
+
+async def test_an_empty_database_and_a_newer_one(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    await postgres.sql("INSERT INTO chatbridge VALUES (99)", name_of(team))
+    try:
+        (found,) = await machine.look(DATABASE)
+        assert "has schema version 99" in found.what
+    finally:
+        await postgres.sql("DELETE FROM chatbridge WHERE version = 99", name_of(team))
+    async with postgres.database(empty=True) as empty:
+        machine.set(CHATBRIDGE_STORE=empty.dsn)
+        (said,) = of(await machine.look(DATABASE), Mark.FINE)
+        assert "empty: the first hub makes its tables" in said
+
+
+@pytest.mark.parametrize(
+    ("find", "instead", "what", "fix"),
+    [
+        (r"/test_\d+$", "/none", "there is no database of this name", "CREATE DATABASE chatbridge"),
+        (r"nobody@", "stranger@", "the server refused the log-in", "store_password"),
+        (r":\d+/.*", ":9/none", "the server cannot be reached", "Check that it runs"),
+    ],
+)
+async def test_what_is_wrong_with_the_address_is_said_with_the_next_step(
+    machine: Machine, team: Address, find: str, instead: str, what: str, fix: str
+) -> None:
+    machine.set(CHATBRIDGE_STORE=re.sub(find, instead, team.dsn))
+    (found,) = await machine.look(DATABASE)
+    assert found.mark is Mark.PROBLEM
+    assert what in found.what
+    assert fix in " ".join(found.fix)
+
+
+async def test_without_the_extra_everything_says_what_to_run(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    machine.set(CHATBRIDGE_STORE="postgresql://chatbridge@db.example.org/chatbridge")
+    (found,) = await machine.look(DATABASE)
+    assert found.what == "the packages for Postgres are not installed"
+    assert "asyncpg" in found.fix[0]
+
+
+def test_what_is_open_is_listed_without_a_hub(
+    machine: Machine, team: Address, postgres: Postgres, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = time.time()
+    ask = replace(an_ask(text="Which port?"), created_at=now, deadline=now + 3600.0)
+    asyncio.run(filled(postgres, team, ask, answered(an_ask(text="Which host?"), at=now)))
+    assert commands.pending(["--json"]) == 0
+    assert [it["id"] for it in json.loads(capsys.readouterr().out)] == [ask.id]
+    assert commands.history([]) == 0
+    assert "Which host?" in capsys.readouterr().out
+    assert commands.summary(["--since", "2h"]) == 0
+    assert "1 question is waiting" in capsys.readouterr().out
+    assert commands.stats(["--json"]) == 0
+    assert "medianSeconds" in capsys.readouterr().out
+    assert not Path(machine.state, "chatbridge.db").exists()
+
+
+def test_a_server_that_is_away_is_said_by_what_would_read_it(
+    machine: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine.set(CHATBRIDGE_STORE="postgresql://chatbridge:a-password@127.0.0.1:9/chatbridge")
+    assert commands.pending([]) == 1
+    said = capsys.readouterr().err
+    assert "the server cannot be reached" in said
+    assert "a-password" not in said
+
+
+async def test_tonight_looks_there_too(machine: Machine, postgres: Postgres, team: Address) -> None:
+    now = time.time()
+    note = ChannelState(channel="telegram", key="chat", value="-100", at=now)
+    await filled(postgres, team, replace(an_ask(), deadline=now + 3600.0), note)
+    found = await machine.look(Check("questions", deadlines), Check("disk", disk))
+    assert found[0].what.startswith("1 open question would time out in the night")
+    assert found[1].what.endswith(" free")
+    assert await machine.situation().notes("telegram") == {"chat": "-100"}
