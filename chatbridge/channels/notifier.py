@@ -107,7 +107,8 @@ class NotifierSurface(ABC):
         """A place is how often the ask was raised, and what is shown if that can be changed."""
         raised, _, shown = (place or "").partition(" ")
         attention = ask.attention
-        rings = raised != str(attention.raised)
+        times = self._inbox.nights.raised_on(self.name, attention)
+        rings = raised != str(times)
         over = not ask.open or attention.snoozed_until is not None
         if shown and (over or (rings and self.silent)):
             # Also before it rings again: phones make no sound for one that is still there.
@@ -116,7 +117,7 @@ class NotifierSurface(ABC):
             return Shown(place=raised, seen=self.silent or bool(shown))
         alert = self._bell.alert(ask) if rings else Alert.SILENT
         if alert is Alert.SILENT and not self.silent:
-            return Shown(place=f"{attention.raised} {shown}".strip(), seen=bool(shown))
+            return Shown(place=f"{times} {shown}".strip(), seen=bool(shown))
         only_on = self._inbox.only_on(ask, self.channel)
         new = await off_loop(
             lambda: self.drawn(build_card(ask, channel=self.channel, only_on=only_on)),
@@ -128,7 +129,7 @@ class NotifierSurface(ABC):
         changes = await self._noted(self.publish(new, alert))
         if alert is not Alert.SILENT:
             self._bell.rang(ask)
-        there = f"{attention.raised} {shows}" if changes else str(attention.raised)
+        there = f"{times} {shows}" if changes else str(times)
         return Shown(place=there, messages=int(place is None))
 
     async def announce(self, notice: Notice) -> bool:

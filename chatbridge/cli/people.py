@@ -24,9 +24,12 @@ from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import columns, fitted
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
+from chatbridge.core.people.team import Role
+from chatbridge.core.text import title_of
 
 if TYPE_CHECKING:
     from chatbridge.channels.spec import ChannelSpec, PersonName
+    from chatbridge.settings import Settings
 
 Json = dict[str, Any]
 
@@ -52,6 +55,8 @@ def people(given: argparse.Namespace) -> int:
     from chatbridge import settings
 
     found = settings.load()
+    if found.people:
+        return _team(found)
     rows = []
     for spec in _with_people():
         names = names_of(spec, found.table(spec))
@@ -64,6 +69,25 @@ def people(given: argparse.Namespace) -> int:
     tables.write(Table(columns=tuple(map(Column, titles)), rows=shown))
     if sys.stdout.isatty():
         print(fitted("\nAdd: chatbridge pair     Remove: chatbridge people remove ID"))
+    return 0
+
+
+def _team(found: Settings) -> int:
+    """With their names and roles; whoever is only in a channel's list has all of them."""
+    team, rows = found.team(), list[tuple[str, ...]]()
+    for member in team.members:
+        roles = ", ".join(role for role in Role if role in member.roles)
+        for channel, person in member.identities or (("", ""),):
+            rows.append((person, member.name, title_of(channel) if channel else "", roles))
+    named = {identity for member in team.members for identity in member.identities}
+    for spec in _with_people():
+        for other in spec.people_in(found.table(spec)):
+            if (spec.name, str(other)) not in named:
+                rows.append((str(other), "", spec.title, "answer, approve"))
+    titles = ("ID", "NAME", "CHANNEL", "ROLES")
+    tables.write(Table(columns=tuple(map(Column, titles)), rows=rows))
+    if sys.stdout.isatty():
+        print(fitted("\nAdd or change: [[people]] in config.toml"))
     return 0
 
 
@@ -138,6 +162,10 @@ def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
                 changes[spec.name, spec.chats] = chats or None
             return spec, changes
     found = settings.load()
+    if who := next(
+        (it.name for it in found.team().members if id in dict(it.identities).values()), ""
+    ):
+        raise ChatbridgeError(f"{id} is {who} in {path}. Take {who} out of [[people]] there")
     if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
         raise ChatbridgeError(
             f"{id} is not in {path} but in a variable or a credential. Remove it there"

@@ -10,6 +10,7 @@ Modules and sub-packages:
     ports: what channels and the clock implement
     store_port: protocols for the store and its transactions
     asks: opening, changing and ending asks
+    people: who may do what, and where their cards go
     nights: when questions may ring, and when they come back
     forms: a person's input to an ask
     cards: what a person sees of an ask

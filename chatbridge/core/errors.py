@@ -143,6 +143,19 @@ class CallCancelled(ChatbridgeError):
     """The agent has cancelled this call before anything came of it. Nobody was asked."""
 
 
+class RoleMissing(ChatbridgeError):
+    """This person may not do that."""
+
+    def __init__(self, role: str, *, reads_only: bool = False) -> None:
+        self.role = role
+        may_not = "approve" if role == "approve" else "answer"
+        super().__init__(
+            "You can read this, but not answer it."
+            if reads_only
+            else f"You may not {may_not} this."
+        )
+
+
 class NotHere(ChatbridgeError):
     """This cannot be decided here."""
 

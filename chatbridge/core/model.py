@@ -167,6 +167,7 @@ class View(StrEnum):
     HOW_LONG = "how_long"  # Asks for how long
     CONFIRM_GRANT = "session"  # Asks for the last tap that allows more than one use
     CONFIRM_DESTRUCTIVE = "really"  # Asks for the second tap that allows a destructive command
+    HAND_OVER = "hand_over"  # Asks to whom it is handed
     HEARD = "heard"  # Shows what was understood of a voice message, to be sent or discarded
     SENDING = "sending"  # The answer is complete and goes out shortly. Until then it can be undone.
 
@@ -242,6 +243,7 @@ class Person:
     name: str
     channel: str
     place: str = ""  # The place on that channel, such as the chat
+    id: str = ""  # What the service calls them for good; empty: it vouches for nobody
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +288,15 @@ class QuietRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handover:
+    """Somebody has passed an ask on."""
+
+    by: Person
+    to: str  # The name that the owner has given that person
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
     """How loudly an ask may come, when it comes back, and how often it has."""
 
@@ -297,6 +308,10 @@ class Attention:
     reminded_at: float | None = None  # The last reminder
     escalated: bool = False  # It is shown also where only the last reminder goes
     touched_at: float | None = None  # When a person last did something with its card
+    taken_by: Person | None = None  # Who has said that they are on it
+    handovers: tuple[Handover, ...] = ()  # The oldest first
+    second_line_at: float | None = None  # When the second line of its route got it
+    everywhere: bool = False  # It is shown beside its route, which did not lead anywhere
 
 
 WHAT_NEXT = "what_next"

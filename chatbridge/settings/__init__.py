@@ -5,6 +5,7 @@ file itself. The exception are settings that decide who may allow what: see `aut
 
     tools: the tables of tools, commands and agents over HTTP
     nights: the tables of quiet hours, reminders and the summary
+    people: the lists of people and routes
     secrets: the folder of secrets beside the configuration file
     authority: settings that variables must not widen
     mistakes: what is wrong with settings, where, and what was probably meant
@@ -42,11 +43,21 @@ from chatbridge.channels.spec import ChannelSpec, text_of
 from chatbridge.channels.web.push.settings import Push
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.nights.nights import Nights
+from chatbridge.core.people.team import Team
 from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, mistakes, secrets
 from chatbridge.settings.nights import Quiet, Reminders, Summary, night_policy
+from chatbridge.settings.people import (
+    PersonTable,
+    RouteTable,
+    joined_people,
+    person_table,
+    problems_with,
+    specs_with_people,
+    team_of,
+)
 from chatbridge.settings.tools import (
     Approvals,
     Claude,
@@ -142,6 +153,8 @@ class Settings(BaseSettings):
     approvals: Approvals = Approvals()
     quiet: Quiet = Quiet()
     reminders: Reminders = Reminders()
+    people: tuple[PersonTable, ...] = ()
+    routes: tuple[RouteTable, ...] = ()
     summary: Summary = Summary()
     journal: Journal = Journal()
     commands: Commands = Field(default_factory=Commands)
@@ -201,8 +214,30 @@ class Settings(BaseSettings):
             undo_confirms=self.undo_confirms or 0.0,
             replies=self.replies,
             approval_channels=self.approval_channels(),
-            nights=Nights(policy=night_policy(self.quiet, self.reminders, self.summary)),
+            nights=Nights(
+                policy=night_policy(self.quiet, self.reminders, self.summary), team=self.team()
+            ),
         )
+
+    def team(self) -> Team:
+        return team_of(self.people, self.routes, self.surfaces())
+
+    def surfaces(self) -> frozenset[str]:
+        """Where cards can be shown, as surfaces are named; of a page, or where a channel decides by
+        itself, the name of the channel."""
+        found = set[str]()
+        for spec in self.active_channels():
+            table = self.table(spec)
+            places = (spec.chats_in(table) or spec.people_in(table)) if spec.chats else ()
+            found |= {f"{spec.name}:{place}" for place in places} or {spec.name}
+        return frozenset(found)
+
+    def let_people_in(self) -> None:
+        """Add those of the people to the lists of the channels."""
+        for spec in specs_with_people() if self.people else ():
+            table = self.table(spec)
+            joined = {str(spec.people): joined_people(spec, table, self.people)}
+            setattr(self, spec.name, table.model_copy(update=joined))
 
     def approval_channels(self) -> frozenset[str]:
         """The owner's choice; else the chats, and only without one the inbox's page."""
@@ -278,6 +313,8 @@ class Settings(BaseSettings):
             else:
                 # Earlier versions wrote an empty list where nobody was named.
                 empty = "Remove the empty list from that file if the variable is yours"
+                if self.people:
+                    empty = "Name them in its list of people"
                 mend = empty if said == () else "Change that file"
                 why = f"it would widen what {path} says of {setting}. {mend}"
             self._ignored[variable] = (
@@ -319,6 +356,7 @@ def settings_type() -> type[Settings]:
     """`Settings` with a table for each channel."""
     types = {spec.name: spec.settings for spec in channel_specs()}
     tables: dict[str, Any] = {name: (table, table()) for name, table in types.items()}
+    tables["people"] = (tuple[person_table(), ...], ())  # type: ignore[misc]
     return create_model("Settings", __base__=Settings, **tables)
 
 
@@ -357,6 +395,9 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
             f"({settings.default_timeout:g} s) and max_timeout ({settings.max_timeout:g} s) must "
             f"rise in this order. Check {path}"
         )
+    if wrong := problems_with(settings.people, settings.routes):
+        raise SettingsError(mistakes.located(wrong, found=found, text=text(path) or "", path=path))
+    settings.let_people_in()
     if problem := settings.escalation_problem():
         told = [(("reminders", "escalate"), f"reminders.escalate: {problem}")]
         raise SettingsError(mistakes.located(told, found=found, text=text(path) or "", path=path))

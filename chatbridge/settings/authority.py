@@ -35,15 +35,19 @@ FILE_ONLY = frozenset(
         ("commands", "environment"),
         ("voice", "command"),
         ("messages", "terminal"),
+        ("people",),
+        ("routes",),
     }
 )
-"""What is allowed without asking, which programs run, and whose words reach agents as the owner's.
-A file that is silent about them says the default: none, and a person's."""
+"""What is allowed without asking, which programs run, whose words reach agents as the owner's, and
+who the people are. A file that is silent about them says the default: none, and a person's."""
 
 
 def limits() -> dict[Key, Fits]:
     """The settings that variables must not widen."""
     return {
+        ("people",): is_same,
+        ("routes",): is_same,
         ("approvals", "channels"): is_within,
         ("approvals", "allow"): is_same,
         **_of_channels(chats=True),
@@ -75,15 +79,26 @@ def chats_in(file: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(
         spec.name
         for spec in channel_specs()
-        if isinstance(table := file.get(spec.name), Mapping)
-        and any(table.get(key) for key in spec.named_by)
+        if (
+            isinstance(table := file.get(spec.name), Mapping)
+            and any(table.get(key) for key in spec.named_by)
+        )
+        or any(person.get(spec.name) for person in _people_in(file) if spec.people)
     )
+
+
+def _people_in(file: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = file.get("people")
+    return [it for it in listed if isinstance(it, Mapping)] if isinstance(listed, list) else []
 
 
 def widened(settings: BaseModel, file: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
     """The settings that are wider than the file's, each with what the file says.
     :raises SettingsError: what the file says is no value of that setting."""
     implied = _implied(chats_in(file))
+    if _people_in(file):  # which are all that there are, beside the channels' own lists there
+        named = (spec for spec in channel_specs() if spec.people)
+        implied |= {(spec.name, str(spec.people)): () for spec in named}
     for key, fits in limits().items():
         table, name = key[0], key[-1]
         model, given = (getattr(settings, table), file.get(table)) if key[1:] else (settings, file)

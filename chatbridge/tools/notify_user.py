@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, Protocol
 
@@ -10,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from chatbridge.core.asks.reach import Reach
 from chatbridge.core.delivery.notices import Notices
-from chatbridge.core.model import Attachment, Level, Project
+from chatbridge.core.model import Attachment, Level, Notice, Project
 from chatbridge.tools.attachments import FileShape, GivenFileShape, ToolFiles, given_attachments
 from chatbridge.tools.call import Peer, ToolCall, ToolHandler, json_result
 from chatbridge.tools.definition import Shape, object_schema, present, text_field, validated
@@ -22,8 +23,9 @@ WAIT = 3.0
 
 
 class Channels(Protocol):
-    def reach(self, surfaces: frozenset[str]) -> Reach:
-        """Which of them these surfaces belong to, and why the others have not shown it."""
+    def reach(self, surfaces: frozenset[str], *, places: Collection[str] = ()) -> Reach:
+        """Which of them these surfaces belong to, and why the others have not shown it. `places`:
+        it is shown only there, if there are some."""
         ...
 
 
@@ -64,6 +66,8 @@ arrives silently, "warning" and "error" make the phone ring."""
     notices: Notices
     channels: Channels
     files: ToolFiles | None = None
+    places_for: Callable[[Notice], Collection[str]] = lambda notice: ()
+    """Where a notice is shown; empty: everywhere."""
 
     def definition(self, project: Project, peer: Peer) -> Tool:
         if self.files is None:
@@ -88,6 +92,7 @@ arrives silently, "warning" and "error" make the phone ring."""
             attachments=attachments,
             shared_link=call.shared_link,
         )
-        reach = self.channels.reach(await self.notices.surfaces(notice, within=WAIT))
+        shown, places = await self.notices.surfaces(notice, within=WAIT), self.places_for(notice)
+        reach = self.channels.reach(shown, places=places)
         missing = [name for name, _ in reach.missing]
         return json_result(present(sent=list(reach.shown), waiting=missing, delivery=reach.nobody))

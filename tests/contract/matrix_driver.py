@@ -24,6 +24,7 @@ from chatbridge.core.forms.emoji_shortcuts import (
     NUMBERS,
     REPHRASE,
     SHOW_ALL,
+    TAKE,
     YES_NO,
 )
 from chatbridge.core.forms.form import AskMore, ShowAll
@@ -41,6 +42,8 @@ _WORDS: dict[type[form.Event], str] = {
     form.Other: "why",
     form.AskLater: "!later",
     form.ShowNow: "show",
+    form.Release: "release",
+    form.AskHandOver: "hand over",
 }
 """What has no reaction of its own is typed."""
 
@@ -74,6 +77,9 @@ class MatrixDriver:
     async def tap(self, ask: Ask, action: form.Event | AskAction) -> str:
         if isinstance(action, AskAction):
             return await self.type(ask, {AskAction.TAKE_BACK: "take back"}[action])
+        if isinstance(action, form.HandOver):
+            others = self.desk.inbox.colleagues(ask) or ()
+            return await self.type(ask, next(it.name for it in others if it.key == action.to))
         if (word := _word(action)) is not None:
             return await self.type(ask, word)
         before, said = await self._now(ask)
@@ -216,6 +222,8 @@ def _emoji(ask: Ask, part: Part, action: form.Event | AskAction) -> str:
             return NUMBERS[option]
         case form.Done() | form.Cancel() | form.Explain():
             return FORWARD
+        case form.Take():
+            return TAKE
         case form.AskExplain():
             return ASK_BACK
         case form.Rephrase():

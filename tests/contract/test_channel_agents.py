@@ -16,6 +16,7 @@ from chatbridge.core.messages.agents import ConnectedAgent
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Agent, Project
 from tests.contract.drivers import CHATS, DRIVERS, Driver
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CLAUDE, CONFIRM, SHOP, TEXT
 from tests.fakes.sample_files import png
 
@@ -40,7 +41,7 @@ async def driver(chat: Driver) -> AsyncIterator[Driver]:
     yield chat
     messages = chat.desk.inbox.messages
     for message in messages.waiting():
-        await messages.take_back(message.id)
+        await messages.take_back(message.id, by=OWNER)
         await shown(chat, message)
     for agent in messages.agents.listed():
         messages.agents.closed(agent.link)

@@ -18,6 +18,7 @@ from chatbridge.core.model import CallName, Level, QuietRule
 from chatbridge.core.nights.policy import NightPolicy
 from tests.contract.drivers import CHATS, DRIVERS, Driver
 from tests.fakes.clock import StillClock
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import CLAUDE, SHOP
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -52,7 +53,7 @@ async def driver(chat: Driver) -> AsyncIterator[Driver]:
     messages = messages_of(chat)
     for message in messages.waiting():
         with suppress(MessageRefused):
-            await messages.take_back(message.id)
+            await messages.take_back(message.id, by=OWNER)
 
 
 def messages_of(driver: Driver) -> OwnerMessages:

@@ -255,7 +255,7 @@ async def test_every_refused_ask_is_an_error_of_ours(tmp_path: Path) -> None:
         for attempt in (
             hub.inbox.ask("x"),
             more_time(hub.inbox, "x", person=OWNER),
-            hub.inbox.discard("x"),
+            hub.inbox.discard("x", person=OWNER),
             hub.inbox.cancel("x", reason=None, person=OWNER),
             hub.inbox.answer("x", BLUE, person=OWNER),
             hub.broker.ended("x"),

@@ -11,6 +11,7 @@ from chatbridge.channels.chat.document import File, Upload
 from chatbridge.channels.chat.writer import MessageRejected, Outgoing
 from chatbridge.channels.matrix.outbound.chat import Chat
 from chatbridge.core.model import Attachment
+from tests.fakes.core_env import OWNER
 from tests.fakes.inbox import SELECT, TEXT
 from tests.fakes.matrix_desk import Matrix, running_matrix
 from tests.fakes.matrix_person import Person
@@ -93,12 +94,12 @@ async def test_in_quiet_hours_a_picture_stays_in_the_inbox_because_it_would_ring
     tmp_path: Path, synapse: Synapse
 ) -> None:
     async with running_matrix(tmp_path, synapse) as matrix:
-        await matrix.desk.inbox.switch_quiet("2h")
+        await matrix.desk.inbox.switch_quiet("2h", person=OWNER)
         ask = await matrix.desk.ask(TEXT, attachments=(await matrix.desk.files.picture("a.png"),))
         card = await matrix.root(ask)
         assert "could not be sent here; it is in the inbox." in card.body
         assert [each.msgtype for each in matrix.ada.messages(matrix.room)] == ["m.notice"]
-        await matrix.desk.inbox.switch_quiet("off")
+        await matrix.desk.inbox.switch_quiet("off", person=OWNER)
         ask = await matrix.desk.ask(TEXT, attachments=(await matrix.desk.files.picture("b.png"),))
         card = await matrix.root(ask)
         assert "in the inbox" not in card.body

@@ -90,7 +90,7 @@ async def test_of_many_at_once_no_more_wait_than_may(world: World) -> None:
     assert isinstance(refused, MessageRefused)
     assert str(refused) == "20 messages wait for shop-api already. Take one back first."
     await world.tell(link="b", project=BLOG)
-    await world.messages.take_back(world.messages.waiting()[0].id)
+    await world.messages.take_back(world.messages.waiting()[0].id, by=OWNER)
     await world.tell()
     assert len(await world.store.open_messages()) == MAX_WAITING + 1
 
@@ -99,7 +99,7 @@ async def test_of_taking_it_back_and_handing_it_over_at_once_one_happens(world: 
     for first in range(2):
         message = await world.tell()
         name = CallName(link="a", request=message.id)
-        works = [world.take(name), world.messages.take_back(message.id)]
+        works = [world.take(name), world.messages.take_back(message.id, by=OWNER)]
         async with held_up(world.store):
             order = works if first else works[::-1]
             tasks = [asyncio.ensure_future(each) for each in order]
@@ -119,12 +119,12 @@ async def test_what_is_on_its_way_or_over_cannot_be_taken_back(world: World) -> 
     message = await world.tell()
     await world.take()
     with pytest.raises(MessageRefused, match="on its way"):
-        await world.messages.take_back(message.id)
+        await world.messages.take_back(message.id, by=OWNER)
     await world.messages.delivered(CALL)
     with pytest.raises(MessageRefused, match="Delivered to Claude Code in shop-api"):
-        await world.messages.take_back(message.id)
+        await world.messages.take_back(message.id, by=OWNER)
     with pytest.raises(MessageRefused, match="no longer here"):
-        await world.messages.take_back("unknown")
+        await world.messages.take_back("unknown", by=OWNER)
 
 
 async def test_who_waits_for_a_message_wakes_for_their_own_only(world: World) -> None:
@@ -249,7 +249,7 @@ async def test_a_confirmation_that_cannot_be_stored_counts_all_the_same(
     assert await world.state(message) is before
     assert await world.take(CallName(link="b", request="1")) == []
     with pytest.raises(MessageRefused, match="on its way"):
-        await world.messages.take_back(message.id)
+        await world.messages.take_back(message.id, by=OWNER)
     world.clock.advance(RETRY_SECONDS)
     await until_over(world)
     assert await world.state(message) is MessageState.DELIVERED

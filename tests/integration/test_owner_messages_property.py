@@ -118,7 +118,7 @@ class Messages(RuleBasedStateMachine):
         message_id = data.draw(st.sampled_from(sorted(self.told)))
         before = self.do(self.stored(message_id))
         try:
-            after = self.do(self.messages.take_back(message_id))
+            after = self.do(self.messages.take_back(message_id, by=OWNER))
         except MessageRefused:
             assert before.state is not MessageState.WAITING
             assert self.do(self.stored(message_id)).state is before.state

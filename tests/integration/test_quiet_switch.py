@@ -54,7 +54,7 @@ async def test_switching_on_moves_deadlines_that_are_quiet_now(tmp_path: Path) -
     async with world(tmp_path, max_timeout=DAY) as hub:
         soon = await hub.ask(timeout=HOUR)
         late = await hub.ask(replace(COLOUR, text="Which one?"), number=2, timeout=5 * HOUR)
-        await hub.inbox.switch_quiet("2h")
+        await hub.inbox.switch_quiet("2h", person=ADA)
         end = hub.clock.time() + 2 * HOUR
         assert (await hub.now(soon)).deadline == end + 30 * MINUTE
         assert (await hub.now(late)).deadline == late.deadline
@@ -66,7 +66,7 @@ async def test_switching_on_moves_deadlines_that_are_quiet_now(tmp_path: Path) -
 async def test_a_moved_deadline_is_the_one_that_ends_it(tmp_path: Path) -> None:
     async with world(tmp_path, max_timeout=DAY) as hub:
         ask = await hub.ask(timeout=HOUR)
-        await hub.inbox.switch_quiet("2h")
+        await hub.inbox.switch_quiet("2h", person=ADA)
         hub.clock.advance(HOUR + 1)
         assert (await hub.now(ask)).open
         hub.clock.advance(1.5 * HOUR)
@@ -79,7 +79,7 @@ async def test_switching_off_lets_be_seen_what_was_held(tmp_path: Path) -> None:
         assert nights_of(hub).sound(ask, now=hub.clock.time()) is Sound.HIDDEN
         while not hub.changes.empty():
             hub.changes.get_nowait()
-        await hub.inbox.switch_quiet("off")
+        await hub.inbox.switch_quiet("off", person=ADA)
         shown = await hub.until(lambda each: each.id == ask.id)  # delivery looks again
         assert nights_of(hub).sound(shown, now=hub.clock.time()) is not Sound.HIDDEN
 
@@ -87,13 +87,13 @@ async def test_switching_off_lets_be_seen_what_was_held(tmp_path: Path) -> None:
 async def test_a_switch_and_its_cursor_survive_a_kill(tmp_path: Path) -> None:
     cursor = ChannelState(channel="telegram", key="offset", value="7", at=1.0)
     async with world(tmp_path) as hub:
-        await hub.inbox.switch_quiet("2h", cursor=cursor)
+        await hub.inbox.switch_quiet("2h", cursor=cursor, person=ADA)
         switch = nights_of(hub).switch
     async with world(tmp_path, hub.clock) as after:
         assert nights_of(after).switch == switch
         assert nights_of(after).is_quiet(after.clock.time())
         assert await after.store.note("telegram", "offset") == cursor
-        await after.inbox.switch_quiet("off")
+        await after.inbox.switch_quiet("off", person=ADA)
     after.clock.advance(1)
     async with world(tmp_path, after.clock) as last:
         assert not nights_of(last).is_quiet(last.clock.time())
@@ -101,7 +101,7 @@ async def test_a_switch_and_its_cursor_survive_a_kill(tmp_path: Path) -> None:
 
 async def test_a_switch_that_is_over_changes_nothing_after_a_restart(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
-        await hub.inbox.switch_quiet("2h")
+        await hub.inbox.switch_quiet("2h", person=ADA)
     hub.clock.advance(3 * HOUR)
     async with world(tmp_path, hub.clock) as after:
         assert not nights_of(after).is_quiet(after.clock.time())
@@ -110,7 +110,7 @@ async def test_a_switch_that_is_over_changes_nothing_after_a_restart(tmp_path: P
 async def test_words_that_mean_nothing_change_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as hub:
         with pytest.raises(ChatbridgeError, match="such as 2h"):
-            await hub.inbox.switch_quiet("for ever")
+            await hub.inbox.switch_quiet("for ever", person=ADA)
         assert nights_of(hub).switch is None
 
 
@@ -120,7 +120,7 @@ async def test_an_ask_that_comes_while_it_is_switched_is_moved_as_well(tmp_path:
             asyncio.gather(
                 *(asked(hub, each, n) for n, each in enumerate(questions(8, Priority.NORMAL)))
             ),
-            hub.inbox.switch_quiet("2h"),
+            hub.inbox.switch_quiet("2h", person=ADA),
         )
         for ask in asks:
             deadline = (await hub.now(ask)).deadline

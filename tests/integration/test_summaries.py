@@ -32,7 +32,7 @@ from tests.contract.asks import an_ask, answered, keep
 from tests.contract.test_store_notices import DONE
 from tests.fakes.chat import Chat
 from tests.fakes.clock import START, StillClock
-from tests.fakes.core_env import PATIENCE
+from tests.fakes.core_env import OWNER, PATIENCE
 from tests.fakes.disk import failing
 
 NIGHTLY = NightPolicy(quiet=QuietRule(hours=("22:30-07:00",) * 7, zone="UTC"))
@@ -409,12 +409,12 @@ async def test_the_broker_says_when_quiet_hours_are_switched(tmp_path: Path) -> 
     async with opened(tmp_path) as store, running(store, clock, nights) as (handed, summaries):
         await keep(store, DONE)
         intake = intake_of(store, clock, nights, summaries)
-        await intake.switch_quiet("2h")
+        await intake.switch_quiet("2h", person=OWNER)
         await looked(clock)
         await keep(store, replace(DONE, id="n-2", message="Another one.", at=clock.time()))
         clock.advance(HOUR)
         await looked(clock)
-        await intake.switch_quiet("off")
+        await intake.switch_quiet("off", person=OWNER)
         await looked(clock, until=AFTER_SECONDS)
         clock.advance(AFTER_SECONDS)
         async with asyncio.timeout(PATIENCE):
@@ -434,7 +434,7 @@ async def test_a_night_that_was_ended_by_hand_has_no_other_when_quiet_hours_are_
             await looked(clock)
             clock.advance(HOUR)
             await looked(clock)
-            await intake.switch_quiet("off")
+            await intake.switch_quiet("off", person=OWNER)
             await looked(clock, until=AFTER_SECONDS)
             clock.advance(AFTER_SECONDS)
             await looked(clock)
@@ -442,7 +442,9 @@ async def test_a_night_that_was_ended_by_hand_has_no_other_when_quiet_hours_are_
             assert handed.periods == [short]
             clock.advance(NIGHT.end + HOUR - clock.time())
             await looked(clock)
-            await intake.switch_quiet("on 1h")  # the night is whole again, and long over
+            await intake.switch_quiet(
+                "on 1h", person=OWNER
+            )  # the night is whole again, and long over
             await looked(clock)
             clock.advance(CLOCK_CHECK_SECONDS)
             await looked(clock)

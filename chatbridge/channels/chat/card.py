@@ -28,7 +28,7 @@ from chatbridge.channels.chat.outcome import (
 )
 from chatbridge.core.asks.transitions import grant_of
 from chatbridge.core.cards import outcome_text
-from chatbridge.core.cards.build import build_card
+from chatbridge.core.cards.build import ASIDE_CHOICES, build_card
 from chatbridge.core.cards.card import (
     APPROVAL_GLYPH,
     FINISHED_GLYPH,
@@ -59,7 +59,7 @@ DISCARDED = "Discarded."
 
 def draw_card(card: Card, seen: Seen, chat: Capabilities[T]) -> tuple[T, doc.Rows]:
     """The card, and its buttons where the channel has any."""
-    question = card.view not in (None, View.LATER) and not card.approval
+    question = card.view not in (None, *ASIDE_CHOICES) and not card.approval
     overflowed = question and (seen.overflowed or not long_questions.fits(card, chat))
     listed = overflowed or keyboard.needs_list(card, chat, private=seen.private)
 
@@ -195,6 +195,7 @@ def thread_root(card: Card, seen: Seen, chat: Capabilities[T]) -> doc.Document:
         doc.Lines(heading(card).lines[:1]),
         doc.line(doc.strong(asked)),
         *about,
+        doc.Lines(card.sharing),
         doc.line(*go_on),
     )
 
@@ -232,7 +233,7 @@ def toast(ask_before: Ask, step: form.Step, *, kept: bool = False, asked_back: b
             return clipped(why, TOAST_LENGTH)
         case form.Cancelled():
             return "Sent." if asked_back else "Cancelled."
-        case form.Moved() | form.Postponed():
+        case form.Moved() | form.Postponed() | form.Shared():
             return ""
         case form.Answered(answers=answers):
             outcome = Outcome(at=0.0, answers=answers, grant=grant_of(ask_before, answers))
@@ -280,7 +281,7 @@ def finished_step(ask: Ask, *, view: View, at: int) -> doc.Document:
 
 def _left_aside(ask: Ask, view: View, at: int, *, going_on: bool) -> str:
     """The cancel screen, and those for asking back and for more time."""
-    if view is View.LATER:
+    if view in ASIDE_CHOICES:
         return CLOSED
     if at < len(ask.questions) and ask.draft.entries[at].ask_back is not None:
         return "Asked back."

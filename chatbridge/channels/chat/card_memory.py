@@ -105,11 +105,10 @@ class CardMemory(Generic[T]):
         return place if root is place.root else replace(place, parts=(root, *place.parts[1:]))
 
     def raises(
-        self, ask: Ask, place: CardMessages, *, idempotent: bool
+        self, ask: Ask, place: CardMessages, *, raised: int, idempotent: bool
     ) -> tuple[CardMessages, bool]:
         """Whether a new card has to be posted at the bottom. Where a service would take it twice,
         it is noted before: what a hub that was killed may have sent is not sent again."""
-        raised = ask.attention.raised
         if not ask.open or place.raised >= raised:
             return place, False
         if idempotent:

@@ -51,7 +51,7 @@ class Commands:
         words and with what can be done."""
         if words.strip():
             try:
-                await self.input.inbox.switch_quiet(words, cursor=by.cursor)
+                await self.input.inbox.switch_quiet(words, person=by.person, cursor=by.cursor)
             except StoreError:
                 raise
             except ChatbridgeError as error:

@@ -10,6 +10,7 @@ from chatbridge.channels.chat.document import Faint, Inline, Line, Name, Time, s
 from chatbridge.core.cards import outcome_text
 from chatbridge.core.cards.card import Card, Role, State
 from chatbridge.core.cards.phrases import UNSENT, format_later, format_only_on
+from chatbridge.core.cards.sharing import TO_WHOM
 from chatbridge.core.forms import emoji_shortcuts
 from chatbridge.core.forms.typed_input import RUN_IT, is_destructive
 from chatbridge.core.model import QuestionType, View
@@ -122,6 +123,8 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
         yield (strong(HOW_MUCH_LATER),)
         if what := format_later(card):
             yield (what,)
+    elif card.view is View.HAND_OVER:
+        yield (strong(TO_WHOM),)
     elif card.view is View.HEARD:
         yield _heard(card)
         if card.button(Role.SEND_HEARD):
@@ -132,6 +135,7 @@ def _with_buttons(card: Card, seen: Seen, buttons: Buttons) -> Iterator[Line]:
             yield _last_change(card)
     elif not card.approval:
         yield from _question_hints(card, seen, buttons)
+    yield from card.sharing
     if seen.again:
         yield ("Taps of more than a day ago were not kept. Tap again.",)
     if card.approval:
@@ -184,9 +188,10 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     if side := side_hint(card, seen):
         yield side
         return
+    yield from card.sharing
     if card.approval:
         yield (_decide(card, seen),)
-        yield sentences((time_left(card, seen), _more_time(card)))
+        yield sentences((_share(card, seen), time_left(card, seen), _more_time(card)))
         return
     if card.view is View.QUESTION:
         yield _chosen(card, seen)
@@ -202,7 +207,8 @@ def _with_replies(card: Card, seen: Seen) -> Iterator[Line]:
     yield from _waiting(card)
     what_to_do: Line = (_how(card, seen),)
     ends = time_left(card, seen)
-    yield sentences((what_to_do, (_words(card, seen),), ends, _more_time(card)))
+    share = _share(card, seen)
+    yield sentences((what_to_do, (_words(card, seen),), share, ends, _more_time(card)))
 
 
 def side_hint(card: Card, seen: Seen) -> Line:
@@ -224,6 +230,11 @@ def side_hint(card: Card, seen: Seen) -> Line:
             pick, back = "React or reply with a number", "↩️ goes back."
         words = "or with words such as +45min, snooze 2h or snooze until 08:00."
         return (f"{HOW_MUCH_LATER} {pick}, {words} {back} {format_later(card)}".rstrip(),)
+    if card.view is View.HAND_OVER:
+        pick, back = "Reply with a number or a name.", "Reply back to go back."
+        if seen.reactions:
+            pick, back = "React or reply with a number, or reply with a name.", "↩️ goes back."
+        return (f"{TO_WHOM} {pick} {back}",)
     if card.view is View.HEARD:
         return sentences((_heard(card), (_what_was_heard(card, seen),)))
     if card.approval and card.view is View.OTHER:
@@ -358,7 +369,7 @@ def _attached_words(card: Card, seen: Seen) -> str:
 
 def _word(card: Card, role: Role) -> str:
     """A plain word where it can be nothing else."""
-    word = "remove" if role is Role.DROP_ATTACHED else role.value
+    word = {Role.DROP_ATTACHED: "remove", Role.HAND_OVER: "hand over"}.get(role, role.value)
     answers = card.type is QuestionType.TEXT
     answers |= any(choice.label.casefold() == word for choice in card.choices)
     return f"!{word}" if answers else word
@@ -371,6 +382,20 @@ def time_left(card: Card, seen: Seen) -> Line:
     if card.approval and card.deadline is not None:
         denied = ("Denied if nobody answers.",)
     return sentences((denied, _ends(card, seen.now, stop=".")))
+
+
+def _share(card: Card, seen: Seen) -> Line:
+    """How a team tells one another who is on it."""
+    said = []
+    if card.button(Role.TAKE):
+        typed = f"Reply “{_word(card, Role.TAKE)}” to say"
+        take = f"{emoji_shortcuts.TAKE} says" if seen.reactions else typed
+        said.append(f"{take} that you are on it.")
+    if card.button(Role.RELEASE):
+        said.append(f"Reply “{_word(card, Role.RELEASE)}” to let it go.")
+    if card.button(Role.HAND_OVER):
+        said.append(f"Reply “{_word(card, Role.HAND_OVER)}” to pass it on.")
+    return (" ".join(said),) if said else ()
 
 
 def _more_time(card: Card) -> Line:

@@ -46,6 +46,7 @@ from chatbridge.core.errors import (
     AskEnded,
     AttachmentError,
     NotHere,
+    RoleMissing,
     UnknownAsk,
 )
 from chatbridge.core.forms import form
@@ -72,6 +73,7 @@ EARLY = "That was very quick. Tap again if you mean it."
 UNKNOWN = "This question is no longer here."
 MESSAGE_GONE = "Your message is no longer there. Reply to the card you mean."
 REPLY_TO_ONE = "Reply to the question you mean."
+DISCARDED = "Discarded."
 TAKEN_BACK = "Taken back. It is asked for again."
 OVER = "That is over already."
 ONCE_MORE = "To react with the same again, take your reaction back first."
@@ -141,8 +143,8 @@ class ChatInput:
         """Apply the actions as one. `beside` is committed with them."""
         try:
             if AskAction.DISCARD in actions:
-                later = await self.inbox.discard(ask.id, cursor=by.cursor)
-                return "Discarded." if later.discarded else self._ended(later)
+                later = await self.inbox.discard(ask.id, person=by.person, cursor=by.cursor)
+                return DISCARDED if later.discarded else self._ended(later)
             if AskAction.TAKE_BACK in actions:
                 return await self._take_back(ask, by)
             events = [each for each in actions if not isinstance(each, AskAction)]
@@ -159,6 +161,8 @@ class ChatInput:
             return self._ended(await self.inbox.ask(ask.id))
         except NotHere as error:
             return phrases.format_only_on(error.channels)
+        except RoleMissing as error:
+            return str(error)
 
     async def _take_back(self, ask: Ask, by: Origin) -> str:
         later = await self.inbox.take_back(ask.id, person=by.person, cursor=by.cursor)
@@ -185,15 +189,15 @@ class ChatInput:
             return await self._files(ask, files, text, by, stale=stale)
         said = (text or "").strip().casefold() if self.typed else ""
         if said in ("discard", "!discard") and ask.kept and not ask.discarded:
-            discarded = await self.inbox.discard(ask.id, cursor=by.cursor)
-            return "" if discarded.discarded else self._ended(ask)
+            told = await self.put(ask, AskAction.DISCARD, by=by)
+            return "" if told == DISCARDED else told
         if said in ("take back", "!take back") and ask.grant:
             return await self.put(ask, AskAction.TAKE_BACK, by=by)
         if is_over(ask, may_reopen=not self.typed or said == "anyway"):
             return self._ended(ask)
         if text is None:
             return notices.ONLY_TEXT
-        meaning = await self._meaning(ask, text)
+        meaning = await self._meaning(ask, text, by.chat)
         if stale and not (self.typed and _is_for_any_step(meaning)):
             return form.STALE
         if meaning == YES_OR_NO:
@@ -204,7 +208,9 @@ class ChatInput:
             return phrases.UNSENT
         return await self.put(ask, *meaning, by=by)
 
-    async def _meaning(self, ask: Ask, text: str) -> tuple[Action, ...] | Unclear:
+    async def _meaning(
+        self, ask: Ask, text: str, chat: ChatSurface[Any]
+    ) -> tuple[Action, ...] | Unclear:
         read = partial(_interpret_beside_buttons, ask, text)
         if self.typed:
             read = partial(
@@ -214,6 +220,7 @@ class ChatInput:
                 next_time=partial(self.inbox.nights.hours.next_time, after=self.clock.time()),
                 replies=self.inbox.replies,
                 later=self.inbox.later(ask),
+                colleagues=self.inbox.colleagues(ask, surface=chat.name),
             )
         return await off_loop(read, weight=weight_of(ask))
 
@@ -269,6 +276,10 @@ class ChatInput:
             return form.STALE
         if channels := self.inbox.only_on(ask, self.channel):
             return phrases.format_only_on(channels)
+        try:
+            self.inbox.check(ask, by.person)  # before anything is fetched
+        except RoleMissing as error:
+            return str(error)
         if self.typed and ask.approval:
             build = partial(build_card, ask, channel=self.channel)
             return format_approval_help(await off_loop(build, weight=weight_of(ask)))
@@ -279,7 +290,7 @@ class ChatInput:
             step = opened.draft.step
             meaning = (form.Choose(step=step, option=option, remark=words),)
         elif words:
-            meaning = await self._meaning(opened, words)
+            meaning = await self._meaning(opened, words, by.chat)
         spoken = self.inbox.transcribes and is_spoken(files, words)
         given = FileAnswer(opening, opened.draft.step, words, meaning, spoken=spoken)
         if refused := given.refusal(ask, len(files)):
@@ -428,7 +439,14 @@ class ChatInput:
         if step != ask.draft.step:
             return form.STALE.why
         later, replies = self.inbox.later(ask), self.inbox.replies
-        build = partial(build_card, ask, channel=self.channel, replies=replies, later=later)
+        build = partial(
+            build_card,
+            ask,
+            channel=self.channel,
+            replies=replies,
+            later=later,
+            colleagues=self.inbox.colleagues(ask, surface=by.chat.name),
+        )
         card = await off_loop(build, weight=weight_of(ask))
         key = reaction_for(card, emoji)
         if key is None or isinstance(key.action, AskAction):

@@ -52,6 +52,7 @@ _OURS = (
     "other…|‹ back|skip|send answers|cancel…|cancel without a reason|more time…|answer anyway|"
     "discard|ask back…|explain this|ask it differently|show all|allow more…|"
     "yes, run it|allow once|deny|deny, say why…|take back|write answer…|undo|"
+    "i'll take it|let it go|hand over…|"
     "send only this|send only these|remove the file|remove the files|originals"
 )
 _RESERVED = frozenset(_OURS.split("|"))
@@ -66,6 +67,7 @@ _ROWS = (
     (Role.MORE,),
     *((role,) for role in (Role.SEND, Role.CANCEL_NOW, Role.ANYWAY, Role.DISCARD, Role.TAKE_BACK)),
     (Role.UNDO,),
+    (Role.TAKE, Role.RELEASE, Role.HAND_OVER),
     (Role.LATER, Role.EXPLAIN, Role.CANCEL),
 )
 """The form's own buttons, row by row."""

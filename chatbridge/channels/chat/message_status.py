@@ -122,7 +122,8 @@ class StatusWriter(Generic[T]):
                 topic=at.topic,
                 root=at.root,
                 answers=at.message,
-                silent=not expired or self.inbox.nights.is_quiet(self.clock.time()),
+                silent=not expired
+                or self.inbox.nights.is_quiet_on(self.chat.name, self.clock.time()),
             )
         )
         status = StatusMessage(room=room, message=sent.id, old=old, expired=expired)

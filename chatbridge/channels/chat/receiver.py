@@ -113,7 +113,12 @@ class ButtonReceiver(Answering):
         return by.name
 
     def origin(self, by: Sender, chat: ChatSurface[Any], cursor: ChannelState | None) -> Origin:
-        person = Person(name=by.name, channel=self._input.channel, place=chat.current_room())
+        person = Person(
+            name=by.name,
+            channel=self._input.channel,
+            place=chat.current_room(),
+            id=str(by.id),
+        )
         return Origin(chat=chat, person=person, cursor=cursor)
 
     # ── who it is ─────────────────────────────────────────────────────────────────────────────────

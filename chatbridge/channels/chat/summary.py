@@ -162,7 +162,9 @@ class SummaryWriter(Generic[T]):
     ) -> Shown:
         drawing, link = draw(summary), True
         key = ("summary", self.chat.name, str(summary.period.end))
-        silent = self.inbox.nights.is_quiet(summary.at)  # its set time may be in quiet hours
+        silent = self.inbox.nights.is_quiet_on(
+            self.chat.name, summary.at
+        )  # its set time may be in quiet hours
         new = Outgoing(room=room, what=drawing, key=key, silent=silent)
         try:
             sent = await self.chat.send(new)

@@ -235,14 +235,17 @@ class ChatSurface(ChatWriter[T]):
         replaced: tuple[Part, ...] = ()
         # Another card of the same ask does not bring its files again.
         files = None if place is None else place.files
+        raised = self._raised(ask)
         if place is not None:
             place, replaced = self.memory.recalled(ask, place).without(removed)
         if place is not None:
             if ask.attention.snoozed_until is not None:
                 place = place.folded(step=ask.draft.step)
-            place, raises = self.memory.raises(ask, place, idempotent=self.idempotent)
-            if raises and place.raising != ask.attention.raised:
-                noted = replace(place, raising=ask.attention.raised)
+            place, raises = self.memory.raises(
+                ask, place, raised=raised, idempotent=self.idempotent
+            )
+            if raises and place.raising != raised:
+                noted = replace(place, raising=raised)
                 return Shown(place=self.to_text(noted), complete=False)
         replaces = request.repost or request.again
         continues = not replaces and (raises or request.continues(ask))
@@ -316,6 +319,7 @@ class ChatSurface(ChatWriter[T]):
             ask,
             channel=self.channel,
             later=self._inbox.later(ask),
+            colleagues=self._inbox.colleagues(ask, surface=self.name),
             only_on=self._inbox.only_on(ask, self.channel),
             replies=self._inbox.replies,
         )
@@ -390,7 +394,8 @@ class ChatSurface(ChatWriter[T]):
         if place is not None:
             self.visibility.showing(ask)
             outgoing = partial(outgoing, root=place.root.event, after=place.newest.event)
-        again = (f"raised {ask.attention.raised}",) if ask.attention.raised else ()
+        raised = self._raised(ask)
+        again = (f"raised {raised}",) if raised else ()
         sound = Sound.SILENT if place is not None else self._sound(ask, request)
         with self.visibility.posting(ask):
             sent = await self.send(
@@ -423,7 +428,7 @@ class ChatSurface(ChatWriter[T]):
             again=request.again,
             pages=before.messages[len(scene.before) :],
             files=before.files,
-            raised=ask.attention.raised,
+            raised=raised,
         )
         return posted, [*before.messages, *before.uploads, sent.id]
 
@@ -431,7 +436,11 @@ class ChatSurface(ChatWriter[T]):
         """Who asked for a card, or has just answered the step before, is looking."""
         if request.repost or request.continues(ask):
             return Sound.SILENT
-        return self.memory.heard(self._inbox.nights.sound(ask, now=self._clock.time()))
+        nights, now = self._inbox.nights, self._clock.time()
+        return self.memory.heard(nights.sound(ask, now=now, surface=self.name))
+
+    def _raised(self, ask: Ask) -> int:
+        return self._inbox.nights.raised_on(self.name, ask.attention)
 
     async def _edit(
         self, message: str, drawing: Drawing[T], scene: Scene[T], place: CardMessages

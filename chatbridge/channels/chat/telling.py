@@ -17,7 +17,7 @@ from chatbridge.channels.chat.callback_data import NeverMind, TellAgent, decode
 from chatbridge.channels.chat.inbound import ChatInput, Origin, Said
 from chatbridge.channels.chat.message_status import TAKE_BACK, WrittenAt
 from chatbridge.channels.chat.received_files import FileIntake, IncomingFile, in_words
-from chatbridge.core.errors import AttachmentError, MessageRefused
+from chatbridge.core.errors import AttachmentError, MessageRefused, RoleMissing
 from chatbridge.core.messages.agents import Agents, ConnectedAgent
 from chatbridge.core.messages.message import NewMessage, OwnerMessage
 from chatbridge.core.model import Ask, Attachment, Project
@@ -162,7 +162,7 @@ class Telling:
                 surface=by.chat.name,
                 reply_to=written.at.to_text(),
             )
-        except (AttachmentError, MessageRefused) as error:
+        except (AttachmentError, MessageRefused, RoleMissing) as error:
             return str(error)
 
     async def _fetch(
@@ -174,6 +174,7 @@ class Telling:
         store = self.input.inbox.attachments
         if store is None:
             raise AttachmentError(words.NO_FILES)
+        self.input.inbox.messages.check(by.person)
         intake = FileIntake(store=store, clock=self.input.clock, limits=by.chat.files)
         intake.check(files)
         return await intake.fetch(files, new)
@@ -197,8 +198,8 @@ class Telling:
     async def take_back(self, message_id: str, by: Origin) -> str:
         """Return what the person is told; nothing if the chat shows it."""
         try:
-            await self.input.inbox.messages.take_back(message_id, cursor=by.cursor)
-        except MessageRefused as error:
+            await self.input.inbox.messages.take_back(message_id, by=by.person, cursor=by.cursor)
+        except (MessageRefused, RoleMissing) as error:
             return str(error)
         return ""
 

@@ -164,7 +164,9 @@ class ChatWriter(ABC, Generic[T]):
 
     def is_silent(self, notice: Notice) -> bool:
         """Whether it comes without a sound now."""
-        return notice.level is Level.INFO or self._inbox.nights.is_quiet(self._clock.time())
+        return notice.level is Level.INFO or self._inbox.nights.is_quiet_on(
+            self.name, self._clock.time()
+        )
 
     @contextmanager
     def watched(self) -> Iterator[None]:

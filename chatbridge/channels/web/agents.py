@@ -99,7 +99,9 @@ class AgentsPage:
 
     async def _take_back(self, request: Request) -> Response:
         try:
-            await self.site.inbox.messages.take_back(request.path_params["message_id"])
+            await self.site.inbox.messages.take_back(
+                request.path_params["message_id"], by=request.scope[PERSON]
+            )
         except MessageRefused as error:
             return await self._refused(request, error, 409)
         return await self._done(request)

@@ -57,6 +57,7 @@ from chatbridge.core.errors import (
     ChatbridgeError,
     InvalidAnswer,
     NotHere,
+    RoleMissing,
     SettingsError,
     UnknownAsk,
 )
@@ -320,7 +321,7 @@ def _refusal(error: Exception) -> Refusal:
             title = "Question not found"
             return Refusal(404, f"No question has the id {asked!r}.", title=title)
         case ChatbridgeError():
-            return Refusal(403 if isinstance(error, NotHere) else 503, str(error))
+            return Refusal(403 if isinstance(error, NotHere | RoleMissing) else 503, str(error))
     return Refusal(500, "Something went wrong. The hub's log says what.")
 
 

@@ -135,7 +135,7 @@ class Pages:
         words = fields.get("words")
         if words not in {each for _, each in offered(nights, now=now)}:
             raise Refusal(422, "Quiet hours have changed meanwhile. Go back and look again.")
-        await self.site.inbox.switch_quiet(words)
+        await self.site.inbox.switch_quiet(words, person=request.scope[PERSON])
         return RedirectResponse(LIST, status_code=303)
 
     def _quiet_now(self) -> tuple[str, list[tuple[str, str]]] | None:
@@ -273,7 +273,7 @@ class Pages:
                 await self.site.inbox.ask(ask_id)
                 return form.UNFIT
             case AskAction.DISCARD:
-                await self.site.inbox.discard(ask_id)
+                await self.site.inbox.discard(ask_id, person=person)
                 return None
             case AskAction.TAKE_BACK:
                 await self.site.inbox.take_back(ask_id, person=person)
@@ -378,6 +378,7 @@ class Pages:
                     later=self.site.inbox.later(ask),
                     only_on=self.site.inbox.only_on(ask, SURFACE),
                     replies=self.site.inbox.replies,
+                    colleagues=self.site.inbox.colleagues(ask, surface=SURFACE),
                 )
             return self.site.templates.page(name, status=status, **context)
 

@@ -51,6 +51,7 @@ from chatbridge.core.cards.phrases import (
     local_time,
 )
 from chatbridge.core.cards.row import Rows
+from chatbridge.core.cards.sharing import TO_WHOM
 from chatbridge.core.exact_text import exact
 from chatbridge.core.forms.form import MAX_TEXT
 from chatbridge.core.model import GLYPHS, Attachment, AttachmentKind, Level, Notice, Subject
@@ -199,6 +200,7 @@ class Templates:
             "REALLY": REALLY,
             "MARKED": MARKED,
             "grant_note": grant_note,
+            "TO_WHOM": TO_WHOM,
             "GLYPH": GLYPH,
             "stats_words": (ended_words, time_words),
             "COUNTED": COUNTED,

@@ -135,6 +135,7 @@ NUMBERS: dict[str, Callable[[str | None], int | None]] = {
     "question": whole_number,
     "minutes": whole_number,
     "until": whole_number,
+    "to": whole_number,
     "on": lambda text: {"0": False, "1": True}.get(text or ""),
 }
 

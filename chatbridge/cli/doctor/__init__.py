@@ -7,6 +7,7 @@
     database: the check of the database
     hub: the check of the hub and its links
     approvals: the check of what agents may do without asking
+    people: the check of people and routes
     clients: checks of MCP clients and commands
     tonight: checks of `--tonight`, whether agents can be left alone until the morning
     sleep: the check of whether the computer would go to sleep

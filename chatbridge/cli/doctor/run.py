@@ -27,6 +27,7 @@ from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.files import attachments, configuration, files
 from chatbridge.cli.doctor.hub import channel_of, hub
+from chatbridge.cli.doctor.people import people
 from chatbridge.cli.doctor.screen import Screen
 from chatbridge.cli.doctor.voice import voice
 from chatbridge.cli.ui import running
@@ -104,6 +105,7 @@ def all_checks() -> list[Check]:
         Check("agents", clients),
         Check("commands", commands),
         Check("approvals", approvals),
+        Check("people", people),
         Check("quiet", tonight.quiet_hours),
         Check("voice", voice),
         Check("service", service),

@@ -24,6 +24,9 @@ from chatbridge.core.nights.hours import Switch
 from chatbridge.core.nights.later import LaterOption
 from chatbridge.core.nights.nights import Nights
 from chatbridge.core.nights.switching import read_switch
+from chatbridge.core.people import sharing
+from chatbridge.core.people.sharing import Colleague
+from chatbridge.core.people.team import Role, Team
 from chatbridge.core.policy import DAY, Policy
 from chatbridge.core.ports import AttachmentStore, Clock
 from chatbridge.core.statistics import Statistics, statistics_of
@@ -54,7 +57,8 @@ Outputs = Callable[[str], Awaitable[bytes | None]]  # By the id of an operation;
 class AskActions:
     """What a channel may do: read asks, and apply a person's input. A cursor is committed in the
     same transaction as the effect. All methods that change an ask :raises UnknownAsk:
-    :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle."""
+    :raises AskEnded: :raises NotHere: it is an approval that this channel may not settle.
+    :raises RoleMissing: the person may not do that."""
 
     def __init__(
         self,
@@ -112,7 +116,7 @@ class AskActions:
         """Apply a person's input to the form, as one or more events. Return the step of the last
         event, or of the first that was refused; the events after it are dropped. `beside` is
         committed like the cursor."""
-        led_to: list[form.Step] = []
+        person, led_to = self.team.known(person), list[form.Step]()
 
         def change(ask: Ask) -> Ask:
             now = self._clock.time()
@@ -120,6 +124,7 @@ class AskActions:
                 step = transitions.apply_event(ask, event)
                 step = transitions.delay_sending(ask, step, now=now, policy=self._policy)
                 step = self._postponed(ask, event, step)
+                step = self._shared(ask, event, step, person)
                 led_to.append(step)
                 ask = self._after(ask, step, person)
                 if isinstance(step, form.Refused):
@@ -142,6 +147,12 @@ class AskActions:
             return replace(step, deadline=moved.deadline)
         return step
 
+    def _shared(self, ask: Ask, event: form.Event, step: form.Step, person: Person) -> form.Step:
+        """The step, as the team allows it if it is about who is on it."""
+        if isinstance(event, form.AskHandOver) and isinstance(step, form.Moved):
+            return step if self.colleagues(ask) else sharing.NOBODY_ELSE
+        return sharing.settle(ask, step, by=person, now=self._clock.time(), team=self.team)
+
     def _after(self, ask: Ask, step: form.Step, person: Person) -> Ask:
         now = self._clock.time()
         match step:
@@ -156,6 +167,8 @@ class AskActions:
                 return replace(ask, draft=draft, attention=attention, revision=ask.revision + 1)
             case form.Postponed():
                 return transitions.postpone(ask, step, now=now)
+            case form.Shared():
+                return transitions.share(ask, step, now=now)
             case form.Answered(draft=draft, answers=answers):
                 filled = replace(ask, draft=draft)
                 return transitions.answer(filled, answers, by=person, now=now, policy=self._policy)
@@ -167,12 +180,12 @@ class AskActions:
     async def answer(self, ask_id: str, answers: tuple[Answer, ...], *, person: Person) -> Ask:
         """Answer all questions at once, in their order. `answers.check_answers` has checked
         them."""
-        now, policy = self._clock.time(), self._policy
+        now, policy, person = self._clock.time(), self._policy, self.team.known(person)
         give = partial(transitions.answer, answers=answers, by=person, now=now, policy=policy)
         return await self._change(ask_id, give, person)
 
     async def cancel(self, ask_id: str, *, reason: str | None, person: Person) -> Ask:
-        now = self._clock.time()
+        now, person = self._clock.time(), self.team.known(person)
         cancel = partial(transitions.cancel, reason=reason, by=person, now=now)
         return await self._change(ask_id, cancel, person)
 
@@ -183,13 +196,20 @@ class AskActions:
             channels = self._channels(ask)
             if ask.approval and person.channel not in channels:
                 raise NotHere(ask.id, channels=channels)
+            self.check(ask, person)
             return change(ask)
 
         return await self._broker.change(ask_id, checked, *notes)
 
-    async def discard(self, ask_id: str, *, cursor: ChannelState | None = None) -> Ask:
+    def check(self, ask: Ask, person: Person) -> None:
+        """:raises RoleMissing: this person may not do anything with it."""
+        self.team.check(person, sharing.role_for(ask))
+
+    async def discard(
+        self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> Ask:
         """Discard a kept answer. Approvals have none."""
-        return await self._broker.change(ask_id, transitions.discard, cursor)
+        return await self._change(ask_id, transitions.discard, person, cursor)
 
     async def take_back(
         self, ask_id: str, *, person: Person, cursor: ChannelState | None = None
@@ -240,8 +260,12 @@ class AskActions:
         if await self._store.note(channel, key) is not None:
             await self._store.write(lambda tx: tx.drop_note(channel, key))
 
-    async def switch_quiet(self, words: str, *, cursor: ChannelState | None = None) -> None:
-        """Switch quiet hours as these words say. :raises ChatbridgeError: they mean nothing."""
+    async def switch_quiet(
+        self, words: str, *, person: Person, cursor: ChannelState | None = None
+    ) -> None:
+        """Switch quiet hours as these words say. :raises ChatbridgeError: they mean nothing, or the
+        person may not do that."""
+        self.team.check(person, Role.ANSWER)
         switch = read_switch(words, nights=self.nights, now=self._clock.time())
         if switch is not None:
             await self._broker.switch_quiet(switch, cursor)
@@ -273,9 +297,17 @@ class AskActions:
         now, latest = self._clock.time(), transitions.latest_deadline(ask, self._policy)
         return later.options(ask, now=now, latest=latest, morning=self.nights.morning(now))
 
+    def colleagues(self, ask: Ask, *, surface: str = "") -> tuple[Colleague, ...] | None:
+        """To whom it can be handed from this surface; for `build_card`."""
+        return sharing.colleagues(ask, self.team, surface=surface)
+
     def is_hidden(self, ask: Ask, *, surface: str) -> bool:
         """Whether this surface does not show the ask yet, on purpose."""
         return self.nights.is_hidden(ask, surface=surface, now=self._clock.time())
+
+    @property
+    def team(self) -> Team:
+        return self.nights.team
 
     @property
     def nights(self) -> Nights:

@@ -30,6 +30,7 @@ from chatbridge.core.errors import (
 from chatbridge.core.model import Ask, AskRequest, Call, CallName, ChannelState, Priority
 from chatbridge.core.nights.hours import Switch
 from chatbridge.core.nights.switching import CHANNEL, KEY, from_text, to_note
+from chatbridge.core.people.team import is_at
 from chatbridge.core.policy import APPROVAL_FACTOR, PARTY_FACTOR, TOTAL_FACTOR, Policy
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -415,6 +416,8 @@ class Broker:
         change = partial(apply_due, due, now=now, policy=self.policy)
         try:
             ask = await self._store.ask(ask_id)
+            if due is Due.SPREAD and ask is not None and await self._is_where_it_should(ask):
+                return
             if ask is not None and change(ask) is not ask:  # mostly it has ended and was delivered
                 await self.change(ask_id, change)
             elif ask is not None and ask.open and due in (Due.SHOW, Due.REMIND):
@@ -427,6 +430,11 @@ class Broker:
         except Exception:
             # A bug: a retry would fail again, and other asks are due.
             log.exception("ask %s: %s not applied", ask_id, due)
+
+    async def _is_where_it_should(self, ask: Ask) -> bool:
+        """Whether its route has led somewhere."""
+        places = self.policy.nights.team.places_for(ask)
+        return any(is_at(each, places) for each in await self._store.surfaces_of(ask.id))
 
     def _schedule(self, ask: Ask, *, extra_seconds: float = 0.0) -> None:
         """Replace what is scheduled for this ask. A handover that is scheduled already keeps its

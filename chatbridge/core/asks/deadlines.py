@@ -19,6 +19,8 @@ class Due(StrEnum):
     HANDOVER = "handover"
     SHOW = "show"  # A card that was held may be shown
     REMIND = "remind"
+    SECOND_LINE = "second_line"  # The second line of its route gets the card
+    SPREAD = "spread"  # It may not have been shown where its route leads
     WAKE = "wake"  # A card that was snoozed comes back
     REDRAW = "redraw"  # The card has to be drawn again, because the deadline is near
 
@@ -35,8 +37,12 @@ def all_due(
             yield ask.draft.send_at, Due.SEND
         if ask.attention.snoozed_until is not None:
             yield ask.attention.snoozed_until, Due.WAKE
-        if held_until := policy.nights.held_until(ask, now=now):
-            yield held_until, Due.SHOW
+        if shown_at := policy.nights.next_shown(ask, now=now):
+            yield shown_at, Due.SHOW
+        if (second := policy.nights.second_line_at(ask)) is not None:
+            yield second, Due.SECOND_LINE
+        if (checked := policy.nights.route_checked_at(ask, now=now)) is not None:
+            yield checked, Due.SPREAD
         if reminder := policy.nights.next_reminder(ask, now=now):
             yield reminder[0], Due.REMIND
         if (turn := _soon(ask)) is not None and turn > now:
@@ -71,6 +77,10 @@ def apply_due(due: Due, ask: Ask, *, now: float, policy: Policy) -> Ask:
         return _wake(ask, now=now, policy=policy)
     if due is Due.SHOW and ask.open and not policy.nights.held_until(ask, now=now):
         return transitions.bump_revision(ask)
+    if due is Due.SECOND_LINE and (at := policy.nights.second_line_at(ask)) is not None:
+        return transitions.show_second_line(ask, now=now) if at <= now else ask
+    if due is Due.SPREAD and (at := policy.nights.route_checked_at(ask, now=now)) is not None:
+        return transitions.show_everywhere(ask) if at <= now else ask
     if due is Due.REMIND and (next_one := policy.nights.next_reminder(ask, now=now)):
         at, last = next_one
         return transitions.remind(ask, now=now, last=last) if at <= now else ask

@@ -193,6 +193,22 @@ def postpone(ask: Ask, step: form.Postponed, *, now: float) -> Ask:
     return _revised(ask, draft=step.draft, deadline=step.deadline, attention=attention)
 
 
+def share(ask: Ask, step: form.Shared, *, now: float) -> Ask:
+    """Note who is on it, or that it was handed over, as `sharing.settle` has worked out. Who gets
+    it has not taken it yet."""
+    handovers = ask.attention.handovers + ((step.handover,) if step.handover else ())
+    attention = replace(ask.attention, touched_at=now, taken_by=step.taken_by, handovers=handovers)
+    return _revised(ask, draft=step.draft, attention=attention)
+
+
+def show_second_line(ask: Ask, *, now: float) -> Ask:
+    return _revised(ask, attention=replace(ask.attention, second_line_at=now))
+
+
+def show_everywhere(ask: Ask) -> Ask:
+    return _revised(ask, attention=replace(ask.attention, everywhere=True))
+
+
 def extend_to(ask: Ask, deadline: float | None) -> Ask:
     """Move the deadline to that of a new caller, if that is later."""
     later = None if ask.deadline is None or deadline is None else max(ask.deadline, deadline)

@@ -24,6 +24,7 @@ from chatbridge.core.cards.card import (
 )
 from chatbridge.core.cards.grants import GRANT_VIEWS, grant_choices, grant_sentence
 from chatbridge.core.cards.phrases import format_finished, format_urgency
+from chatbridge.core.cards.sharing import colleague_choices, sharing_lines
 from chatbridge.core.exact_text import distinguish_labels, exact, exact_line
 from chatbridge.core.forms import approval_form, form
 from chatbridge.core.model import (
@@ -43,10 +44,13 @@ from chatbridge.core.model import (
     VoiceMessage,
 )
 from chatbridge.core.nights.later import LaterOption
+from chatbridge.core.people.sharing import Colleague
 from chatbridge.core.text import one_line, prose, shortened, split_recommended, visible
 
 SIDE_VIEWS = (*form.ASIDE, View.OTHER, View.HEARD, View.CONFIRM_DESTRUCTIVE, *GRANT_VIEWS)
 """Screens beside the question. A person confirms them or goes back."""
+ASIDE_CHOICES = (View.LATER, View.HAND_OVER)
+"""Of these, the screens with choices of their own."""
 ASKED_BACK = {AskBack.EXPLAIN: "asked to explain", AskBack.REPHRASE: "asked to rephrase"}
 
 
@@ -57,10 +61,11 @@ def build_card(
     later: Sequence[LaterOption] = (),
     only_on: tuple[str, ...] = (),
     replies: Sequence[str] = (),
+    colleagues: Sequence[Colleague] | None = None,
 ) -> Card:
     """Build the card that `channel` should show. `later`: the ways to postpone it. `only_on`: the
     channels that can settle this ask, if `channel` cannot. `replies`: the owner's quick answers to
-    questions for text."""
+    questions for text. `colleagues`: to whom it can be handed; None: there is no team."""
     state = state_of(ask)
     view = ask.draft.view if state in (State.OPEN, State.LATE) else None
     on_question = view is not None and ask.draft.at < len(ask.questions)
@@ -68,6 +73,9 @@ def build_card(
     outcome = ask.late or ask.outcome
     postponing = () if only_on or ask.what_next else _later(ask, later)
     choices = _choices(ask, question, view) if question and not only_on else ()
+    if view in ASIDE_CHOICES:
+        others = () if only_on else colleague_choices(ask, colleagues or ())
+        choices = postponing if view is View.LATER else others
     return Card(
         ask_id=ask.id,
         revision=ask.revision,
@@ -82,7 +90,7 @@ def build_card(
         number=min(ask.draft.at + 1, len(ask.questions)),
         count=len(ask.questions),
         done=sum(entry.done for entry in ask.draft.entries),
-        type=question.type if question and view is not View.LATER else None,
+        type=question.type if question and view not in ASIDE_CHOICES else None,
         question=prose(question.text) if question else "",
         required=question.required if question else True,
         placeholder=one_line(question.placeholder) if question and question.placeholder else None,
@@ -91,7 +99,7 @@ def build_card(
         attached=ask.draft.entries[ask.draft.at].attachments if question else (),
         voice=_voice(ask) if view is View.HEARD else None,
         changed_by=ask.draft.by,
-        choices=postponing if view is View.LATER else choices,
+        choices=choices,
         later=postponing,
         snoozed_until=ask.attention.snoozed_until if ask.open else None,
         replies=tuple(
@@ -100,12 +108,15 @@ def build_card(
             if question and question.type is QuestionType.TEXT and view is View.QUESTION
         ),
         lines=_lines(ask, view),
-        buttons=() if only_on else _buttons(ask, state, can_wait=bool(postponing)),
+        buttons=()
+        if only_on
+        else _buttons(ask, state, can_wait=bool(postponing), colleagues=colleagues),
         declared=_declared(ask) if ask.open else None,
         created_at=ask.created_at,
         deadline=ask.deadline,
         soon_at=soon_at(created_at=ask.created_at, deadline=ask.deadline),
         urgency=format_urgency(ask.attention) if ask.open else None,
+        sharing=sharing_lines(ask),
         reminds=_reminds(ask),
         orphaned=ask.orphaned and ask.open,
         outcome=outcome,
@@ -283,6 +294,9 @@ _TAPS: dict[Role, tuple[str, Callable[..., form.Event]]] = {
     Role.REPHRASE: ("Ask it differently", form.Rephrase),
     Role.EXPLAIN_NOW: ("Explain this", form.Explain),
     Role.LATER: ("More time…", form.AskLater),
+    Role.TAKE: ("I'll take it", form.Take),
+    Role.RELEASE: ("Let it go", form.Release),
+    Role.HAND_OVER: ("Hand over…", form.AskHandOver),
     Role.SHOW_NOW: ("Show now", form.ShowNow),
     Role.CANCEL: ("Cancel…", form.AskCancel),
     Role.CANCEL_NOW: ("Cancel question", form.Cancel),
@@ -313,7 +327,9 @@ def _tap(ask: Ask, role: Role, label: str = "") -> Button:
     return Button(role=role, label=label or usual, action=event(step=ask.draft.step))
 
 
-def _buttons(ask: Ask, state: State, *, can_wait: bool) -> tuple[Button, ...]:
+def _buttons(
+    ask: Ask, state: State, *, can_wait: bool, colleagues: Sequence[Colleague] | None
+) -> tuple[Button, ...]:
     if state is State.TIMED_OUT and takes_late_answer(ask):
         return (_tap(ask, Role.ANYWAY),)
     if state is State.KEPT:
@@ -329,6 +345,11 @@ def _buttons(ask: Ask, state: State, *, can_wait: bool) -> tuple[Button, ...]:
         buttons.append(_tap(ask, Role.SHOW_NOW))
     if state is not State.OPEN or ask.draft.view in SIDE_VIEWS:
         return tuple(buttons)
+    if colleagues is not None:
+        taken = ask.attention.taken_by is not None
+        buttons.append(_tap(ask, Role.RELEASE if taken else Role.TAKE))
+    if colleagues:
+        buttons.append(_tap(ask, Role.HAND_OVER))
     if can_wait:
         buttons.append(_tap(ask, Role.LATER))
     if not ask.needs_caller:
@@ -343,7 +364,7 @@ def _form_buttons(ask: Ask) -> list[Button]:
     match draft.view:
         case View.CANCEL:
             return [_tap(ask, Role.BACK, "Keep it open"), _tap(ask, Role.CANCEL_NOW)]
-        case View.LATER:
+        case View.LATER | View.HAND_OVER:
             return [_tap(ask, Role.BACK)]
         case View.EXPLAIN:
             roles = (Role.EXPLAIN_NOW, Role.REPHRASE, Role.BACK)
@@ -446,7 +467,7 @@ def _grant(ask: Ask) -> Grant | None:
 def approval_buttons(ask: Ask) -> list[Button]:
     back, deny, why = (_tap(ask, role) for role in (Role.BACK, Role.DENY, Role.DENY_WHY))
     match ask.draft.view:
-        case View.SCOPE | View.HOW_LONG | View.LATER:
+        case View.SCOPE | View.HOW_LONG | View.LATER | View.HAND_OVER:
             return [back, deny]
         case View.CONFIRM_GRANT:
             return [_tap(ask, Role.MORE_NOW), back, deny]

@@ -72,6 +72,9 @@ class Role(StrEnum):
     CANCEL = "cancel"
     CANCEL_NOW = "cancel_now"
     LATER = "later"
+    TAKE = "take"
+    RELEASE = "release"
+    HAND_OVER = "hand_over"
     SHOW_NOW = "show_now"
     ANYWAY = "anyway"
     DISCARD = "discard"
@@ -154,6 +157,7 @@ class Card:
     deadline: float | None = None
     soon_at: float | None = None  # When the card starts to say that time is running out
     urgency: str | None = None  # That it is urgent, or was meant to be
+    sharing: tuple[tuple[Part, ...], ...] = ()  # Who is on it, and why others see it
     reminds: bool = False  # It was posted again because nobody had answered
     orphaned: bool = False
     outcome: Outcome | None = None

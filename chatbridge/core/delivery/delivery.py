@@ -153,7 +153,9 @@ class SurfaceQueue:
             self._work.set()
 
     def add_notice(self, notice: Notice) -> None:
-        if self._nights.is_for_escalation(self._surface.name):
+        # A page has everything. Where cards go only says what comes to people by itself.
+        hidden = self._nights.hides_notice(notice, surface=self._surface.name)
+        if hidden and self._surface.persistent:
             return
         self._notices[notice.id] = notice
         self._work.set()

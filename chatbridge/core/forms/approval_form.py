@@ -49,6 +49,8 @@ def advance_approval(question: Question, draft: Draft, event: form.Event) -> for
             return form.show(draft, view=View.OTHER)
         case _, (form.AskLater() | form.ShowNow() | form.Postponing()):
             return form.postpone(draft, event)
+        case _, (form.Take() | form.Release() | form.AskHandOver() | form.HandOver()):
+            return form.share(draft, event)
         case View.CONFIRM_GRANT, form.Back():
             return form.show(draft, view=View.HOW_LONG)
         case View.HOW_LONG, form.Back() if len(scopes) > 1:

@@ -15,6 +15,7 @@ YES_NO = ("👍", "👎")
 FORWARD, SKIP, BACK, CANCEL = "✅", "⏭️", "↩️", "❌"
 ASK_BACK, REPHRASE = "❔", "🔁"
 SHOW_ALL, ALLOW, DENY = "📄", *YES_NO
+TAKE = "🙋"
 REMOVE = "🗑️"
 
 _FORWARD = (
@@ -36,6 +37,7 @@ _ROLES = (
     (BACK, (Role.BACK, Role.UNDO)),
     (ASK_BACK, (Role.EXPLAIN,)),
     (CANCEL, (Role.CANCEL,)),
+    (TAKE, (Role.TAKE,)),
 )
 _UNIMPORTANT = dict.fromkeys((0xFE0E, 0xFE0F, *range(0x1F3FB, 0x1F400)))
 """Variation selectors and skin tones."""

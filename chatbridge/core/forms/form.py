@@ -16,6 +16,8 @@ from chatbridge.core.model import (
     Attachment,
     Draft,
     Entry,
+    Handover,
+    Person,
     Question,
     QuestionType,
     View,
@@ -228,11 +230,31 @@ class ShowNow(_Tap):
     """Bring a snoozed card back."""
 
 
+class Take(_Tap):
+    """Tell everybody that one is on it."""
+
+
+class Release(_Tap):
+    """Take that back."""
+
+
+class AskHandOver(_Tap):
+    """Show the screen for handing it over: nothing changes yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver(_Tap):
+    """Pass it on to the person with this key."""
+
+    to: int
+
+
 Later = Extend | ExtendUntil | Snooze | SnoozeUntil
 Event = (
     Choose | Toggle | Select | DropOther | Done | Text | Other | Skip | Back | Edit | Submit
     | AskCancel | Cancel | AnswerAnyway | AskExplain | Explain | Rephrase | AskMore | Pick | ShowAll
     | Undo | AskLater | ShowNow | Later
+    | Take | Release | AskHandOver | HandOver
     | Attach | SendAttached | DropAttached | Speak | Transcribed | SendHeard
 )  # fmt: skip
 
@@ -269,15 +291,26 @@ class Postponed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """Somebody takes it, lets it go, or hands it over. `core.people.sharing` says what `how` comes
+    to in the team."""
+
+    draft: Draft
+    how: Take | Release | HandOver
+    taken_by: Person | None = None
+    handover: Handover | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
     """Nothing changed. The channel shows `why` to the person."""
 
     why: str
 
 
-Step = Moved | Answered | Cancelled | Postponed | Refused
+Step = Moved | Answered | Cancelled | Postponed | Shared | Refused
 
-ASIDE = (View.CANCEL, View.EXPLAIN, View.LATER)
+ASIDE = (View.CANCEL, View.EXPLAIN, View.LATER, View.HAND_OVER)
 """Screens that lead back to where they were opened."""
 STALE = Refused(why="That was an older step. Here is the current one.")
 NONE_PICKED = Refused(why="Pick at least one, or use Other.")
@@ -308,6 +341,8 @@ def advance(questions: Sequence[Question], draft: Draft, event: Event) -> Step:
             return show(draft, view=_view_beside(draft))
         case _, (AskLater() | ShowNow() | Postponing()):
             return postpone(draft, event)
+        case _, (Take() | Release() | AskHandOver() | HandOver()):
+            return share(draft, event)
         case View.CANCEL, Text(text=text):
             return _cancel(text) if text.strip() else EMPTY
         case view, AskExplain() if view is not View.EXPLAIN and can_ask_back(questions, draft):
@@ -437,6 +472,18 @@ def postpone(draft: Draft, event: AskLater | ShowNow | Later) -> Step:
     if draft.view is View.LATER:
         draft = replace(draft, view=_view_beside(draft), step=draft.step + 1)
     return Postponed(draft=draft, how=event)
+
+
+def share(draft: Draft, event: Take | Release | AskHandOver | HandOver) -> Step:
+    """Also that can be done on every screen."""
+    match event:
+        case AskHandOver():
+            return UNFIT if draft.view is View.HAND_OVER else show(draft, view=View.HAND_OVER)
+        case HandOver() if draft.view is not View.HAND_OVER:
+            return UNFIT
+        case HandOver():
+            draft = replace(draft, view=_view_beside(draft), step=draft.step + 1)
+    return Shared(draft=draft, how=event)
 
 
 def _view_beside(draft: Draft) -> View:

@@ -17,12 +17,19 @@ from chatbridge.core.forms.typed_times import WRITE_TIME, NextTime, read_later, 
 from chatbridge.core.forms.yes_no import read_yes_no
 from chatbridge.core.model import ALLOW, DENY, Ask, Question, QuestionType, View
 from chatbridge.core.nights.later import NO_MORE_TIME, LaterOption
+from chatbridge.core.people.sharing import Colleague
 from chatbridge.core.text import isolated, one_line, shortened, split_recommended
 
 MIN_PREFIX_CHARACTERS = 2  # Minimum length of a label prefix that selects the option
 SAID, LABEL, NAMED = 40, 40, 5  # Characters of a text and a label, and labels, in a reply
 
 _LATER_WORDS = ("later", "more time", "snooze")
+_SHARING_WORDS = {
+    "take": Role.TAKE,
+    "take it": Role.TAKE,
+    "release": Role.RELEASE,
+    "hand over": Role.HAND_OVER,
+}
 _WORDS = {
     "done": (Role.DONE,),
     "send": (Role.SEND, Role.SEND_HEARD, Role.SEND_ATTACHED),
@@ -31,6 +38,7 @@ _WORDS = {
     "back": (Role.BACK,),
     "cancel": (Role.CANCEL, Role.CANCEL_NOW),
     **dict.fromkeys(_LATER_WORDS, (Role.LATER,)),
+    **{word: (role,) for word, role in _SHARING_WORDS.items()},
 }
 _CANCEL_WORDS = {
     **dict.fromkeys(("back", "keep", "keep it open", "no", "n"), Role.BACK),
@@ -50,6 +58,7 @@ _APPROVAL_WORDS = {
     "why": Role.DENY_WHY,
     "back": Role.BACK,
     **dict.fromkeys(_LATER_WORDS, Role.LATER),
+    **_SHARING_WORDS,
 }
 _SHOW_NOW = ("show", "show now")
 _FOR_TEXT = (View.OTHER, View.CANCEL, View.EXPLAIN, View.HEARD)
@@ -70,6 +79,9 @@ UNDO_FIRST = Unclear(why="Your answer is about to be sent. Reply undo to take it
 SEND_OR_NUMBER = Unclear(why="Reply send, or the number of the answer to change.")
 USUAL = form.Extend(minutes=15)
 HOW_MUCH_LATER = Unclear(why="Reply with a number, or words such as +1h or snooze 1h, or back.")
+
+
+TO_WHOM = Unclear(why="Reply with a number or a name, or back.")
 
 
 def takes_text(ask: Ask) -> bool:
@@ -164,10 +176,13 @@ def interpret(
     next_time: NextTime,
     replies: Sequence[str] = (),
     later: Sequence[LaterOption] = (),
+    colleagues: Sequence[Colleague] | None = None,
 ) -> tuple[Action, ...] | Unclear:
     """Return what this text does in a channel without buttons. Never raises. `replies`: the owner's
-    quick answers, which go by their numbers. `later`: the ways to postpone the ask now."""
-    card, said = build_card(ask, channel="", replies=replies, later=later), _fold(text)
+    quick answers, which go by their numbers. `later`: the ways to postpone the ask now.
+    `colleagues`: to whom it can be handed."""
+    card = build_card(ask, channel="", replies=replies, later=later, colleagues=colleagues)
+    said = _fold(text)
     if undo := card.button(Role.UNDO):
         taken_back = said.removeprefix("!") in ("undo", "back") or reaction_for(card, text.strip())
         return (undo.action,) if taken_back else UNDO_FIRST
@@ -188,13 +203,15 @@ def interpret(
         begins_label = any(name.startswith(said) for name in names)
         if not begins_label and (postponed := _postpone(ask, card, said, next_time)):
             return postponed
-        meant_as_label = begins_label and said in _LATER_WORDS
+        meant_as_label = begins_label and said in (*_LATER_WORDS, *_SHARING_WORDS)
         if not meant_as_label and (control := _find_control(ask, card, said)):
             return control
     if card.view is View.REVIEW:
         return _on_review(card, said)
     if card.view is View.LATER:
         return next(((c.action,) for c in card.choices if said in _called(c)), HOW_MUCH_LATER)
+    if card.view is View.HAND_OVER:
+        return next(((c.action,) for c in card.choices if said in _called(c)), TO_WHOM)
     if card.view is not View.QUESTION or question is None or not card.choices:
         return (form.Text(text=text, step=card.step),)
     if question.type is QuestionType.CONFIRM:

@@ -18,6 +18,7 @@ from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents, ConnectedAgent
 from chatbridge.core.messages.message import MAX_TEXT, MessageState, OwnerMessage, Way, format_state
 from chatbridge.core.model import Attachment, CallName, ChannelState, Person, Project
+from chatbridge.core.people.team import Role, Team
 from chatbridge.core.policy import HOUR
 from chatbridge.core.ports import Clock
 from chatbridge.core.store_port import Store, Transaction
@@ -40,6 +41,7 @@ class OwnerMessages:
         *,
         clock: Clock,
         agents: Agents,
+        team: Callable[[], Team] = Team,
         expire_after: float = 12 * HOUR,
         return_within: float = 0.0,
         changed: Callable[[OwnerMessage], None] = lambda message: None,
@@ -47,6 +49,7 @@ class OwnerMessages:
         """`return_within`: for so many seconds after a start, agents may be about to come back.
         `changed`: told of each new revision, after its commit."""
         self.agents = agents
+        self._team = team
         self._store, self._clock = store, clock
         self._expire_after, self._changed = expire_after, changed
         self._back_by = clock.monotonic() + return_within
@@ -79,7 +82,10 @@ class OwnerMessages:
         reply_to: str = "",
     ) -> OwnerMessage:
         """Store a message to an agent. `id`: the one that its files were stored for. `cursor` is
-        committed with it. :raises MessageRefused: nothing is stored, not even the cursor."""
+        committed with it. :raises MessageRefused: nothing is stored, not even the cursor.
+        :raises RoleMissing: likewise."""
+        self.check(by)
+        by = self._team().known(by)
         now, said = self._clock.time(), encodable(text).strip()
         if not said and not attachments:
             raise MessageRefused("There is nothing to tell. Write something.")
@@ -114,10 +120,15 @@ class OwnerMessages:
         log.info("message %s project=%s", message.id, agent.project.name)
         return message
 
+    def check(self, by: Person) -> None:
+        """:raises RoleMissing: this person may not write to agents."""
+        self._team().check(by, Role.ANSWER)
+
     async def take_back(
-        self, message_id: str, *, cursor: ChannelState | None = None
+        self, message_id: str, *, by: Person, cursor: ChannelState | None = None
     ) -> OwnerMessage:
-        """:raises MessageRefused: it is delivered, on its way, or over."""
+        """:raises MessageRefused: it is delivered, on its way, or over. :raises RoleMissing:"""
+        self.check(by)
         now = self._clock.time()
 
         async def work(tx: Transaction) -> list[OwnerMessage]:

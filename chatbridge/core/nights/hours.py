@@ -110,11 +110,13 @@ def _wall_time(at: float, zone: tzinfo | None) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Calendar:
-    """All quiet hours that count for an ask. A switch does not end those of a project."""
+    """All quiet hours that count for an ask. A switch does not end those of a project, or of the
+    person in whose chat it is shown."""
 
     hours: tuple[QuietHours, ...] = ()
     switch: Switch | None = None
     project: QuietHours | None = None
+    person: QuietHours | None = None
 
     def period_at(self, at: float) -> Period | None:
         """The quiet period of this moment. Periods that touch are one."""
@@ -136,7 +138,7 @@ class Calendar:
         return period.end == (switch.period.end if switch.on else switch.period.start)
 
     def _periods(self, at: float) -> tuple[Period, ...]:
-        if not self.hours and self.switch is None and self.project is None:
+        if not self.hours and self.switch is None and not (self.project or self.person):
             return ()
         return _periods(self, int(at // 3600))
 
@@ -150,11 +152,11 @@ def _periods(calendar: Calendar, hour: int) -> tuple[Period, ...]:
     elif switch is not None:
         found = [piece for period in found for piece in _without(period, switch.period)]
     own = tuple(_joined(found))
-    if calendar.project is None:
-        return own
-    both = tuple(_joined((*own, *calendar.project.around(hour * 3600.0))))
-    # Each leaves some time of the week. Both together must, too: what is held must come.
-    return own if any(period.end - period.start > WEEK_SECONDS for period in both) else both
+    for other in filter(None, (calendar.project, calendar.person)):
+        both = tuple(_joined((*own, *other.around(hour * 3600.0))))
+        # Each leaves some time of the week. Both together must, too: what is held must come.
+        own = own if any(period.end - period.start > WEEK_SECONDS for period in both) else both
+    return own
 
 
 def _without(period: Period, gap: Period) -> Iterator[Period]:

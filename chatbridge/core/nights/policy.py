@@ -95,7 +95,7 @@ def sound(ask: Ask, *, now: float, calendar: Calendar, policy: NightPolicy) -> S
 def _summary_rings(at: float, calendar: Calendar, policy: NightPolicy) -> bool:
     """Whether a summary rings when the quiet hours of this moment end, for all that they have
     brought. One at a set time may come too late for what ends before."""
-    owners = replace(calendar, project=None)
+    owners = replace(calendar, project=None, person=None)
     night = owners.period_at(at)
     if night is None or owners.is_brief(night):
         return False
@@ -116,7 +116,9 @@ def held_until(ask: Asked, *, now: float, calendar: Calendar, policy: NightPolic
         return None
     time_to_see_it = min(policy.grace, SEEN_SECONDS)
     ends_before = ask.deadline is not None and ask.deadline < period.end + time_to_see_it
-    if ends_before or ask.attention.raised or is_let_through(ask, policy):
+    # Reminders come outside the owner's quiet hours, not outside everybody's.
+    raised = ask.attention.raised and calendar.person is None
+    if ends_before or raised or is_let_through(ask, policy):
         return None
     return period.end
 

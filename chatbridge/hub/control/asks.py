@@ -240,7 +240,9 @@ class TerminalAsks:
         """Switches quiet hours, if there are `words`, and says how they are."""
         words = request.given.get("words")
         if words not in (None, ""):
-            await self.inbox.switch_quiet(words if isinstance(words, str) else "?")
+            await self.inbox.switch_quiet(
+                words if isinstance(words, str) else "?", person=_person(request.uid)
+            )
         return {"said": format_quiet(self.inbox.nights, now=self.clock.time())}
 
     async def _postpone(self, read: ReadTime, request: Request) -> Json:

@@ -100,7 +100,7 @@ class TerminalMessages:
         message = await self.inbox.messages.tell(
             agent,
             text,
-            by=Person(name=user_name(request.uid), channel=CHANNEL),
+            by=_person(request.uid),
             attachments=await self._received(request.given.get("attachments"), new),
             id=new.id,
         )
@@ -119,7 +119,11 @@ class TerminalMessages:
         if len(found) > 1:
             shown = shortened(one_line(wanted), 40)
             raise MessageRefused(f"Several messages begin with {shown}. Give more of its id")
-        return {"message": self._object(await self.inbox.messages.take_back(found.pop()))}
+        return {
+            "message": self._object(
+                await self.inbox.messages.take_back(found.pop(), by=_person(request.uid))
+            )
+        }
 
     def _seen_by(self, uid: int) -> list[ConnectedAgent]:
         return [each for each in self.inbox.messages.agents.listed() if _sees(each, uid)]
@@ -249,3 +253,7 @@ def message_object(message: OwnerMessage, *, now: float) -> Json:
         "state": message.state.value,
         "said": format_state(message, now=now),
     }
+
+
+def _person(uid: int) -> Person:
+    return Person(name=user_name(uid), channel=CHANNEL)

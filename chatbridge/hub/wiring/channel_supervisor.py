@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -80,20 +80,29 @@ class ChannelSupervisor:
         in_trouble = any(slot.trouble for slot in self._slots if slot.is_chat)
         return self._confinement() if in_trouble else None
 
-    def reach(self, surfaces: Iterable[str], *, since: float | None = None) -> Reach:
+    def reach(
+        self,
+        surfaces: Iterable[str],
+        *,
+        since: float | None = None,
+        places: Collection[str] = (),
+    ) -> Reach:
         """Which channels these surfaces belong to, and why the others are not among them. What is
-        there `since` a moment may be on its way to any channel that works."""
+        there `since` a moment may be on its way to any channel that works. `places`: it is shown
+        only there, if there are some."""
         shown = {surface.partition(":")[0] for surface in surfaces}
+        there = {place.partition(":")[0] for place in places}
+        slots = [s for s in self._slots if not there or s.name in there | shown]
         new = since is not None and self._clock.time() - since < ON_ITS_WAY_SECONDS
-        coming = (s for s in self._slots if s.name not in shown and s.is_chat)
+        coming = (s for s in slots if s.name not in shown and s.is_chat)
         return Reach(
             confined=self.confined(),
             coming=any(slot.trouble is None for slot in coming),
-            unsure=new and any(slot.trouble is None for slot in self._slots),
-            shown=tuple(slot.name for slot in self._slots if slot.name in shown),
+            unsure=new and any(slot.trouble is None for slot in slots),
+            shown=tuple(slot.name for slot in slots if slot.name in shown),
             missing=tuple(
                 (slot.name, slot.trouble or slot.unwatched or "not shown yet")
-                for slot in self._slots
+                for slot in slots
                 if slot.name not in shown
             ),
         )

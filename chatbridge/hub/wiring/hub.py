@@ -264,6 +264,7 @@ async def open_hub(
             store,
             clock=clock,
             agents=agents_there,
+            team=lambda: policy.nights.team,
             expire_after=settings.messages.expire_after,
             return_within=policy.return_within,
             changed=delivery.report,
@@ -289,7 +290,9 @@ async def open_hub(
         async def reached(ask_id: str) -> Reach:
             ask = await store.ask(ask_id)
             surfaces = await store.surfaces_of(ask_id)
-            return supervisor.reach(surfaces, since=ask.created_at if ask else None)
+            places = policy.nights.team.places_for(ask) if ask else ()
+            since = ask.created_at if ask else None
+            return supervisor.reach(surfaces, since=since, places=places)
 
         async def sweep() -> None:
             await broker.sweep()
@@ -325,7 +328,7 @@ async def open_hub(
             QuestionSummary(
                 keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
             ),
-            NotifyUser(notices, supervisor, tool_files),
+            NotifyUser(notices, supervisor, tool_files, policy.nights.team.places_for_notice),
             ApproveToolUse(
                 waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
             ),

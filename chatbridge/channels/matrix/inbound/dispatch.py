@@ -106,7 +106,7 @@ class Receiver:
             await self.unreadable.hold(event, ask=found.ask if found is not None else None)
             return
         name = display_name(self.api.name_of(event.room, event.sender), event.sender)
-        person = Person(name=name, channel="matrix", place=event.sender)
+        person = Person(name=name, channel="matrix", place=event.sender, id=event.sender)
         by = Origin(chat=chat, person=person, cursor=cursor)
         match event.type:
             case "m.reaction":

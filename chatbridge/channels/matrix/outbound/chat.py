@@ -73,7 +73,7 @@ class Chat(ChatSurface[Words]):
     @property
     def files(self) -> Files | None:
         """None in quiet hours: there is no kind of message with a picture that makes no sound."""
-        is_quiet = self._inbox.nights.is_quiet(self._clock.time())
+        is_quiet = self._inbox.nights.is_quiet_on(self.name, self._clock.time())
         return None if is_quiet else super().files
 
     @property
