@@ -45,6 +45,7 @@ class Postgres:
     programs: Path
     folder: Path
     port: int
+    durable: bool = False
     process: subprocess.Popen[bytes] | None = None
     _made: int = 0
     _free: list[str] = field(default_factory=list)
@@ -93,7 +94,8 @@ class Postgres:
                     *_as_another_user(die_with_us=True),
                     self.programs / "postgres",
                     *("-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1"),
-                    *("-k", "", "-c", "max_connections=200", "-c", "full_page_writes=off", "-F"),
+                    *("-k", "", "-c", "max_connections=200"),
+                    *(() if self.durable else ("-c", "full_page_writes=off", "-F")),
                 ],
                 stdout=out,
                 stderr=out,
@@ -122,8 +124,9 @@ def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:
 
 
 @contextmanager
-def running(programs: Path) -> Iterator[Postgres]:
-    """A server with an empty database. Its files are away from pytest's, which are root's alone."""
+def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
+    """A server with an empty database. Its files are away from pytest's, which are root's alone.
+    `durable`: what it commits is synced to the disk, as it is by default."""
     folder = Path(tempfile.mkdtemp(prefix="chatbridge-postgres-"))
     try:
         if os.getuid() == 0:
@@ -140,7 +143,7 @@ def running(programs: Path) -> Iterator[Postgres]:
             capture_output=True,
             cwd="/",
         )
-        server = Postgres(programs, folder, _free_port())
+        server = Postgres(programs, folder, _free_port(), durable=durable)
         server.start()
         try:
             yield server
