@@ -28,10 +28,10 @@ log = logging.getLogger(__name__)
 
 MIN_TIMEOUT_SECONDS = 30.0
 MAX_REPORTED_PER_USER = 1_000
-"""Limit for each user."""
+"""Limit for each user, or each hub."""
 MAX_USER_CHARACTERS = 12
 """Chats show 18 characters of a project's name, and the folder needs some of them."""
-_USER_PREFIX = "uid:"
+_USER_PREFIX, _HUB_PREFIX = "uid:", "hub:"
 _reported: dict[str, ProjectSettings] = {}
 """Project settings that links have reported, for folders that the hub cannot read."""
 
@@ -94,15 +94,45 @@ def project_of_user(
     """Return the project of a link of another user, as the link reports it: the machine's hub
     cannot read home directories. The key and the name include the user: `ada/shop-api`. `file` is
     the content of the project file, which is valid until another link reports it."""
+    of = f"{_USER_PREFIX}{uid}:"
+    return _reported_project(
+        of, user_name(uid), root=root, folder=folder, link=link, label=label, file=file
+    )
+
+
+def project_of_hub(
+    hub: str,
+    *,
+    root: str | None,
+    folder: str | None,
+    link: str,
+    label: str | None = None,
+    file: str | None = None,
+) -> Project:
+    """Return the project of a link at one hub of several, as the link reports it: whichever hub
+    leads, it is the same. The key and the name include the hub: `laptop/shop-api`."""
+    of = f"{_HUB_PREFIX}{hub}:"
+    return _reported_project(of, hub, root=root, folder=folder, link=link, label=label, file=file)
+
+
+def _reported_project(
+    of: str,
+    whose: str,
+    *,
+    root: str | None,
+    folder: str | None,
+    link: str,
+    label: str | None,
+    file: str | None,
+) -> Project:
     where = root if root and root.startswith("/") else None
-    key = f"{_USER_PREFIX}{uid}:{where or f'link:{link}'}"
+    key = f"{of}{where or f'link:{link}'}"
     _reported.pop(key, None)
     own = _reported[key] = _parse(file or "", one_line(key))
-    mine = [told for told in _reported if told.startswith(f"{_USER_PREFIX}{uid}:")]
+    mine = [told for told in _reported if told.startswith(of)]
     if len(mine) > MAX_REPORTED_PER_USER:
         del _reported[mine[0]]
-    user = shortened(user_name(uid), MAX_USER_CHARACTERS)
-    name = f"{user}/{_base_name(where or folder or '')}"
+    name = f"{shortened(whose, MAX_USER_CHARACTERS)}/{_base_name(where or folder or '')}"
     return Project(key=key, name=name, label=label or own.label)
 
 

@@ -218,14 +218,18 @@ class Project:
         other user, or all agents outside a project. It is their key or, if it ends with a colon,
         the prefix of their keys. Names of agents do not count, because agents choose them."""
         kind, _, rest = self.key.partition(":")
+        if kind == "hub":
+            hub, _, place = rest.partition(":")
+            return f"hub:{hub}:link:" if place.startswith("link:") else self.key
         if kind in ("http", "uid"):
             return f"{kind}:{rest.partition(':')[0]}:"
         return "link:" if kind == "link" else self.key
 
     @property
     def outsider(self) -> bool:
-        """Whether it belongs to a token or to another user than the hub's own."""
-        return self.key.startswith(("http:", "uid:"))
+        """Whether it belongs to a token, to another user than the hub's own, or to one hub of
+        several: its paths mean nothing here."""
+        return self.key.startswith(("http:", "uid:", "hub:"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ file itself. The exception are settings that decide who may allow what: see `aut
     tools: the tables of tools, commands and agents over HTTP
     nights: the tables of quiet hours, reminders and the summary
     people: the lists of people and routes
+    cluster: the table of several hubs with one database
     secrets: the folder of secrets beside the configuration file
     authority: settings that variables must not widen
     mistakes: what is wrong with settings, where, and what was probably meant
@@ -48,6 +49,7 @@ from chatbridge.core.policy import DAY, HOUR, Policy
 from chatbridge.core.text import did_you_mean, one_line
 from chatbridge.setting_rules import listed
 from chatbridge.settings import authority, mistakes, secrets
+from chatbridge.settings.cluster import Cluster
 from chatbridge.settings.nights import Quiet, Reminders, Summary, night_policy
 from chatbridge.settings.people import (
     PersonTable,
@@ -168,6 +170,7 @@ class Settings(BaseSettings):
     messages: Messages = Messages()
     claude: Claude = Claude()
     push: Push = Push()
+    cluster: Cluster = Cluster()
 
     _chats_of_the_file: frozenset[str] = PrivateAttr(frozenset())
     _ignored: dict[str, str] = PrivateAttr(default_factory=dict)

@@ -23,6 +23,12 @@ class Fence(NamedTuple):
     holder: str
     epoch: int
 
+    @property
+    def session(self) -> str:
+        """What the sessions that write for this holder are called: who takes over ends those that
+        are left, since one of a hub that stands still may have the row locked."""
+        return f"chatbridge {self.holder}"
+
 
 class Deposed(StoreError):
     """Another hub leads."""

@@ -83,6 +83,7 @@ async def message_desk(
         files,
         writes=writes,
         system=system,
+        reads_paths=not system,
     )
     try:
         yield Desk(here, found, project_of(str(path / "shop"), link="none"), tasks)

@@ -103,7 +103,10 @@ CLIENTS_OF |= {"slack": {"slack_sdk", "aiohttp"}, "discord": {"aiohttp"}}
 RINGING = {"jwt", "chatbridge.channels.web.push.surface"}
 """What only an inbox needs whose browsers ring."""
 PARTS = ("channels", "core", "hub", "settings", "store", "tools")
-BEFORE = {"hub/process/start.py", "hub/process/standalone.py", "hub/http/serving.py"}
+BEFORE = {
+    *("hub/process/start.py", "hub/process/standalone.py", "hub/http/serving.py"),
+    "hub/wiring/database.py",
+}
 """What these import, they import before the hub is ready, or never."""
 INDENTED = re.compile(r"^[ \t]+(?:from|import) ", re.MULTILINE)
 NOWHERE = "http://127.0.0.1:9"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.hub.links import listener
+from chatbridge.hub.links import entrance
 from tests.fakes.core_env import BLUE, OWNER, PATIENCE, world
 from tests.fakes.link_server import Link, door
 
@@ -95,7 +95,7 @@ async def test_what_a_link_says_of_itself_is_one_line_in_the_log(
 async def test_who_does_not_end_the_first_line_makes_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listener, "PREFACE_WITHIN", 0.05)
+    monkeypatch.setattr(entrance, "PREFACE_WITHIN", 0.05)
     async with world(tmp_path) as hub, door(hub, tmp_path / "s") as here:
         reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
         writer.write(b'{"chatbridge": "link", ')

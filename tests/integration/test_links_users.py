@@ -109,7 +109,7 @@ async def test_who_is_not_in_the_group_is_turned_away_without_a_word(
 async def test_a_user_with_too_many_connections_keeps_nobody_else_out(
     tmp_path: Path, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chatbridge.hub.links.listener.MOST_OF_ONE_USER", 2)
+    monkeypatch.setattr("chatbridge.hub.links.entrance.MOST_OF_ONE_USER", 2)
     async with world(tmp_path) as hub, door(hub, path):
         first, second = [await link_of(BOB, path) for _ in range(2)]
         with await asyncio.to_thread(connection_of, BOB, path, GROUP) as third:

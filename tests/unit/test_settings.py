@@ -74,7 +74,7 @@ def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
 
 
 def test_every_setting_and_its_variable_is_documented() -> None:
-    pages = ("configuration.md", "configuration-chats.md", "attachments.md")
+    pages = ("configuration.md", "configuration-chats.md", "attachments.md", "team-hubs.md")
     text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     for key in keys(settings_type()):
         assert f"`{key}`" in text, key
@@ -153,6 +153,9 @@ VARIABLES = {
     "claude.when_done": ("ask", "ask"),
     "claude.wait": ("20min", 1200.0),
     "http.address": ("[::1]:8788", "[::1]:8788"),
+    "cluster.listen": ("10.0.0.5:8788", "10.0.0.5:8788"),
+    "cluster.address": ("hub-a.internal:8788", "hub-a.internal:8788"),
+    "cluster.name": ("hub-a", "hub-a"),
     "http.hosts": ("agents.example.org, x:443", ("agents.example.org", "x:443")),
     "http.limit": ("5min", 300.0),
     "voice.url": ("http://127.0.0.1:9/v1/x", "http://127.0.0.1:9/v1/x"),

@@ -15,7 +15,7 @@ import logging
 import socket
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -55,6 +55,8 @@ ACCEPT_AGAIN_SECONDS = 1.0
 """After which a connection is accepted again, if one could not be."""
 QUIET_SECONDS = 600.0
 """Time without the same trouble after which it is logged again."""
+
+Take = Callable[[socket.socket], Awaitable[None]]
 
 FULL = "%s: more than %d connections. Those that have not logged in make way, the oldest first"
 MANY_KNOWN = "%s: more than %d connections that have logged in. The others may have to make way"
@@ -321,12 +323,13 @@ def _cancel(timer: asyncio.TimerHandle | None) -> None:
 @asynccontextmanager
 async def serving(
     app: ASGIApp,
-    listener: socket.socket,
+    listener: socket.socket | None,
     who: str = INBOX.who,
     *,
     certificate: Certificate | None = None,
-) -> AsyncIterator[None]:
-    """`certificate`: with it https is spoken, else http."""
+) -> AsyncIterator[Take]:
+    """`certificate`: with it https is spoken, else http. Yields a function for connections that
+    were accepted elsewhere; without a `listener` they are the only ones."""
     config = Config(
         app,
         http=_Connection,
@@ -344,13 +347,19 @@ async def serving(
     loop = asyncio.get_running_loop()
     connect = partial(_Connection, config, state, limits, loop)
     server, accepting = None, []
-    if certificate is None:
+
+    async def take(accepted: socket.socket) -> None:
+        await loop.connect_accepted_socket(connect, accepted)
+
+    if listener is None:
+        pass
+    elif certificate is None:
         server = await loop.create_server(connect, sock=listener)
     else:
         handshake = partial(_Handshake, connect=connect, certificate=certificate, limits=limits)
         accepting = [loop.create_task(_accept(listener, handshake))]
     try:
-        yield
+        yield take
     finally:
         if server is not None:
             server.close()

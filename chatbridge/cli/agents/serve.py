@@ -4,15 +4,22 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.core.errors import ChatbridgeError, SettingsError
+from chatbridge.extras import need
 from chatbridge.hub.http import tokens
+from chatbridge.store.fence import POSTGRES
+
+if TYPE_CHECKING:
+    from chatbridge.store.postgres.connection import Address
 
 
 def serve_command(given: argparse.Namespace) -> int:
@@ -53,9 +60,8 @@ def serve(address: str, *, config: Path | None) -> None:
 
 
 def token(given: argparse.Namespace) -> int:
-    state = _as_its_owner(runtime_paths.state_dir())
     if given.do == "add":
-        made = tokens.add(state, given.name, now=time.time())
+        made = _add(given.name)
         # The token alone goes to standard output, so that a script can catch it.
         sys.stderr.write(
             f"A token for {given.name}. It is shown only once and stored nowhere: copy it now.\n"
@@ -64,13 +70,58 @@ def token(given: argparse.Namespace) -> int:
         sys.stderr.flush()
         sys.stdout.write(f"{made}\n")
     elif given.do == "remove":
-        tokens.remove(state, given.name)
+        _remove(given.name)
         sys.stderr.write(
             f"Removed. {given.name} cannot connect any more. Its open questions stay open.\n"
         )
     else:
-        _list(state, as_json=given.json)
+        _list(_listed(), as_json=given.json)
     return 0
+
+
+def _add(name: str) -> str:
+    if (address := _shared()) is None:
+        return tokens.add(_state(), name, now=time.time())
+    from chatbridge.hub.http import shared_tokens
+
+    return asyncio.run(shared_tokens.add(address, name, now=time.time()))
+
+
+def _remove(name: str) -> None:
+    if (address := _shared()) is None:
+        tokens.remove(_state(), name)
+        return
+    from chatbridge.hub.http import shared_tokens
+
+    asyncio.run(shared_tokens.remove(address, name))
+
+
+def _listed() -> list[tuple[tokens.Token, float | None]]:
+    if (address := _shared()) is None:
+        return tokens.listed(_state())
+    from chatbridge.hub.http import shared_tokens
+
+    return asyncio.run(shared_tokens.listed(address))
+
+
+def _shared() -> Address | None:
+    """The database that several hubs share, and their tokens with it; None: these are in a file."""
+    from chatbridge.settings import load
+
+    try:
+        server = load().server()
+    except SettingsError:
+        return None  # no hub can use them; the file is there in any case
+    if server is None:
+        return None
+    need(POSTGRES)
+    from chatbridge.store.postgres.connection import Address
+
+    return Address(*server)
+
+
+def _state() -> str:
+    return _as_its_owner(runtime_paths.state_dir())
 
 
 def _as_its_owner(state: str) -> str:
@@ -90,8 +141,7 @@ def _as_its_owner(state: str) -> str:
     return "."
 
 
-def _list(state: str, *, as_json: bool) -> None:
-    found = tokens.listed(state)
+def _list(found: list[tuple[tokens.Token, float | None]], *, as_json: bool) -> None:
     if as_json:
         rows = [{"name": it.name, "created": it.created, "lastUsed": used} for it, used in found]
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")

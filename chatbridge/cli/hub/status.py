@@ -56,6 +56,12 @@ def findings(
     )
     if status["version"] != __version__:
         yield remark("version", _other_version(status["version"]), RESTART)
+    if (cluster := status.get("cluster")) is not None:
+        yield _among(cluster)
+        if cluster["role"] == "follows":
+            yield from _links(status)
+            yield from _remarks(status)
+            return
     for channel in status["channels"]:
         name, works = channel["name"], "works"
         if name == "web":
@@ -64,13 +70,8 @@ def findings(
         yield from_error(name, trouble) if trouble else fine(name, works)
     if not status["channels"]:
         yield problem("channels", "none is set up", "chatbridge setup")
-    links = [
-        f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
-        for link in status["links"]
-    ]
-    if links:
-        names = [f"{name} × {n}" if n > 1 else name for name, n in Counter(links).items()]
-        yield fine("agents", f"{len(links)} connected: {', '.join(names)}")
+    if status["links"]:
+        yield from _links(status)
     elif clients:
         yield fine("agents", f"{clients} set up, none running")
     elif elsewhere:
@@ -79,6 +80,42 @@ def findings(
         yield remark("agents", "none is set up", "chatbridge connect")
     count = status["open"]
     yield fine("questions", f"{count} open: chatbridge pending" if count else "none open")
+    yield from _remarks(status)
+
+
+def _among(cluster: Json) -> Finding:
+    """What this hub is among several."""
+    from chatbridge.channels.checks import fine, remark
+
+    if cluster["role"] == "leads":
+        followers = [name for name in cluster["hubs"] if name != cluster["name"]]
+        of = f", followed by {', '.join(followers)}" if followers else ""
+        return fine("leader", f"{cluster['name']}, this hub{of} (epoch {cluster['epoch']})")
+    if cluster["leader"] is None:
+        return remark("leader", "no hub leads at present; agents wait")
+    at = f" at {cluster['address']}" if cluster["address"] else ""
+    return fine(
+        "leader",
+        f"{cluster['leader']}{at} (epoch {cluster['epoch']}); channels and questions are there. "
+        f"This hub, {cluster['name']}, follows",
+    )
+
+
+def _links(status: Json) -> Iterator[Finding]:
+    from chatbridge.channels.checks import fine
+
+    links = [
+        f"{link['project']}" + (f" ({link['version']})" if link["version"] != __version__ else "")
+        for link in status["links"]
+    ]
+    if links:
+        names = [f"{name} × {n}" if n > 1 else name for name, n in Counter(links).items()]
+        yield fine("agents", f"{len(links)} connected: {', '.join(names)}")
+
+
+def _remarks(status: Json) -> Iterator[Finding]:
+    from chatbridge.channels.checks import from_error, remark
+
     for text in status.get("faults", ()):  # an older hub has none
         yield from_error("hub", text)
     for text in status["remarks"]:

@@ -65,6 +65,7 @@ class TerminalMessages:
     files: ToolFiles | None = None
     writes: str = "person"  # Who may: `Messages.terminal` of the settings
     system: bool = False  # Whether several users are served
+    reads_paths: bool = True  # Whether the hub can read the files of who runs a command
 
     @property
     def answers(self) -> dict[str, Answering]:
@@ -169,7 +170,7 @@ class TerminalMessages:
         :raises AttachmentError:"""
         assert self.files is not None
         match given:
-            case {"path": str(path)} if not self.system:
+            case {"path": str(path)} if self.reads_paths:
                 opened = self.files.open(path, folder="/", root="/", own=self.files.own)
                 return opened, os.path.basename(path)
             case {"data": str(data), "name": str(name)}:
@@ -177,7 +178,7 @@ class TerminalMessages:
                     return io.BytesIO(b64decode(data, validate=True)), name
                 except (binascii.Error, ValueError):
                     raise AttachmentError("its data is not base64") from None
-        raise AttachmentError("it needs a path" if not self.system else "it needs data and a name")
+        raise AttachmentError("it needs a path" if self.reads_paths else "it needs data and a name")
 
     # ── for hooks ─────────────────────────────────────────────────────────────────────────────────
 
@@ -187,9 +188,10 @@ class TerminalMessages:
         given = request.given
         if (problem := identity_problem(given)) is not None:
             raise MessageRefused(f"this request {problem}")
-        link, project = identity(given, request.uid if self.system else None)
+        link, project = identity(given, request.uid if self.system else None, hub=request.hub)
         await self.processes.look()
-        self.processes.note(request.pid)
+        if request.pid:
+            self.processes.note(request.pid)
         messages, client = self.inbox.messages, given.get("client")
         named = agent_of(encodable(client) if isinstance(client, str) else None)
         own = messages.agents.of_hook(request.pid, link, project, named)
@@ -205,7 +207,8 @@ class TerminalMessages:
         return {"texts": texts, "call": [call.link, call.request]}
 
     async def _collected(self, request: Request) -> Json:
-        own = f"{HOOK}{request.uid}:" if self.system else HOOK
+        whose = request.uid if self.system else request.hub
+        own = HOOK if whose is None else f"{HOOK}{whose}:"
         match request.given.get("call"):
             case [str(link), str(call)] if link.startswith(own):
                 await self.inbox.messages.delivered(CallName(link=link, request=call))

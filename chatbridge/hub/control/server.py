@@ -37,12 +37,14 @@ FOR_ROOT = "this is for root alone, as the hub serves the whole machine. Run it 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """`given` is what the command wrote, unchecked; `uid` and `pid` who runs it, and in which
-    process, as the kernel knows it."""
+    process, as the kernel knows it. `hub` is the one it came to, where there are several; the
+    process of a request that another hub has passed on is not known (0)."""
 
     do: str
     given: Json
     uid: int
     pid: int = 0
+    hub: str | None = None
 
 
 Answering = Callable[[Request], Awaitable[Json]]
@@ -57,11 +59,17 @@ class Terminals:
     streams: Mapping[str, Streaming] = field(default_factory=dict)
 
     async def serve(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, pid: int, uid: int
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        pid: int,
+        uid: int,
+        hub: str | None = None,
     ) -> None:
         """Until the command closes its side, or says more at once than a line may hold."""
         while line := await _line(reader, writer):
-            request = _request(line, pid=pid, uid=uid)
+            request = _request(line, pid=pid, uid=uid, hub=hub)
             if request is None:
                 await _say(writer, _refused("", ChatbridgeError("this line is no request")))
             elif request.do in self.streams and may_request(request.do, uid):
@@ -115,14 +123,14 @@ async def _line(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> b
         return b""
 
 
-def _request(line: bytes, *, pid: int, uid: int) -> Request | None:
+def _request(line: bytes, *, pid: int, uid: int, hub: str | None) -> Request | None:
     try:
         found = safe_json.loads(line)
     except ValueError:
         return None
     if not isinstance(found, dict) or not isinstance(found.get("do"), str):
         return None
-    return Request(do=found.pop("do"), given=found, uid=uid, pid=pid)
+    return Request(do=found.pop("do"), given=found, uid=uid, pid=pid, hub=hub)
 
 
 def _refused(what: str, error: BaseException) -> Json:
@@ -156,10 +164,12 @@ async def status(
     lock: Lock,
     since: float,
     links: Callable[[int | None], list[Json]],
+    cluster: Callable[[], Json] | None = None,
 ) -> Json:
-    """`links` are those that are connected now, of one user or of all."""
+    """`links` are those that are connected now, of one user or of all. `cluster`: who leads."""
     troubles, owner = health.troubles().items(), owns(request.uid)
-    return {
+    among = {} if cluster is None else {"cluster": cluster()}
+    return among | {
         "version": __version__,
         "pid": os.getpid(),
         "since": since,

@@ -28,14 +28,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from chatbridge.channels.web.guard import Hosts
-from chatbridge.channels.web.server import read_body, serving
+from chatbridge.channels.web.server import Take, read_body, serving
 from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import ChatbridgeError
 from chatbridge.core.model import CallName
 from chatbridge.core.ports import Clock
 from chatbridge.framing import MAX_LINE
-from chatbridge.hub.http.guard import TOKEN, Guesses, HttpGuard, refused
+from chatbridge.hub.http.guard import TOKEN, Guesses, HttpGuard, KnownHosts, refused
 from chatbridge.hub.http.sessions import (
     MAX_OPEN,
     STOPPING,
@@ -50,7 +49,7 @@ from chatbridge.hub.http.sessions import (
     replayed,
     unheard,
 )
-from chatbridge.hub.http.tokens import Token, Tokens
+from chatbridge.hub.http.tokens import Token, TokenList
 from chatbridge.hub.links.session import speaks_of_time
 from chatbridge.tools.call import REMOTE, Remote
 
@@ -67,7 +66,7 @@ class HttpAgents:
     server: Server[Any]
     waiting_calls: WaitingCalls
     _: KW_ONLY
-    tokens: Tokens
+    tokens: TokenList
     clock: Clock
     limit: float  # After how long a client of which nothing is known gives a call up
     body_seconds: float = BODY_SECONDS
@@ -91,17 +90,19 @@ class HttpAgents:
         return sorted({session.token.name for session in self._sessions})
 
     @asynccontextmanager
-    async def serving(self, listener: socket.socket, hosts: Hosts) -> AsyncIterator[None]:
-        """Serve at the socket until the block ends. Leave it in the task that entered it: the SDK
-        needs that for its sessions."""
+    async def serving(
+        self, listener: socket.socket | None, hosts: KnownHosts
+    ) -> AsyncIterator[Take]:
+        """Serve at the socket until the block ends, and what the yielded function is given. Leave
+        it in the task that entered it: the SDK needs that for its sessions."""
         guard = HttpGuard(
             self, hosts=hosts, tokens=self.tokens, guesses=Guesses(self.clock), clock=self.clock
         )
         async with self._manager.run():
             try:
-                async with serving(guard, listener, WHO):
+                async with serving(guard, listener, WHO) as take:
                     try:
-                        yield
+                        yield take
                     finally:
                         # From now on nobody counts as cancelled: questions go on with the next hub.
                         self._closing = True

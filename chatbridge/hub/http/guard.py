@@ -10,15 +10,16 @@ import logging
 from collections import OrderedDict
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
+from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from chatbridge.channels.web.guard import TWO_ENDS, Hosts, has_two_ends
+from chatbridge.channels.web.guard import TWO_ENDS, has_two_ends
 from chatbridge.channels.web.server import note_credential
 from chatbridge.core.ports import Clock
-from chatbridge.hub.http.tokens import Tokens
+from chatbridge.hub.http.tokens import TokenList
 
 log = logging.getLogger(__name__)
 
@@ -88,13 +89,18 @@ def _network(address: str) -> str:
     return f"{IPv6Address(int(found) >> 64 << 64)}/64" if found.version == 6 else str(found)
 
 
+class KnownHosts(Protocol):
+    def knows(self, host: str) -> bool:
+        """Whether this is a name of ours, as a request's `Host` header has it."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpGuard:
     """A pure ASGI wrapper: streams pass through."""
 
     app: ASGIApp
-    hosts: Hosts
-    tokens: Tokens
+    hosts: KnownHosts
+    tokens: TokenList
     guesses: Guesses
     clock: Clock
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,12 @@ from chatbridge.core.asks.waiting_calls import WaitingCalls
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import race
-from chatbridge.hub.http.tokens import Tokens
+from chatbridge.hub.http.tokens import TokenList, Tokens
 from chatbridge.setting_rules import is_loopback
 from chatbridge.settings.tools import Http, host_and_port
 
 if TYPE_CHECKING:
+    from chatbridge.channels.web.server import Take
     from chatbridge.hub.http.agents import HttpAgents
 
 log = logging.getLogger(__name__)
@@ -39,6 +41,13 @@ class HttpServing:
     http: Http
     state: Path
     clock: Clock
+    tokens: TokenList | None = None  # Others than those in the file
+    passed_on: Callable[[str], bool] | None = None
+    """Whether another hub, which passes agents on to this one, is addressed by this name. None:
+    there is no other hub."""
+    listener: socket.socket | None = None  # Where there is one already
+    take: Take | None = None
+    """Serves a connection that was accepted elsewhere. None: not yet, or not any more."""
     _agents: HttpAgents | None = None
     _trouble: str | None = None
 
@@ -53,7 +62,7 @@ class HttpServing:
         """Until the block ends. `asked`: where, whatever the settings say.
         :raises SettingsError: it was asked for and cannot be had."""
         address = asked or self.http.address
-        if address is None:
+        if address is None and self.passed_on is None:
             yield
             return
         begun, stop = asyncio.Event(), asyncio.Event()
@@ -69,19 +78,15 @@ class HttpServing:
             await asyncio.gather(serving, return_exceptions=True)
 
     async def _serve(
-        self, address: str, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
+        self, address: str | None, begun: asyncio.Event, stop: asyncio.Event, *, insist: bool
     ) -> None:
-        from chatbridge.channels.web.guard import Hosts
-        from chatbridge.channels.web.server import Listener, listen
-        from chatbridge.hub.http.agents import WHO, HttpAgents
+        from chatbridge.hub.http.agents import HttpAgents
         from chatbridge.hub.http.guard import PATH
 
-        setting = "--http" if insist else "http.address"
-        by = Listener(WHO, setting, setting, f"or set {setting} to another one")
-        host, port = host_and_port(address)
-        while True:
+        listener = self.listener
+        while listener is None and address is not None:
             try:
-                listener = listen(host, port, by)
+                listener = listen_at(address, insist=insist)
                 break
             except SettingsError as error:
                 if insist:
@@ -93,22 +98,53 @@ class HttpServing:
             if stop.is_set():
                 return
         self._trouble = None
-        tokens = Tokens(str(self.state))
+        tokens = self.tokens or Tokens(str(self.state))
         self._agents = HttpAgents(
             self.server, self.waiting_calls, tokens=tokens, clock=self.clock, limit=self.http.limit
         )
-        hosts = Hosts(host, port, also=self.http.hosts)
-        async with self._agents.serving(listener, hosts):
-            log.info("agents can connect to http://%s%s", address, PATH)
-            if not is_loopback(host):
-                log.warning("%s can be reached from outside, and HTTP is not encrypted", address)
-            if not tokens.all():
-                log.info("no agent has a token yet. Run: chatbridge token add NAME")
+        names = _Names(address, self.http.hosts, self.passed_on)
+        async with self._agents.serving(listener, names) as take:
+            self.take = take
+            if address is not None:
+                log.info("agents can connect to http://%s%s", address, PATH)
+                if not is_loopback(host_and_port(address)[0]):
+                    outside = "%s can be reached from outside, and HTTP is not encrypted"
+                    log.warning(outside, address)
+                if not tokens.all():
+                    log.info("no agent has a token yet. Run: chatbridge token add NAME")
             begun.set()
             await stop.wait()
+            self.take = None
 
     def _ended(self, serving: asyncio.Task[None]) -> None:
         error = None if serving.cancelled() else serving.exception()
         if error is not None and not isinstance(error, SettingsError):
             log.error("MCP over HTTP has ended", exc_info=error)
             self._trouble = "Agents on other machines cannot connect; the hub's log says why."
+
+
+def listen_at(address: str, *, insist: bool = False) -> socket.socket:
+    """:raises SettingsError: the port cannot be had."""
+    from chatbridge.channels.web.server import Listener, listen
+    from chatbridge.hub.http.agents import WHO
+
+    setting = "--http" if insist else "http.address"
+    by = Listener(WHO, setting, setting, f"or set {setting} to another one")
+    return listen(*host_and_port(address), by)
+
+
+class _Names:
+    """The names under which agents may address this hub, and those that follow it."""
+
+    def __init__(
+        self, address: str | None, also: Sequence[str], passed_on: Callable[[str], bool] | None
+    ) -> None:
+        from chatbridge.channels.web.guard import Hosts
+
+        self._own = Hosts(*host_and_port(address), also=also) if address is not None else None
+        self._passed_on = passed_on
+
+    def knows(self, host: str) -> bool:
+        if self._own is not None and self._own.knows(host):
+            return True
+        return self._passed_on is not None and self._passed_on(host)

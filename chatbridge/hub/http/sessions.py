@@ -24,7 +24,7 @@ from chatbridge.core.model import CallName, Project
 from chatbridge.core.ports import Clock
 from chatbridge.core.tasks import end_tasks, race
 from chatbridge.hub.http.guard import UNKNOWN, refused
-from chatbridge.hub.http.tokens import Token, Tokens
+from chatbridge.hub.http.tokens import Token, TokenList
 from chatbridge.tools.call import Remote
 
 log = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def project_of(token: Token) -> Project:
 @dataclass(slots=True)
 class HttpSessions:
     waiting_calls: WaitingCalls
-    tokens: Tokens
+    tokens: TokenList
     clock: Clock
     discard: Callable[[HttpSession], Awaitable[None]]  # Makes the SDK forget a session
     _sessions: dict[str, HttpSession] = field(default_factory=dict)

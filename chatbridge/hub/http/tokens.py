@@ -2,7 +2,8 @@
 
 Owns two files in the state directory. `http-tokens.json` has names and digests, never a token; only
 the command writes it, with or without a hub. `http-tokens-used.json` has times; only the hub writes
-it. A file that cannot be read means nobody.
+it. A file that cannot be read means nobody. Where several hubs share their tokens these are in
+`shared_tokens`.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from typing import Protocol
 
 from chatbridge import bounded_read, runtime_paths
 from chatbridge.atomic_write import write_atomically
@@ -54,26 +56,22 @@ def used_path(state: str) -> str:
 def add(state: str, name: str, *, now: float) -> str:
     """A new token, which is nowhere but in what this returns.
     :raises SettingsError: the name cannot be used, or the file."""
-    _check_name(name)
-    made = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+    check_name(name)
+    made = new_token()
     with _changing(state) as tokens:
         for known in (token.name for token in tokens):
             if known.lower() == name.lower():
-                raise SettingsError(
-                    f"there is a token {known!r} already. Take another name, or first run: "
-                    f"chatbridge token remove {known}"
-                )
+                raise SettingsError(there_is(known))
         tokens.append(Token(name=name, created=now, digest=digest_of(made)))
     return made
 
 
 def remove(state: str, name: str) -> None:
-    _check_name(name)
+    check_name(name)
     with _changing(state) as tokens:
         left = [token for token in tokens if token.name != name]
         if len(left) == len(tokens):
-            known = ", ".join(token.name for token in tokens) or "none"
-            raise SettingsError(f"there is no token {name!r}. There are: {known}")
+            raise SettingsError(there_is_no(name, (token.name for token in tokens)))
         tokens[:] = left
 
 
@@ -83,7 +81,23 @@ def listed(state: str) -> list[tuple[Token, float | None]]:
     return [(token, used.get(token.digest[:16])) for token in _read(state)]
 
 
-def _check_name(name: str) -> None:
+def new_token() -> str:
+    return PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
+
+
+def there_is(known: str) -> str:
+    return (
+        f"there is a token {known!r} already. Take another name, or first run: "
+        f"chatbridge token remove {known}"
+    )
+
+
+def there_is_no(name: str, known: Iterable[str]) -> str:
+    return f"there is no token {name!r}. There are: {', '.join(known) or 'none'}"
+
+
+def check_name(name: str) -> None:
+    """:raises SettingsError: no token can be called like this."""
     # Without the value: somebody may have pasted the token itself.
     if not NAME.fullmatch(name):
         raise SettingsError(f"a token cannot be named like this. Accepted: {ACCEPTED}")
@@ -157,7 +171,22 @@ def _used(state: str) -> dict[str, float]:
 # ── the hub's side ────────────────────────────────────────────────────────────────────────────────
 
 
-class Tokens:
+class TokenList(Protocol):
+    """The tokens that are accepted now."""
+
+    def all(self) -> Sequence[Token]: ...
+
+    def note_used(self, token: Token, *, now: float) -> None:
+        """For `chatbridge token list`, to the minute."""
+
+    def owner(self, given: str) -> Token | None:
+        """Whose token this is. Every one is compared, and each in constant time."""
+        digest = digest_of(given)
+        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
+        return found[-1] if found else None
+
+
+class Tokens(TokenList):
     """The tokens in the file. A change of the file counts from the next look on."""
 
     def __init__(self, state: str) -> None:
@@ -165,12 +194,6 @@ class Tokens:
         self._seen: tuple[int, int, int] | None = None
         self._tokens: list[Token] = []
         self._noted: dict[str, float] = {}
-
-    def owner(self, given: str) -> Token | None:
-        """Whose token this is. Every one is compared, and each in constant time."""
-        digest = digest_of(given)
-        found = [token for token in self.all() if hmac.compare_digest(token.digest, digest)]
-        return found[-1] if found else None
 
     def all(self) -> list[Token]:
         try:
@@ -188,7 +211,6 @@ class Tokens:
         return self._tokens
 
     def note_used(self, token: Token, *, now: float) -> None:
-        """For `chatbridge token list`, to the minute."""
         key = token.digest[:16]
         if abs(now - self._noted.get(key, 0.0)) < NOTED_EVERY:
             return

@@ -1,7 +1,8 @@
 """Who may connect to the hub's socket, and whose asks are whose.
 
 A user's own hub serves that user. The hub of a machine (`--system`) serves the members of its
-socket's group, and each sees their own asks only.
+socket's group, and each sees their own asks only. The hub that leads several (`[cluster]`) also
+serves those who connect to the others, and which hub that is it knows from the hub's certificate.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chatbridge.core.model import Ask, Project
-from chatbridge.projects import belongs_to, project_of, project_of_user
+from chatbridge.projects import belongs_to, project_of, project_of_hub, project_of_user
 from chatbridge.system import sockets
 
 LINK_ID = re.compile(r"[!-~]{1,64}")
@@ -27,11 +28,27 @@ FOR_EVERY_USER = frozenset(
 """Requests of commands that look only at asks which their user may see."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a connection comes from. `pid` is that of a process on this machine, 0 where another
+    hub has passed it on; such a one is of the user who owns both hubs."""
+
+    pid: int
+    uid: int
+    hub: str | None = None  # The hub that it came to, where there are several
+
+    @property
+    def local(self) -> bool:
+        return self.pid != 0
+
+
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """`group` is that of the socket of a machine's hub; None is a user's own."""
+    """`group` is that of the socket of a machine's hub; None is a user's own. `hub` is the name of
+    this hub among several."""
 
     group: int | None = None
+    hub: str | None = None
 
     def admits(self, sock: socket.socket) -> bool:
         """:raises OSError: the kernel does not say whose it is."""
@@ -65,13 +82,19 @@ def _holds(text: str) -> bool:
         return False
 
 
-def identity(preface: dict[str, Any], of: int | None) -> tuple[str, Project]:
-    """The link's id, which its calls are named after, and its project. Where several users are
-    served neither can be that of another user than `of`, whatever the link says."""
+def identity(
+    preface: dict[str, Any], of: int | None, *, hub: str | None = None
+) -> tuple[str, Project]:
+    """The link's id, which its calls are named after, and its project. Where several users or hubs
+    are served neither can be that of another user than `of`, or of another hub than `hub`, whatever
+    the link says."""
     link, folder, label = preface["link"], preface.get("cwd"), preface.get("label")
+    root, file = preface.get("root"), preface.get("file")
+    if hub is not None:
+        at = project_of_hub(hub, root=root, folder=folder, link=link, label=label, file=file)
+        return f"{hub}:{link}", at
     if of is None:
         return link, project_of(folder, link=link, label=label)
-    root, file = preface.get("root"), preface.get("file")
     own = project_of_user(of, root=root, folder=folder, link=link, label=label, file=file)
     return f"{of}:{link}", own
 

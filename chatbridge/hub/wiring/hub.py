@@ -45,7 +45,6 @@ from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
 from chatbridge.core.tasks import end_tasks
 from chatbridge.digests import sha256_hex
-from chatbridge.extras import need
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
@@ -58,15 +57,13 @@ from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
 from chatbridge.hub.process.systemd import Systemd
+from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.commands import Commands, open_commands
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
-from chatbridge.store.fence import POSTGRES, Fence
-from chatbridge.store.sql_store import SqlStore
-from chatbridge.store.sqlite.store import SqliteStore
 from chatbridge.tools import ask_user, auq
 from chatbridge.tools.approvals.tool import ApproveToolUse
 from chatbridge.tools.ask_user import AskUser
@@ -109,6 +106,21 @@ class Hub:
     store: Store
     returned: Callable[[Caller, str], None]  # Told of a link that comes back, and of its client
     processes: AgentProcesses
+    halt: Callable[[], None]  # Cancels at once what goes on in the background, bots first of all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingHub:
+    """A hub with its ways in."""
+
+    hub: Hub
+    links: Links
+    http: HttpServing
+
+    def halt(self) -> None:
+        """Do and say nothing more, at once: another one leads. Everything is closed afterwards."""
+        self.links.mute()
+        self.hub.halt()
 
 
 async def run_hub(
@@ -125,6 +137,49 @@ async def run_hub(
     `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
     stop = stop_on_signals()
     path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
+    settings = settings_in_force(config)
+    if settings.server() is not None:
+        await database.run_member(
+            lock,
+            settings,
+            config=config,
+            ready=ready,
+            systemd=systemd,
+            bind=lambda: listener or runtime_paths.bind_socket(path),
+            path=path,
+            system=system,
+            http=http,
+            stop=stop,
+        )
+        return
+    async with serving(
+        lock,
+        config=config,
+        bind=lambda: listener or runtime_paths.bind_socket(path),
+        path=path,
+        system=system,
+        http=http,
+    ) as served:
+        lock.note(socket=path)
+        ready()
+        async with attended(systemd, served.hub):
+            await stop.wait()
+            systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
+        log.info("hub stops; open questions stay open")
+
+
+@asynccontextmanager
+async def serving(
+    lock: Lock,
+    *,
+    config: Path | None,
+    bind: Callable[[], socket],
+    path: str,
+    system: bool = False,
+    http: str | None = None,
+    term: database.Term | None = None,
+) -> AsyncIterator[ServingHub]:
+    """A hub that serves links at the socket that is bound once everything else is there."""
     links: Links | None = None
     ways_in: list[Links | HttpServing] = []
     async with (
@@ -135,6 +190,7 @@ async def run_hub(
             remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
             links=lambda of: links.connected(of) if links else [],
             commands=not system,
+            term=term,
         ) as hub,
         AsyncExitStack() as stack,
     ):
@@ -144,7 +200,7 @@ async def run_hub(
             settings=digests(hub.settings),
             tell=hub.tell,
             terminals=hub.terminals,
-            peers=Peers(os.stat(path).st_gid if system else None),
+            peers=Peers(os.stat(path).st_gid if system else None, term.hub if term else None),
             processes=hub.processes,
             pushes=hub.commands.pushes,
             delivered=hub.commands.delivered,
@@ -155,21 +211,20 @@ async def run_hub(
         remote = HttpServing(
             hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
         )
+        if term is not None:
+            remote.passed_on, remote.listener = term.knows, term.http
+            remote.tokens = await stack.enter_async_context(database.shared_tokens(term))
         ways_in += [links, remote]
         await stack.enter_async_context(remote.listening(http))
-        await links.listen(listener or runtime_paths.bind_socket(path))
-        lock.note(socket=path)
-        ready()
+        await links.listen(bind())
         log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        async with _served(systemd, hub):
-            await stop.wait()
-        log.info("hub stops; open questions stay open")
+        yield ServingHub(hub=hub, links=links, http=remote)
 
 
 @asynccontextmanager
-async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
-    """Ready on entering, once the channels' modules are imported, and stopping on leaving. The
-    watchdog is fed in between, also while a channel cannot be reached."""
+async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
+    """Ready on entering, once the channels' modules are imported. The watchdog is fed meanwhile,
+    also while a channel cannot be reached."""
 
     async def responds() -> None:
         await hub.store.note("systemd", "watchdog")
@@ -181,8 +236,17 @@ async def _served(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
         await end_tasks([feeding])
+
+
+def settings_in_force(config: Path | None) -> Settings:
+    """Also applies what counts for the process as a whole."""
+    settings = load(config or Path(runtime_paths.config_path()))
+    set_level(settings.log_level)
+    use_zone(find_zone(settings.quiet.zone))
+    for secret in settings.secrets():
+        hide(secret)
+    return settings
 
 
 def import_everything(modules: Iterable[str]) -> None:
@@ -205,24 +269,19 @@ async def open_hub(
     remarks: Callable[[], list[str]] = list,
     links: Callable[[int | None], list[Json]] = lambda of: [],
     commands: bool = True,
-    fence: Fence | None = None,
-    deposed: Callable[[], None] = lambda: None,
+    term: database.Term | None = None,
 ) -> AsyncIterator[Hub]:
     """Everything but the way in: a socket, or standard input. Channels come up in the background,
-    so that tools answer before any channel is imported. `commands`: agents may have some here.
-    `fence`: what is written to a database of several hubs needs it, and `deposed` is called once it
-    does not hold any more."""
+    so that tools answer before any channel is imported. `commands`: agents may have some here."""
+    system, shared = not commands, term is not None and term.shared
+    commands = commands and not shared
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         path = config or Path(runtime_paths.config_path())
-        settings = load(path)
-        set_level(settings.log_level)
-        use_zone(find_zone(settings.quiet.zone))
-        for secret in settings.secrets():
-            hide(secret)
+        settings = settings_in_force(config)
         for remark in settings.remarks():
             log.warning("%s", remark)
-        store = await open_store(settings, lock.state, fence=fence, deposed=deposed)
+        store = await database.open_store(settings, lock.state, term)
         stack.push_async_callback(store.close)
         policy = settings.policy()
         delivery = Delivery(store, clock=clock, nights=policy.nights)
@@ -402,7 +461,13 @@ async def open_hub(
                 pairing=pairing,
                 codes=codes,
                 announce=announce,
-                hold=partial(account_held, spec.lock(table)) if spec.lock else nullcontext,
+                # Of several hubs one has the account because it leads. Another one on this
+                # computer may stand still, and hold the lock for ever.
+                hold=(
+                    partial(account_held, spec.lock(table))
+                    if spec.lock and not shared
+                    else nullcontext
+                ),
                 place_of=partial(place_of, path, spec.name),
                 inbox=lambda: inbox,
                 push=settings.push,
@@ -418,7 +483,13 @@ async def open_hub(
         bot, troubles = settings.pairing_channel().name, supervisor.troubles
         pairs = TerminalPairing(pairing, channel=bot, clock=clock, troubles=troubles)
         said = partial(
-            status, health=health, store=store, lock=lock, since=clock.time(), links=links
+            status,
+            health=health,
+            store=store,
+            lock=lock,
+            since=clock.time(),
+            links=links,
+            cluster=term.about if term is not None else None,
         )
         asks = TerminalAsks(intake, policy, health, clock, watchers, reads_paths=commands)
         told = TerminalMessages(
@@ -428,7 +499,8 @@ async def open_hub(
             processes,
             tool_files,
             writes=settings.messages.terminal,
-            system=not commands,
+            system=system,
+            reads_paths=commands,
         )
 
         async def login_code(_request: Request) -> Json:
@@ -454,6 +526,7 @@ async def open_hub(
             store=store,
             processes=processes,
             commands=extra,
+            halt=background.halt,
             returned=lambda caller, client: with_results.seen(caller, agent_of(client)),
             terminals=Terminals(
                 {
@@ -467,24 +540,6 @@ async def open_hub(
                 {"pair": pairs.pair, **asks.streams},
             ),
         )
-
-
-async def open_store(
-    settings: Settings,
-    state: Path,
-    *,
-    fence: Fence | None = None,
-    deposed: Callable[[], None] = lambda: None,
-) -> SqlStore:
-    """:raises StoreError: :raises ExtraMissing:"""
-    server = settings.server()
-    if server is None:
-        return await SqliteStore.open(settings.database(state))
-    need(POSTGRES)
-    from chatbridge.store.postgres.connection import Address
-    from chatbridge.store.postgres.store import PostgresStore
-
-    return await PostgresStore.open(Address(*server), fence=fence, deposed=deposed)
 
 
 def stop_on_signals() -> asyncio.Event:

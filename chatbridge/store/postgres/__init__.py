@@ -4,5 +4,8 @@ store: opens the database
 connection: one connection, lost and found again, and its errors
 sql: the statements as PostgreSQL wants them
 migrate: schema versions
+lease: which of several hubs leads, as one of them sees it
+election: the lease's statements, and who takes part
+tokens: the tokens of agents over HTTP
 ask_times: the query of how long asks took
 """

@@ -34,7 +34,6 @@ RETRY_SECONDS = 0.1
 IDLE_TRANSACTION_MILLISECONDS = 1_500
 """A hub that stands still inside a transaction holds up who takes over from it no longer."""
 SESSION = {
-    "application_name": "chatbridge",
     "synchronous_commit": "on",
     "idle_in_transaction_session_timeout": str(IDLE_TRANSACTION_MILLISECONDS),
     "jit": "off",  # it takes longer than these statements
@@ -111,7 +110,7 @@ class PostgresConnection:
 
     async def open(self) -> None:
         """Connect, without waiting for a server that is not there. :raises StoreError:"""
-        self._server = await connect(self._address)
+        self._server = await self._connect()
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> Sequence[Record]:
         return await self._run(asyncpg.Connection.fetch, sql, parameters)
@@ -206,12 +205,17 @@ class PostgresConnection:
             if self._transaction:
                 raise ConnectionLost(f"{self.called}: the connection was lost")
             try:
-                self._server = await connect(self._address)
+                self._server = await self._connect()
             except ConnectionLost as lost:
                 if _now() >= until:
                     raise
                 log.debug("%s", lost)
                 await asyncio.sleep(RETRY_SECONDS)
+
+    async def _connect(self) -> asyncpg.Connection[Any]:
+        if self._fence is None:
+            return await connect(self._address)
+        return await connect(self._address, session=self._fence.session)
 
     def _translated(self, error: BaseException) -> StoreError:
         failure = translated_error(error, self.called)
@@ -235,9 +239,9 @@ class PostgresConnection:
             self._server.terminate()
 
 
-async def connect(address: Address) -> asyncpg.Connection[Any]:
-    """A connection that can write. :raises StoreError: with what to do. :raises ConnectionLost:
-    there is none at present."""
+async def connect(address: Address, *, session: str = "chatbridge") -> asyncpg.Connection[Any]:
+    """A connection that can write, called `session` in the server's lists. :raises StoreError: with
+    what to do. :raises ConnectionLost: there is none at present."""
     connection: asyncpg.Connection[Any] | None = None
     try:
         connection = await asyncpg.connect(
@@ -245,7 +249,7 @@ async def connect(address: Address) -> asyncpg.Connection[Any]:
             password=address.password,
             timeout=CONNECT_SECONDS,
             command_timeout=STATEMENT_SECONDS,
-            server_settings=SESSION,
+            server_settings={**SESSION, "application_name": session},
         )
         about = await connection.fetchrow(_ABOUT)
     except Exception as error:  # noqa: BLE001 - translated, all of them

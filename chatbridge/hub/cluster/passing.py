@@ -1,0 +1,233 @@
+"""How a hub that follows passes on what connects to it: bytes, to the hub that leads.
+
+Owns those connections. As long as nobody leads, or the leader cannot be reached, they are held;
+when the leader goes they are closed, so that links say again what has no answer. Without
+`[cluster]` nothing can be passed on, and whoever connects is told who leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from chatbridge import safe_json
+from chatbridge.core.tasks import end_tasks
+from chatbridge.core.text import one_line
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.cluster.certificates import HubCertificate, digest_in, digest_of
+from chatbridge.hub.cluster.port import keep_alive
+from chatbridge.hub.links.entrance import Json, Reader, Writer, encoded
+from chatbridge.hub.links.peers import Origin
+from chatbridge.settings.tools import host_and_port
+from chatbridge.store.postgres.election import Election
+from chatbridge.store.postgres.lease import Row
+
+log = logging.getLogger(__name__)
+
+CONNECT_SECONDS = 2.0
+AGAIN_SECONDS = 0.25
+COMMAND_SECONDS = 10.0
+"""How long a command waits for a leader; links wait for as long as their clients do."""
+CHUNK_BYTES = 65536
+MOST_HTTP = 256
+
+Status = Callable[[], Awaitable[Json]]
+
+
+class Unreachable(Exception):
+    """There is no leader, or the way to it is closed at present."""
+
+
+@dataclass(slots=True, eq=False)
+class Passing:
+    """`certificate` is None where nothing can be passed on. `status` is what this hub itself says
+    to the command of that name."""
+
+    election: Election
+    certificate: HubCertificate | None
+    status: Status
+    trouble: str | None = None  # Why the leader cannot be reached
+    _links: dict[Writer, Json] = field(default_factory=dict)
+    _to: dict[asyncio.Task[Any], tuple[str, int]] = field(default_factory=dict)
+    """What is passed on, and to whom."""
+    _http: set[asyncio.Task[Any]] = field(default_factory=set)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.election.on_change.append(self._look)
+
+    def links(self) -> list[Json]:
+        return list(self._links.values())
+
+    async def serve(self, preface: Json, reader: Reader, writer: Writer, origin: Origin) -> None:
+        """Serve a connection to this hub's socket until it ends, or the leader changes."""
+        if preface["chatbridge"] == "terminal":
+            await self._command(preface, reader, writer)
+            return
+        name = one_line(str(preface.get("root") or preface.get("cwd") or "")).rpartition("/")[2]
+        version = one_line(str(preface.get("version")))[:40]
+        self._links[writer] = {"project": name, "version": version, "pid": origin.pid}
+        try:
+            if (refusal := self._refusal()) is not None:
+                writer.write(encoded({"chatbridge": "refused", "message": refusal}))
+            else:
+                await self._pass_on(encoded(preface), reader, writer)
+        finally:
+            del self._links[writer]
+
+    async def http(self, reader: Reader, writer: Writer) -> None:
+        """The same for a connection to the port of agents over HTTP."""
+        task = asyncio.current_task()
+        if task is None or len(self._http) >= MOST_HTTP:
+            writer.close()
+            return
+        self._http.add(task)
+        try:
+            keep_alive(writer.get_extra_info("socket"))
+            await self._pass_on(encoded({"chatbridge": "http"}), reader, writer)
+        except (OSError, asyncio.CancelledError):
+            pass  # it has gone, or this hub leads from now on
+        finally:
+            self._http.discard(task)
+            writer.close()
+
+    async def close(self) -> None:
+        """This hub leads from now on, or stops."""
+        self.election.on_change.remove(self._look)
+        await end_tasks(self._http)
+
+    # ── commands ──────────────────────────────────────────────────────────────────────────────────
+
+    async def _command(self, preface: Json, reader: Reader, writer: Writer) -> None:
+        while line := await reader.readline():
+            with suppress(ValueError):
+                request = safe_json.loads(line)
+                if isinstance(request, dict) and request.get("do") == "status":
+                    writer.write(encoded({"result": await self.status()}))
+                    await writer.drain()
+                    continue
+            problem = self._refusal()
+            if problem is None:
+                try:
+                    first = encoded(preface) + line
+                    within = COMMAND_SECONDS
+                    await self._pass_on(first, reader, writer, within=within)
+                    return
+                except Unreachable as error:
+                    problem = str(error)
+            writer.write(encoded({"error": problem, "kind": "HubFollows"}))
+            await writer.drain()
+
+    def _refusal(self) -> str | None:
+        """Why nothing that comes here can be passed on, ever."""
+        row = self.election.leader
+        if row is None or (self.certificate is not None and row.address):
+            return None
+        name = one_line(row.name) or "another one"
+        missing = "This hub has no cluster.listen"
+        if self.certificate is not None:
+            missing = f"{name} has no cluster.listen"
+        return (
+            f"the hub {name} leads, and this one stands by: it asks nobody, as long as that one "
+            f"runs. {missing}, so nothing can be passed on. Connect the agent to {name}, or set "
+            "cluster.listen for both"
+        )
+
+    # ── passing on ────────────────────────────────────────────────────────────────────────────────
+
+    async def _pass_on(
+        self, first: bytes, reader: Reader, writer: Writer, *, within: float | None = None
+    ) -> None:
+        """:raises Unreachable: nobody could be reached `within` these seconds."""
+        there, back, leader = await self._reached(first, within)
+        task = asyncio.current_task()
+        assert task is not None
+        self._to[task] = (leader.holder, leader.epoch)
+        try:
+            await joined(reader, writer, there, back)
+        finally:
+            self._to.pop(task, None)
+
+    async def _reached(self, first: bytes, within: float | None) -> tuple[Reader, Writer, Row]:
+        loop = asyncio.get_running_loop()
+        until = None if within is None else loop.time() + within
+        while True:
+            self._news.clear()
+            try:
+                found = await self._connected(first)
+            except Unreachable as error:
+                if until is not None and loop.time() >= until:
+                    raise
+                if self.election.leader is not None and self.trouble != str(error):
+                    log.warning("%s", error)
+                    self.trouble = str(error)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), AGAIN_SECONDS)
+            else:
+                self.trouble = None
+                return found
+
+    async def _connected(self, first: bytes) -> tuple[Reader, Writer, Row]:
+        leader = self.election.leader
+        if leader is None or self.certificate is None:
+            why = self.election.trouble or "it takes some seconds to find the next one"
+            raise Unreachable(f"no hub leads at present: {why}")
+        host, port = host_and_port(leader.address)
+        writer: Writer | None = None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                context = self.certificate.for_following(leader.certificate)
+                reader, writer = await asyncio.open_connection(
+                    host, port, ssl=context, limit=MAX_LINE, server_hostname=""
+                )
+                keep_alive(writer.get_extra_info("socket"))
+                if digest_in(writer.get_extra_info("ssl_object")) != digest_of(leader.certificate):
+                    raise ConnectionRefusedError("another program answers there")
+                writer.write(first)
+                greeting = safe_json.loads(await reader.readline() or b"null")
+                if greeting != {"chatbridge": "leader", "epoch": leader.epoch}:
+                    raise ConnectionRefusedError("it does not lead, or does not know this hub yet")
+        except (OSError, ValueError, TimeoutError) as error:
+            if writer is not None:
+                writer.close()
+            said = one_line(str(error)) or "no answer"
+            raise Unreachable(
+                f"the hub {one_line(leader.name)}, which leads, cannot be reached at "
+                f"{one_line(leader.address)} ({said})"
+            ) from None
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            raise
+        return reader, writer, leader
+
+    def _look(self) -> None:
+        """End what goes to a hub that leads no more."""
+        self._news.set()
+        row = self.election.row
+        if row is not None:
+            for task, leader in list(self._to.items()):
+                if leader != (row.holder, row.epoch):
+                    task.cancel()
+
+
+async def joined(reader: Reader, writer: Writer, there: Reader, back: Writer) -> None:
+    """Two connections as one, until either ends. The second one is closed."""
+    ways = [asyncio.ensure_future(_copy(*way)) for way in ((reader, back), (there, writer))]
+    try:
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        back.close()
+        await end_tasks(ways)
+
+
+async def _copy(reader: Reader, writer: Writer) -> None:
+    """Until there is no more, or nobody takes it."""
+    with suppress(OSError):
+        while data := await reader.read(CHUNK_BYTES):
+            writer.write(data)
+            await writer.drain()

@@ -1,0 +1,165 @@
+"""The port of a hub that the others connect to: while this hub leads, it takes what they pass on.
+
+Owns the handshake: nobody but a hub of the database is read a byte of. The first line says what is
+passed on; it is answered with one that says that this hub leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from chatbridge import safe_json
+from chatbridge.core.tasks import end_tasks
+from chatbridge.framing import MAX_LINE
+from chatbridge.hub.cluster.certificates import HubCertificate, digest_in, digest_of
+from chatbridge.hub.links.entrance import Json, Reader, Writer, encoded
+from chatbridge.hub.links.peers import Origin
+from chatbridge.store.postgres.election import Election
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_SECONDS = 5.0
+MOST_STRANGERS = 64
+"""Connections that have not shown who they are. The oldest makes room."""
+ACCEPT_AGAIN_SECONDS = 1.0
+SAY_EVERY = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """What the leading hub does with each kind of connection."""
+
+    link: Callable[[Json, Reader, Writer, Origin], Awaitable[None]]
+    http: Callable[[Reader, Writer], Awaitable[None]]
+
+
+@dataclass(slots=True, eq=False)
+class ClusterPort:
+    certificate: HubCertificate
+    election: Election
+    taken: PassedOn | None = None  # Set while this hub leads
+    _context: ssl.SSLContext | None = None
+    _hubs: dict[str, str] = field(default_factory=dict)  # Names by digests of certificates
+    _strangers: dict[asyncio.Task[Any], None] = field(default_factory=dict)
+    _known: dict[asyncio.Task[Any], Writer] = field(default_factory=dict)
+    _said: float | None = None
+
+    def __post_init__(self) -> None:
+        self.election.on_change.append(self._look)
+
+    @asynccontextmanager
+    async def listening(self, listener: socket.socket) -> AsyncIterator[None]:
+        self._look()
+        accepting = asyncio.ensure_future(self._accept(listener))
+        try:
+            yield
+        finally:
+            await end_tasks([accepting])
+            listener.close()
+            await self.hang_up()
+            await end_tasks(self._strangers)
+
+    async def hang_up(self) -> None:
+        """End what was passed on: this hub leads no more."""
+        self.taken = None
+        await end_tasks(self._known)
+
+    def _look(self) -> None:
+        """The list of hubs may be another one."""
+        known: dict[str, str] = {}
+        for hub in self.election.hubs.values():
+            with suppress(ValueError):
+                known[digest_of(hub.certificate)] = hub.name
+        if self._context is None or known != self._hubs:
+            self._hubs = known
+            hubs = self.election.hubs.values()
+            pems = [hub.certificate for hub in hubs if hub.name in known.values()]
+            self._context = self.certificate.for_leading(pems)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listener)
+            except OSError:  # no descriptor is left, for instance
+                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
+                continue
+            task = loop.create_task(self._serve(accepted))
+            self._strangers[task] = None
+            task.add_done_callback(lambda done: self._strangers.pop(done, None))
+            if len(self._strangers) > MOST_STRANGERS:
+                next(iter(self._strangers)).cancel()
+
+    async def _serve(self, accepted: socket.socket) -> None:
+        writer: Writer | None = None
+        try:
+            reader, writer, hub = await self._admitted(accepted)
+            if hub is None:
+                self._refused("its certificate is not that of a hub of this database")
+                return
+            line = await asyncio.wait_for(reader.readline(), HANDSHAKE_SECONDS)
+            preface = safe_json.loads(line)
+            if not isinstance(preface, dict) or (taken := self.taken) is None:
+                return
+            task = asyncio.current_task()
+            assert task is not None
+            self._strangers.pop(task, None)
+            self._known[task] = writer
+            task.add_done_callback(lambda done: self._known.pop(done, None))
+            writer.write(encoded({"chatbridge": "leader", "epoch": self.election.epoch}))
+            if preface.get("chatbridge") == "http":
+                await taken.http(reader, writer)
+            else:
+                await taken.link(preface, reader, writer, Origin(pid=0, uid=os.getuid(), hub=hub))
+        except (OSError, ValueError, TimeoutError) as error:
+            self._refused(str(error) or type(error).__name__)
+        except asyncio.CancelledError:
+            pass  # at the end, or to make room
+        finally:
+            if writer is None:
+                accepted.close()
+            else:
+                writer.close()
+
+    async def _admitted(self, accepted: socket.socket) -> tuple[Reader, Writer, str | None]:
+        """Once it is encrypted, with the name of the hub at the other end."""
+        assert self._context is not None
+        loop = asyncio.get_running_loop()
+        keep_alive(accepted)
+        reader = asyncio.StreamReader(limit=MAX_LINE)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport, _ = await loop.connect_accepted_socket(
+            lambda: protocol,
+            accepted,
+            ssl=self._context,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=HANDSHAKE_SECONDS,
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        shown = digest_in(writer.get_extra_info("ssl_object"))
+        return reader, writer, self._hubs.get(shown) if shown else None
+
+    def _refused(self, why: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._said is None or now - self._said > SAY_EVERY:
+            log.warning("a connection to the port for hubs was refused: %s", why)
+            self._said = now
+
+
+def keep_alive(sock: socket.socket) -> None:
+    """Notice within some seconds that the other hub cannot be reached any more."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 3), ("TCP_KEEPINTVL", 1), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 6_000)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
