@@ -15,17 +15,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import uvloop
 
 from chatbridge import lock_file
+from chatbridge.hub.http.shared_tokens import LOOK_SECONDS
 from chatbridge.hub.http.tokens import digest_of
 from chatbridge.system import descriptors
 from tests.bench.machine import CHATBRIDGE, ROOT, Json, cpu_seconds
+from tests.bench.watchdog import say
 from tests.fakes.network import free_port
 from tests.load.agents import Agent, HttpAgent, LinkAgent
 from tests.load.people import Answer, Browsers, Chat, chats
@@ -38,6 +41,8 @@ START_SECONDS = 60.0
 AT_ONCE = 20
 """So many agents shake hands at the same time."""
 PING_EVERY, LOOK_EVERY = 0.2, 10.0
+TELL_EVERY = 6
+"""Looks from one line of progress to the next."""
 PROFILED = [sys.executable, "-m", "tests.load.profiled_hub"]
 
 
@@ -62,6 +67,8 @@ class Side:
     chats: list[Chat]
     members: list[Member]
     registry: Registry
+    tell: Callable[[str], None] = lambda _: None
+    """Says how far it is."""
     hub: int = 0
     agents: list[Agent] = field(default_factory=list)
     idle: list[Agent] = field(default_factory=list)
@@ -79,7 +86,9 @@ class Side:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, plan: Plan) -> AsyncIterator[Side]:
+    async def running(
+        cls, plan: Plan, tell: Callable[[str], None] = lambda _: None
+    ) -> AsyncIterator[Side]:
         """Everything connected, and nothing asked yet."""
         members = team(plan.people)
         folder = Path(tempfile.mkdtemp(prefix="cb-"))
@@ -87,7 +96,7 @@ class Side:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
             there = await stack.enter_async_context(chats(members, limits=not plan.profiled))
             registry = Registry(random.Random(plan.seed))
-            side = cls(plan, folder, there, members, registry)
+            side = cls(plan, folder, there, members, registry, tell)
             side._configure()
             await stack.enter_async_context(side._hub())
             await side._connect()
@@ -165,8 +174,8 @@ class Side:
             await asyncio.sleep(0.05)
         self._socket, self._page = info.socket, info.web
 
-    def _make_agents(self) -> None:
-        """Every second one is a link."""
+    async def _make_agents(self) -> None:
+        """Every second one is a link; the others have tokens, before the hub has seen them."""
         tokens = []
         for number in range(self.plan.agents):
             project = self.members[number // 2 % len(self.members)].project
@@ -176,10 +185,14 @@ class Side:
                 self.agents.append(agent)
             else:
                 self.agents.append(self._link(project))
-        rows = [{"name": name, "created": 1.0, "digest": digest} for name, digest in tokens]
-        file = self.state / "http-tokens.json"
-        file.write_text(json.dumps({"tokens": rows}))
-        file.chmod(0o600)
+        if isinstance(self.store, PostgresWatch):
+            await self.store.add_tokens(tokens)
+            await asyncio.sleep(2 * LOOK_SECONDS)
+        else:
+            rows = [{"name": name, "created": 1.0, "digest": digest} for name, digest in tokens]
+            file = self.state / "http-tokens.json"
+            file.write_text(json.dumps({"tokens": rows}))
+            file.chmod(0o600)
         self.idle = [*self.agents]
 
     def _link(self, project: str) -> LinkAgent:
@@ -194,13 +207,11 @@ class Side:
             async with turn:
                 await agent.begin()
 
-        self._make_agents()
         self._pinger = self._link("pings")
-        self.store = (
-            PostgresWatch(self.plan.dsn, self.plan.server)
-            if self.plan.dsn
-            else SqliteWatch(self.state)
-        )
+        plan = self.plan
+        sqlite = SqliteWatch(self.state)
+        self.store = PostgresWatch(plan.dsn, plan.server) if plan.dsn else sqlite
+        await self._make_agents()
         await asyncio.gather(*(begin(it) for it in (self._pinger, *self.agents)))
 
     def _watchers(self) -> list[Chat | Browsers]:
@@ -276,8 +287,11 @@ class Side:
         }
 
     async def _look(self, looks: list[Json]) -> None:
-        while True:
+        for number in count():
             looks.append(hub_now(self.hub))
+            if number and not number % TELL_EVERY:
+                done = sum(it.heard > 0 for it in self.registry.questions.values())
+                self.tell(f"{self.plan.store}: {len(self.registry.questions)} asked, {done} heard")
             await asyncio.sleep(LOOK_EVERY)
 
     async def _ping(self, lag: list[float]) -> None:
@@ -353,7 +367,7 @@ async def serve(plan: Plan) -> None:
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     began = time.monotonic()
-    async with Side.running(plan) as side:
+    async with Side.running(plan, say) as side:
         _say({"connected": round(time.monotonic() - began, 1), "hub": hub_now(side.hub)})
         while line := await reader.readline():
             given = json.loads(line)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from pathlib import Path
 
 import asyncpg
 
+from chatbridge.store.postgres.tokens import ADD
 from tests.bench.machine import Json, cpu_seconds, pss
 
 
@@ -53,6 +55,14 @@ class PostgresWatch(StoreWatch):
         connection = await asyncpg.connect(self._dsn)
         try:
             return dict(await connection.fetchrow(self.SQL) or {})
+        finally:
+            await connection.close()
+
+    async def add_tokens(self, tokens: Iterable[tuple[str, str]]) -> None:
+        """Names and digests, as `chatbridge token add` would."""
+        connection = await asyncpg.connect(self._dsn)
+        try:
+            await connection.executemany(ADD, [(name, 1.0, digest) for name, digest in tokens])
         finally:
             await connection.close()
 
