@@ -198,7 +198,7 @@ async def _ramp(workers: list[Worker], rates: list[float], seconds: float) -> li
             stage = await worker.stage(rate, seconds, HURRY)
             answers = stage["answers"]
             slow = answers["both"].get("p95", BROKEN_MS) >= BROKEN_MS
-            stage["broken"] = slow or answers["heard"] < answers["asked"]
+            stage["broken"] = slow or stage["unasked"] > 0 or answers["heard"] < answers["asked"]
             if stage["broken"]:
                 going.remove(worker)
             found.append(stage)

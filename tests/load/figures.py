@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from chatbridge.channels.discord.chat import Chat as DiscordChat
+from chatbridge.channels.slack.chat import Chat as SlackChat
+from chatbridge.channels.telegram.outbound.chat import GROUP, PRIVATE
+from chatbridge.channels.web.server import MAX_KNOWN
 from tests.bench.machine import Json
 from tests.fakes.slack.limits import A_MINUTE
 from tests.load.team import CHANNELS
@@ -25,6 +29,7 @@ def tables(figures: Json) -> Iterator[Table]:
         yield _ramp(ramp)
         yield _where(ramp)
         yield _on_paper(figures)
+    yield _chats()
 
 
 def setup(figures: Json) -> str:
@@ -69,13 +74,16 @@ def _main(figures: Json, stages: Sequence[Json]) -> Table:
 
 def _channels(stages: Sequence[Json]) -> Table:
     columns = [f"{NAMES[it['store']]}: {way}" for it in stages for way in ("call → card", "tap →")]
-    rows: list[Row] = [("ms, p50 / p95 / p99 / max", "questions", *columns, "refused for now")]
+    last = ("messages, edits", "refused for now")
+    rows: list[Row] = [("ms, p50 / p95 / p99 / max", "questions", *columns, *last)]
     for name in sorted({name for it in stages for name in it["answers"]["channels"]}):
         there = [it["answers"]["channels"].get(name, {}) for it in stages]
         cells = [_spread(it.get(way, {})) for it in there for way in ("out", "back")]
         asked = ", ".join(str(it.get("count", 0)) for it in there)
         refused = ", ".join(str(it["refused"].get(name, "–")) for it in stages)
-        rows.append((name, asked, *cells, refused))
+        sent = [it["sent"].get(name) for it in stages]
+        out = ", ".join(f"{it['messages']} + {it['edits']}" if it else "–" for it in sent)
+        rows.append((name, asked, *cells, out, refused))
     return "By channel", rows
 
 
@@ -90,7 +98,7 @@ def _ramp(ramp: Sequence[Json]) -> Table:
             (
                 f"{it['rate']:g}",
                 NAMES[it["store"]],
-                f"{_in(it, 'heard')} of {_in(it, 'asked')}",
+                f"{_in(it, 'heard')} of {it['answers']['asked'] + it['unasked']:,}",
                 _spread(it["answers"]["out"]),
                 _spread(it["answers"]["back"]),
                 *(f"{it['cpu'][of] / it['seconds']:.0%}" for of in ("hub", "store", "driver")),
@@ -129,31 +137,56 @@ def _where(ramp: Sequence[Json]) -> Table:
 
 def _on_paper(figures: Json) -> Table:
     """By the cheapest question of a stage that worked: there, works share commits."""
-    columns: list[Row] = [("", *(NAMES[it] for it in figures["stores"]))]
-    costs, good = [], []
-    for store in figures["stores"]:
+    stores, costs, good = figures["stores"], [], []
+    for store in stores:
         mine = [it for it in figures["ramp"] if it["store"] == store]
         worked = [it for it in mine if not it["broken"]] or mine[:1]
         costs.append(min(it["cpu"]["hub"] / max(1, it["answers"]["heard"]) for it in worked))
         good.append(max(it["rate"] for it in worked))
-    updates = A_MINUTE["chat.update"] / 2
-    weights = [figures["connected"][it]["pss_mb"] for it in figures["stores"]]
-    return "How far it would go", [
-        *columns,
-        ("the highest rate that worked, a minute", *(f"{it:g}" for it in good)),
-        ("CPU of the hub there, ms a question", *(f"{it * 1e3:.1f}" for it in costs)),
-        ("a whole core: questions a second", *(f"{1 / it:.0f}" for it in costs)),
-        ("half a core: questions a minute", *(f"{60 * HALF / it:,.0f}" for it in costs)),
+    weights = [figures["connected"][it]["pss_mb"] for it in stores]
+    http = figures["rate"] / 2
+    return "How far one hub would go", [
+        ("", *(NAMES[it] for it in stores)),
+        ("the highest rate that worked, a minute", *(f"{it:,.0f}" for it in good)),
+        ("*c*: CPU of the hub there, ms a question", *(f"{it * 1e3:.1f}" for it in costs)),
+        ("a whole core, 1 s / *c*: questions a second", *(f"{1 / it:.0f}" for it in costs)),
         (
-            "people who answer two a minute at half a core",
+            "half a core, 30 s / *c*: questions a minute",
+            *(f"{60 * HALF / it:,.0f}" for it in costs),
+        ),
+        (
+            "people at half a core, if each answers two a minute",
             *(f"{60 * HALF / it / 2:,.0f}" for it in costs),
         ),
         (
-            f"the hub with {figures['agents']:,} agents connected, MB",
+            f"memory with {figures['agents']:,} agents that do nothing, MB",
             *(f"{it:.0f}" for it in weights),
         ),
-        ("one Slack workspace: questions a minute", *(f"{updates:g}" for _ in costs)),
+        (
+            f"people's time, on average, at which {http:g} calls a minute over HTTP are "
+            f"{MAX_KNOWN} at a time, min",
+            *(f"{MAX_KNOWN / http:.1f}" for _ in costs),
+        ),
     ]
+
+
+PACES = {
+    "a private chat on Telegram": PRIVATE,
+    "a group on Telegram": GROUP,
+    "a channel on Slack": SlackChat.pace,
+    "a chat on Discord": DiscordChat.pace,
+}
+
+
+def _chats() -> Table:
+    """A question is a message and two edits: answered, and delivered."""
+    rows: list[Row] = [("", "seconds a question", "questions a minute")]
+    for name, pace in PACES.items():
+        cost = pace.message + 2 * pace.edit
+        rows.append((name, f"{pace.message:g} + 2 × {pace.edit:g}", f"{60 / cost:.1f}"))
+    edits = A_MINUTE["chat.update"]
+    rows.append(("a workspace of Slack", f"2 of {edits} edits a minute", f"{edits / 2:g}"))
+    return "How far the chats would go", rows
 
 
 def _in(stage: Json, what: str) -> str:

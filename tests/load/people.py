@@ -11,6 +11,7 @@ import json
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from random import randrange
@@ -27,6 +28,7 @@ from tests.fakes.telegram.people import picture
 from tests.fakes.telegram.server import BotApi
 from tests.load.team import GROUP, SLACK_ROOMS, Member
 
+ROOM = "/channels/"
 Answer = Callable[[str], Coroutine[Any, Any, None]]
 """Choose what has this label."""
 Seen = Callable[[str, str, float, Answer], None]
@@ -60,6 +62,10 @@ class Chat(ABC):
     @abstractmethod
     def refused(self) -> int:
         """How many requests were more than the service takes."""
+
+    @abstractmethod
+    def sent(self) -> Counter[str]:
+        """How many messages and edits the service was given so far."""
 
 
 class TelegramChat(Chat):
@@ -96,6 +102,11 @@ class TelegramChat(Chat):
     @property
     def refused(self) -> int:
         return self._api.rate_limited
+
+    def sent(self) -> Counter[str]:
+        asked = Counter(it.method for it in self._api.requests)
+        edits = asked["editMessageText"] + asked["editMessageReplyMarkup"]
+        return Counter(messages=asked["sendMessage"], edits=edits)
 
     async def watch(self, seen: Seen) -> None:
         """The service has threads of its own, and so has who waits for it."""
@@ -170,6 +181,10 @@ class SlackChat(Chat):
     def refused(self) -> int:
         return self._slack.limits.refused
 
+    def sent(self) -> Counter[str]:
+        asked = self._slack.calls
+        return Counter(messages=asked["chat.postMessage"], edits=asked["chat.update"])
+
     async def watch(self, seen: Seen) -> None:
         last = {room.id: "" for room in self._rooms}
         while True:
@@ -215,6 +230,10 @@ class DiscordChat(Chat):
     @property
     def refused(self) -> int:
         return self._discord.rest.refused.count(429)
+
+    def sent(self) -> Counter[str]:
+        asked = Counter(method for method, path, _ in self._discord.rest.requests if ROOM in path)
+        return Counter(messages=asked["POST"], edits=asked["PATCH"])
 
     async def watch(self, seen: Seen) -> None:
         counts = dict.fromkeys(self._rooms, 0)

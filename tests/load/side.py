@@ -77,6 +77,8 @@ class Side:
     _page: str = ""
     _pinger: LinkAgent = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
+    _unasked: int = 0
+    """Questions for which no agent was free."""
     _answer_within: tuple[float, float] = (0.0, 0.0)
     _http: int = field(default_factory=free_port)
 
@@ -228,7 +230,8 @@ class Side:
         """So many questions a minute, for so long, each answered by somebody after a time between
         these two; then what is open is waited for, up to `patience` seconds."""
         self._answer_within = answer
-        wrong, refused = Counter(self.registry.wrong), self._refused()
+        wrong, refused, sent = Counter(self.registry.wrong), self._refused(), self._sent()
+        self._unasked = 0
         first = len(self.registry.questions)
         before, cpu = await self.store.look(), self._cpu()
         began, wall = time.monotonic(), time.time()
@@ -261,6 +264,8 @@ class Side:
             "answers": figures(asked),
             "wrong": dict(self.registry.wrong - wrong),
             "said": self.registry.said,
+            "unasked": self._unasked,
+            "sent": {name: dict(it - sent[name]) for name, it in self._sent().items()},
             "refused": {name: it - refused[name] for name, it in self._refused().items()},
             "cpu": spent,
             "hub": {name: max(it[name] for it in looks) for name in looks[0]},
@@ -278,6 +283,9 @@ class Side:
 
     def _refused(self) -> dict[str, int]:
         return {chat.name: chat.refused for chat in self.chats}
+
+    def _sent(self) -> dict[str, Counter[str]]:
+        return {chat.name: chat.sent() for chat in self.chats}
 
     def _cpu(self) -> dict[str, float]:
         return {
@@ -332,7 +340,7 @@ class Side:
 
     async def _ask(self) -> None:
         if not self.idle:
-            self.registry.note("no agent was free", "")
+            self._unasked += 1
             return
         agent = self.idle.pop(self.registry.chance.randrange(len(self.idle)))
         question = self.registry.ask(agent.project, agent.kind, time.time())
