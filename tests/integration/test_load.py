@@ -28,13 +28,14 @@ async def test_a_short_load_loses_nothing_and_fills_the_page(tmp_path: Path) -> 
     setup = {"agents": AGENTS, "people": PEOPLE, "rate": RATE, "minutes": 0.1}
     told = {"date": "2026-11-18", "machine": computer(), "stores": ["sqlite"], **setup}
     weight = {"connected": {"sqlite": stage["hub"]}}
-    draw({**told, **weight, "stages": [stage], "ramp": [{**stage, "broken": False}]}, page)
+    ramp, crowds = [{**stage, "broken": False}], [{**stage, "people": PEOPLE}]
+    draw({**told, **weight, "stages": [stage], "ramp": ramp, "crowds": crowds}, page)
     text = page.read_text()
     assert text.startswith("before")
     assert text.endswith("after\n")
     assert "old" not in text
     assert "| questions asked, heard | 8, 8 |" in text
     tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
-    assert len(tables) == 6
+    assert len(tables) == 7
     for table in tables:
         assert len({line.count("|") for line in table.splitlines()}) == 1, table

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from tests.bench.computer import computer
@@ -32,11 +32,15 @@ CONNECT_SECONDS = 300.0
 PATIENCE = 90.0
 """Seconds for what is open at the end of a stage."""
 SPARE = 60.0
+GO_SECONDS = 20.0
 WARM_SECONDS = 20.0
 ANSWER, HURRY = (2.0, 12.0), (0.5, 2.0)
 """Seconds that a person takes."""
+CROWD_AGENTS, CROWD_RATE, CROWD_SECONDS = 200, 300.0, 40.0
+"""At one hub, with more and more people."""
 BROKEN_MS = 1_000.0
 """If it takes longer both ways for one in twenty, the hub has had enough."""
+BUSY = 0.5
 LINE = 1 << 24
 
 
@@ -47,12 +51,19 @@ def main() -> int:
     if options.draw:
         figures: Json = json.loads(options.json.read_text())
     else:
-        figures = asyncio.run(_measure(options))
+        if (load := os.getloadavg()[0]) > BUSY:
+            say(f"This machine is busy (load {load:.1f}): times will be too long.")
+        try:
+            figures = asyncio.run(_measure(options))
+        except KeyboardInterrupt:
+            say("Ended. Nothing was kept.")
+            return 130
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     print(on_terminal(figures))
     if options.write_docs or options.draw:
         print(f"\nWritten: {draw(figures)}")
-    wrong = [it for it in (*figures["stages"], *figures["ramp"]) if it["wrong"]]
+    stages = (*figures["stages"], *figures["ramp"], *figures["crowds"])
+    wrong = [it for it in stages if it["wrong"]]
     for stage in wrong:
         say(f"{NAMES[stage['store']]} at {stage['rate']:g}: {stage['wrong']} {stage['said'][:3]}")
     lost = [it for it in figures["stages"] if it["answers"]["heard"] < it["answers"]["asked"]]
@@ -70,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=1, help="who asks and what is answered")
     add("--ramp", default="300,1000,3000", help="questions a minute, hub by hub; '': no ramp")
     add("--ramp-seconds", type=float, default=60.0, help="how long each of these lasts")
+    add("--crowds", default="10,50,100,200", help="numbers of people, one after another; '': none")
     add("--json", type=Path, default=Path("load.json"), help="where to keep the figures")
     add("--write-docs", action="store_true", help="write the figures into docs/load.md")
     add("--draw", action="store_true", help="measure nothing, write what was kept")
@@ -85,23 +97,41 @@ async def _measure(options: argparse.Namespace) -> Json:
         "stores": stores,
         "stages": [],
         "ramp": [],
+        "crowds": [],
         "connected": {},
     }
     async with AsyncExitStack() as stack:
         server = _server(stack) if POSTGRESQL in stores else None
         if options.minutes:
-            async with _sides(options, server, profiled=False) as sides:
+            plans = _plans(options, stores)
+            async with _sides(plans, server) as sides:
                 figures["connected"] = {it.store: it.connected["hub"] for it in sides}
                 await _together(sides, options.rate, WARM_SECONDS)
                 figures["stages"] = await _together(sides, options.rate, options.minutes * 60)
         if options.ramp:
             rates = [float(it) for it in options.ramp.split(",")]
-            async with _sides(options, server, profiled=True) as sides:
+            plans = _plans(options, stores, profiled=True)
+            async with _sides(plans, server) as sides:
                 if not figures["connected"]:
                     figures["connected"] = {it.store: it.connected["hub"] for it in sides}
                 await _together(sides, options.rate, WARM_SECONDS)
                 figures["ramp"] = await _ramp(sides, rates, options.ramp_seconds)
+        for people in map(int, filter(None, options.crowds.split(","))):
+            (plan,) = _plans(options, stores[:1], profiled=True)
+            plan = replace(plan, people=people, agents=min(plan.agents, CROWD_AGENTS))
+            async with _sides([plan], server) as (side,):
+                await _together([side], CROWD_RATE, WARM_SECONDS)
+                say(f"{people} people, {CROWD_RATE:g} questions a minute")
+                stage = await side.stage(CROWD_RATE, CROWD_SECONDS, HURRY)
+                figures["crowds"].append({**stage, "people": people})
     return figures
+
+
+def _plans(
+    options: argparse.Namespace, stores: Sequence[str], *, profiled: bool = False
+) -> list[Plan]:
+    given = {name: getattr(options, name) for name in ("agents", "people", "seed")}
+    return [Plan(store=store, profiled=profiled, **given) for store in stores]
 
 
 def _server(stack: AsyncExitStack) -> Postgres:
@@ -136,35 +166,26 @@ async def _read(process: asyncio.subprocess.Process, within: float) -> Json:
 
 
 @asynccontextmanager
-async def _sides(
-    options: argparse.Namespace, server: Postgres | None, *, profiled: bool
-) -> AsyncIterator[list[Worker]]:
+async def _sides(plans: list[Plan], server: Postgres | None) -> AsyncIterator[list[Worker]]:
     async with AsyncExitStack() as stack:
         workers = []
-        for store in options.stores.split(","):
-            dsn, pid = "", 0
-            if store == POSTGRESQL:
+        for plan in plans:
+            if plan.store == POSTGRESQL:
                 assert server
                 assert server.process
                 address = await stack.enter_async_context(server.database(empty=True))
-                dsn, pid = address.dsn, server.process.pid
-            plan = Plan(
-                store=store,
-                agents=options.agents,
-                people=options.people,
-                seed=options.seed,
-                dsn=dsn,
-                server=pid,
-                profiled=profiled,
-            )
-            workers.append(await stack.enter_async_context(_worker(plan)))
+                at = replace(plan, dsn=address.dsn, server=server.process.pid)
+            else:
+                at = plan
+            workers.append(await stack.enter_async_context(_worker(at)))
         yield workers
 
 
 @asynccontextmanager
 async def _worker(plan: Plan) -> AsyncIterator[Worker]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "tests.load.side", json.dumps(asdict(plan))),
+        *("setpriv", "--pdeathsig", "TERM", sys.executable),
+        *("-m", "tests.load.side", json.dumps(asdict(plan))),
         cwd=ROOT,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -176,12 +197,13 @@ async def _worker(plan: Plan) -> AsyncIterator[Worker]:
         yield Worker(plan.store, process, connected)
     finally:
         assert process.stdin
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), SPARE)
-        except TimeoutError:
-            process.kill()
-            await process.wait()
+        process.stdin.close()  # it ends after its stage
+        for end in (process.terminate, process.kill):
+            try:
+                await asyncio.wait_for(process.wait(), GO_SECONDS)
+            except TimeoutError:
+                end()
+        await process.wait()
 
 
 async def _together(workers: list[Worker], rate: float, seconds: float) -> list[Json]:

@@ -29,6 +29,8 @@ def tables(figures: Json) -> Iterator[Table]:
         yield _ramp(ramp)
         yield _where(ramp)
         yield _on_paper(figures)
+    if figures["crowds"]:
+        yield _crowds(figures["crowds"])
     yield _chats()
 
 
@@ -56,6 +58,10 @@ def _main(figures: Json, stages: Sequence[Json]) -> Table:
         ("CPU of the hub, ms a question", lambda it: _each(it, it["cpu"]["hub"] * 1e3)),
         ("CPU of the database's server, ms a question", _server),
         ("CPU of the hub, of one core", lambda it: f"{it['cpu']['hub'] / it['seconds']:.1%}"),
+        (
+            "memory of the hub, all agents connected, nothing asked",
+            lambda it: f"{figures['connected'][it['store']]['pss_mb']:.0f} MB",
+        ),
         ("memory of the hub at most, PSS, RSS", _memory),
         ("descriptors of the hub at most", lambda it: str(it["hub"]["descriptors"])),
         ("connections to the server", lambda it: str(it["connections"] or "–")),
@@ -155,10 +161,6 @@ def _on_paper(figures: Json) -> Table:
             *(f"{60 * HALF / it:,.0f}" for it in costs),
         ),
         (
-            "people at half a core, if each answers two a minute",
-            *(f"{60 * HALF / it / 2:,.0f}" for it in costs),
-        ),
-        (
             f"memory with {figures['agents']:,} agents that do nothing, MB",
             *(f"{it:.0f}" for it in weights),
         ),
@@ -168,6 +170,25 @@ def _on_paper(figures: Json) -> Table:
             *(f"{MAX_KNOWN / http:.1f}" for _ in costs),
         ),
     ]
+
+
+def _crowds(crowds: Sequence[Json]) -> Table:
+    columns = (
+        *("people", "CPU of the hub (*c*), ms a question", "of it: who gets what"),
+        *("half a core: questions a minute", "for each of them"),
+    )
+    rows: list[Row] = [columns]
+    for stage in crowds:
+        cost = stage["cpu"]["hub"] / max(1, stage["answers"]["heard"])
+        busy = sum(stage["profile"].values()) - stage["profile"].get("idle", 0) or 1
+        routing = sum(stage["profile"].get(name, 0) for name in ("core/people", "core/delivery"))
+        most = 60 * HALF / cost
+        cells = (f"{cost * 1e3:.1f}", f"{routing / busy:.0%}", f"{most:,.0f}")
+        rows.append((str(stage["people"]), *cells, f"{most / stage['people']:.1f}"))
+    return (
+        f"More and more people, {NAMES[crowds[0]['store']]}, {crowds[0]['rate']:g} a minute",
+        rows,
+    )
 
 
 PACES = {
