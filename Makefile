@@ -114,6 +114,21 @@ else
 	@.ci/scratch $(BIN)/python -m tests.chaos
 endif
 
+LOAD_MINUTES ?= 20
+LOAD_AGENTS ?= 1000
+LOAD_PEOPLE ?= 50
+LOAD_RATE ?= 100
+LOAD_STORES ?= sqlite,postgresql
+LOAD_RAMP ?= 300,1000,3000
+LOAD_CROWDS ?= 10,50,100,200
+LOAD_SEED ?= 1
+.PHONY: load
+load: $(VENV) ## A thousand agents and fifty people at a hub, over each store: LOAD_MINUTES=20 …
+	@.ci/postgres set-up
+	@$(BIN)/python -m tests.load --minutes $(LOAD_MINUTES) --agents $(LOAD_AGENTS) \
+		--people $(LOAD_PEOPLE) --rate $(LOAD_RATE) --stores $(LOAD_STORES) --ramp "$(LOAD_RAMP)" \
+		--crowds "$(LOAD_CROWDS)" --seed $(LOAD_SEED) --write-docs
+
 .PHONY: clients
 clients: $(VENV) ## Real agents' programs with a pretend model, offline: the table of docs/clients.md
 	@.ci/clients set-up

@@ -351,6 +351,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"make", run("make demo", in_sources=True)),
     (r"make [a-z]+( PYTEST_ARGS=.*)?", parsed(LONG)),
     (r"(CHAOS_\w+=\S+ )*make chaos( CHAOS_\w+=\S+)*", parsed(LONG)),
+    (r"make load( LOAD_\w+=\S*)*", parsed(LONG)),
     (r"\.venv/bin/pytest --hypothesis-profile=explore", parsed("takes an hour")),
     (
         r"\.venv/bin/python -m pytest tests/contract -k notebook",
@@ -360,7 +361,7 @@ WAYS: tuple[tuple[str, Way], ...] = (
             "is a part of these tests",
         ),
     ),
-    (r"\.venv/bin/python -m tests\.(bench|chaos|clients)( .+)?", parsed("takes minutes")),
+    (r"\.venv/bin/python -m tests\.(bench|chaos|clients|load)( .+)?", parsed("takes minutes")),
     (
         r"\.venv/bin/python -m tests\.documents\.(help_texts|claude_plugin)",
         parsed("writes into these pages"),

@@ -46,6 +46,7 @@ class Postgres:
     programs: Path
     folder: Path
     port: int
+    durable: bool = False
     process: subprocess.Popen[bytes] | None = None
     _made: int = 0
     _free: list[str] = field(default_factory=list)
@@ -94,7 +95,8 @@ class Postgres:
                     *_as_another_user(die_with_us=True),
                     self.programs / "postgres",
                     *("-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1"),
-                    *("-k", "", "-c", "max_connections=200", "-c", "full_page_writes=off", "-F"),
+                    *("-k", "", "-c", "max_connections=200"),
+                    *(() if self.durable else ("-c", "full_page_writes=off", "-F")),
                 ],
                 stdout=out,
                 stderr=out,
@@ -146,8 +148,9 @@ def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:
 
 
 @contextmanager
-def running(programs: Path) -> Iterator[Postgres]:
-    """A server with an empty database."""
+def running(programs: Path, *, durable: bool = False) -> Iterator[Postgres]:
+    """A server with an empty database. `durable`: what it commits is synced to the disk, as it is
+    by default."""
     with _folder() as folder:
         # As it is without a disk: a test's server is not there after a power cut.
         _run(
@@ -155,7 +158,7 @@ def running(programs: Path) -> Iterator[Postgres]:
             *("-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8"),
             *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
         )
-        server = Postgres(programs, folder, _free_port())
+        server = Postgres(programs, folder, _free_port(), durable=durable)
         server.start()
         try:
             yield server
