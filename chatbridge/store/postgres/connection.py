@@ -252,6 +252,10 @@ async def connect(address: Address, *, session: str = "chatbridge") -> asyncpg.C
             server_settings={**SESSION, "application_name": session},
         )
         about = await connection.fetchrow(_ABOUT)
+    except asyncio.CancelledError:
+        if connection is not None:
+            connection.terminate()
+        raise
     except Exception as error:  # noqa: BLE001 - translated, all of them
         if connection is not None:
             connection.terminate()
