@@ -11,7 +11,7 @@ import pytest
 from chatbridge.core.model import Ask
 from chatbridge.core.tasks import FIRST_PAUSE_SECONDS
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.wiring import hub
+from chatbridge.hub.wiring import database, hub
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
 
@@ -32,7 +32,7 @@ async def test_deadlines_are_begun_again_after_an_error_that_nobody_thought_of(
             return await super().unsettled_delivery()
 
     monkeypatch.setattr(hub, "SystemClock", lambda: clock)
-    monkeypatch.setattr(hub, "SqliteStore", DamagedStore)
+    monkeypatch.setattr(database, "SqliteStore", DamagedStore)
     monkeypatch.setenv("CHATBRIDGE_WEB__ENABLED", "false")
     monkeypatch.setenv("CHATBRIDGE_CONFIG", str(tmp_path / "none.toml"))
     with Lock(str(tmp_path), started_by="person") as lock:

@@ -263,7 +263,7 @@ class Election:
 
     def _failed(self, error: BaseException) -> None:
         problem = str(translated_error(error, self.called))
-        if problem != self.trouble:
+        if self.trouble is None:  # an outage is one line in the log
             log.error("%s", problem)
         self.trouble = problem
 
