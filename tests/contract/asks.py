@@ -111,6 +111,8 @@ def anything_of(hint: Any) -> st.SearchStrategy[Any]:
         return st.one_of([anything_of(inner) for inner in get_args(hint)])
     if hint is float:
         return st.floats(allow_nan=False, allow_infinity=False)
+    if hint is str:
+        return st.text(st.characters(codec="utf-8", exclude_characters="\0"))  # PostgreSQL has none
     if hint is int:
         return st.integers(min_value=-(2**63), max_value=2**63 - 1)
     if hint is NoneType:
