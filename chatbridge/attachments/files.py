@@ -5,7 +5,7 @@
 
 Everything is written to a temporary name first, so that a crash leaves nothing else behind, and the
 next start removes that. Names from outside are never part of a path. Files are read and written as
-streams, in threads.
+streams, in threads. Where several hubs have one database there are copies in it, by the same paths.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import hashlib
 import logging
 import os
 import re
+import sys
 import threading
-from collections.abc import AsyncIterable, Callable, Collection, Iterator
+from collections.abc import AsyncIterable, Callable, Collection, Iterator, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.cards.attached import format_size
 from chatbridge.core.errors import AttachmentError, StoreError
 from chatbridge.core.model import Attachment, AttachmentKind, Project
-from chatbridge.core.ports import Clock, Preview, Recipient
+from chatbridge.core.ports import Clock, FileCopies, Preview, Recipient
 from chatbridge.core.store_port import Store
 
 log = logging.getLogger(__name__)
@@ -45,14 +46,24 @@ SHORT_DIGEST = 12
 TEMPORARY = ".new-"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ASK_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,99}")
+_COPY = re.compile(
+    rf"{SENT}/([0-9a-f]{{64}})|{RECEIVED}/{_ASK_ID.pattern}/([0-9a-f]{{12}})\.[0-9a-z]+"
+)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class AttachmentFiles:
     """Implements `core.ports.AttachmentStore`."""
 
-    def __init__(self, state_dir: str | Path, limits: AttachmentLimits, clock: Clock) -> None:
-        self._limits, self._clock = limits, clock
+    def __init__(
+        self,
+        state_dir: str | Path,
+        limits: AttachmentLimits,
+        clock: Clock,
+        copies: FileCopies | None = None,
+    ) -> None:
+        self._limits, self._clock, self._copies = limits, clock, copies
+        self._state = Path(state_dir)
         self._sent = _Folder(Path(state_dir, SENT), _Room(limits.quota), clock)
         self._received = _Folder(Path(state_dir, RECEIVED), _Room(limits.quota), clock)
         self._pictures = Pictures(clock=clock)
@@ -87,7 +98,9 @@ class AttachmentFiles:
 
         limit = self.largest if at_most is None else min(at_most, self.largest)
         await self._open()
-        return await asyncio.to_thread(store)
+        found = await asyncio.to_thread(store)
+        await self._copy(self._sent.path / found.digest, _ToAgent)
+        return found
 
     async def receive(
         self, content: AsyncIterable[bytes], *, name: str | None, to: Recipient
@@ -109,6 +122,7 @@ class AttachmentFiles:
             await work(new.keep, target)
         finally:
             await asyncio.to_thread(new.close)
+        await self._copy(target, _ToPerson)
         where = await asyncio.to_thread(self._place_for_agent, target, to.project)
         return replace(found, path=where)
 
@@ -131,15 +145,70 @@ class AttachmentFiles:
         await self._open()  # which would count it again, or remove it half made
         return await self._pictures.preview(path, made=folder.room.count)
 
+    async def bring(self, *, of_open: bool = False) -> None:
+        """Fetch what other hubs have stored. `of_open`: only what people wait for."""
+        if self._copies is None:
+            return
+        await self._open()
+        try:
+            for name in await self._copies.names(of_open=of_open):
+                await self._fetch(self._copies, name)
+        except (StoreError, OSError) as error:
+            log.warning("files of other hubs are not there yet: %s", error)
+
+    async def _fetch(self, copies: FileCopies, name: str) -> None:
+        """Written like any other file. Counts, even where there is no room: it is known already."""
+        found = _COPY.fullmatch(name)
+        target = self._state / name
+        if found is None or await asyncio.to_thread(target.is_file):
+            return
+        folder = self._sent if target.parent == self._sent.path else self._received
+        new = await asyncio.to_thread(folder.new, sys.maxsize)
+        try:
+            async for piece in copies.read(name):
+                await asyncio.to_thread(new.write, piece)
+            if (await asyncio.to_thread(new.synced)).startswith(found[1] or found[2]):
+                await asyncio.to_thread(new.keep, target, known=True)
+            else:
+                log.warning("the copy of %s in the database is another file", name)
+        finally:
+            await asyncio.to_thread(new.close)
+
+    async def _copy(self, path: Path, words: type[_ToAgent | _ToPerson]) -> None:
+        if self._copies is not None:
+            name, now = str(path.relative_to(self._state)), self._clock.time()
+            with _told(words):
+                await self._copies.save(name, path, now=now)
+
+    async def _copy_rest(self, copies: FileCopies, known: Set[str]) -> None:
+        """What was stored before there was a database for it."""
+        there = set(await copies.names())
+        for path in await asyncio.to_thread(self._paths):
+            name = str(path.relative_to(self._state))
+            if (
+                name not in there
+                and _COPY.fullmatch(name)
+                and known & {path.name, path.parent.name}
+            ):
+                await copies.save(name, path, now=self._clock.time())
+
+    def _paths(self) -> list[Path]:
+        return [Path(each) for one in (self._sent, self._received) for each in _walk(one.path)]
+
     async def sweep(self, store: Store) -> None:
         await self._open()
         try:
+            if self._copies is not None:
+                await self._copies.sweep(before=self._clock.time() - GRACE_SECONDS)
+                await self.bring()
             digests = await store.attachment_digests()
             names = await asyncio.to_thread(self._received.names)
             known = await store.stored_ids(names)
             count = await asyncio.to_thread(self._sent.sweep, digests)
             for name in sorted(set(names) - known):
                 count += await asyncio.to_thread(self._received.sweep, (), name)
+            if self._copies is not None:
+                await self._copy_rest(self._copies, digests | known)
         except (StoreError, OSError) as error:
             log.warning("files are not swept: %s", error)
             return
@@ -214,14 +283,15 @@ class _Folder:
         _make_private(self.path)
         return _NewFile(self, limit)
 
-    def keep(self, temporary: str, target: Path, *, size: int) -> None:
-        """Give the file its name, unless there is one already. :raises _NoRoom: :raises OSError:"""
+    def keep(self, temporary: str, target: Path, *, size: int, known: bool = False) -> None:
+        """Give the file its name, unless there is one already. `known`: it has its room.
+        :raises _NoRoom: :raises OSError:"""
         if target.parent != self.path:
             _make_private(target.parent)
         now = self._clock.time()
         with self._lock:
             if not target.is_file():
-                self.room.take(size)
+                (self.room.count if known else self.room.take)(size)
                 try:
                     os.rename(temporary, target)
                 except OSError:
@@ -289,8 +359,7 @@ class _NewFile:
         with self._lock:
             if not self._size:
                 raise _Empty
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            self._sync()
             found = inspect(self._file)
         return Attachment(
             digest=self._digest.hexdigest(),
@@ -305,10 +374,20 @@ class _NewFile:
             ask_id=ask_id,
         )
 
-    def keep(self, target: Path) -> None:
+    def synced(self) -> str:
+        """Bring it to the disk. Its digest. :raises OSError:"""
+        with self._lock:
+            self._sync()
+            return self._digest.hexdigest()
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def keep(self, target: Path, *, known: bool = False) -> None:
         """:raises _NoRoom: :raises OSError:"""
         with self._lock:
-            self._folder.keep(self._path, target, size=self._size)
+            self._folder.keep(self._path, target, size=self._size, known=known)
 
     def close(self) -> None:
         with self._lock:
@@ -366,6 +445,9 @@ def _told(words: type[_ToAgent | _ToPerson]) -> Iterator[None]:
         raise AttachmentError(words.no_room) from None
     except _Empty:
         raise AttachmentError("The file is empty.") from None
+    except StoreError as error:
+        log.warning("a file cannot be stored: %s", error)
+        raise AttachmentError(words.failed.format(error)) from error
     except OSError as error:
         log.warning("a file cannot be stored: %s", error)
         if error.errno in _FULL:

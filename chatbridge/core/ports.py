@@ -5,7 +5,7 @@ Each channel implements these protocols and is tested by the suite in `tests/con
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
@@ -15,6 +15,8 @@ from chatbridge.core.model import Ask, Attachment, Notice, Project
 from chatbridge.core.nights.summary import Summary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from chatbridge.core.asks.ask_actions import AskActions
     from chatbridge.core.messages.message import OwnerMessage
     from chatbridge.core.store_port import Store
@@ -76,6 +78,22 @@ class AttachmentStore(Protocol):
 
     async def sweep(self, store: Store) -> None:
         """Remove files whose asks and notices are gone."""
+
+
+class FileCopies(Protocol):
+    """The bytes of attachments where every hub that may lead finds them, by their path in the state
+    directory. Everything raises `StoreError`."""
+
+    async def save(self, name: str, path: Path, *, now: float) -> None:
+        """Return once the file is there durably, or has been there before."""
+
+    async def names(self, *, of_open: bool = False) -> Sequence[str]:
+        """`of_open`: only those of open asks, and of messages that wait."""
+
+    def read(self, name: str) -> AsyncIterator[bytes]: ...
+
+    async def sweep(self, *, before: float) -> None:
+        """Remove those whose asks, notices and messages are gone, unless kept after that time."""
 
 
 class Transcriber(Protocol):

@@ -18,6 +18,7 @@ from chatbridge.core.cards.row import Past, PastNotice, Row, Rows
 from chatbridge.core.messages.message import OwnerMessage
 from chatbridge.core.model import Ask, ChannelState, Notice, Post
 from chatbridge.core.nights.summary import Tally
+from chatbridge.core.ports import FileCopies
 from chatbridge.core.statistics import AskTimes
 from chatbridge.core.store_port import StandingGrant
 from chatbridge.store.ask_times import times_of
@@ -166,6 +167,8 @@ NOTE = "SELECT * FROM notes WHERE channel = ? AND key = ?"
 
 class SqlStore:
     ask_times_sql: ClassVar[str]
+    file_copies: FileCopies | None = None
+    """Where files are besides the state directory, if several hubs have this database."""
 
     def __init__(self, *, reading: Connection, writing: Connection) -> None:
         self._reading = reading

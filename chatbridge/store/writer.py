@@ -88,6 +88,10 @@ class Writer:
         self._wake.set()
         await asyncio.wait({self._task})
 
+    def abandon(self) -> None:
+        """What is queued, or under way, fails."""
+        self._task.cancel()
+
     async def _serve(self) -> None:
         jobs: list[_Job[Any]] = []
         try:
@@ -159,7 +163,8 @@ class Writer:
             if self._task.cancelling():
                 raise
             if transaction.wrote or transaction.failed:
-                raise _Spoiled(error) from error
+                lost = isinstance(transaction.failed, ConnectionLost)
+                raise _Spoiled((lost and transaction.failed) or error) from error
             return partial(job.fail, error)
         finally:
             transaction.over = True

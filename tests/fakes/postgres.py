@@ -33,7 +33,7 @@ END_SESSIONS = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE dat
 CLEAR = """
     DO $$ DECLARE name text; BEGIN
         FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public'
-            AND tablename NOT IN ('chatbridge', 'leader') LOOP
+            AND tablename NOT IN ('chatbridge', 'leader', 'written') LOOP
             EXECUTE format('DELETE FROM %I', name);
         END LOOP;
     END $$
@@ -106,6 +106,29 @@ class Postgres:
             assert self.process.poll() is None, said
             assert time.monotonic() < until, said
 
+    @contextmanager
+    def standby(self) -> Iterator[Postgres]:
+        """A server that follows this one, and can be promoted: this one commits nothing without
+        it."""
+        with _folder() as folder:
+            _run(
+                self.programs / "pg_basebackup",
+                *("-D", folder / "data", "-h", "127.0.0.1", "-p", str(self.port), "-U", USER),
+                *("--write-recovery-conf", "--checkpoint=fast", "--no-sync"),
+            )
+            server = Postgres(self.programs, folder, _free_port())
+            server.start()
+            _run(
+                self.programs / "psql",
+                *("-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", "postgres"),
+                *("-c", "ALTER SYSTEM SET synchronous_standby_names = '*'"),
+                *("-c", "SELECT pg_reload_conf()"),
+            )
+            try:
+                yield server
+            finally:
+                server.stop(signal.SIGQUIT)
+
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """SIGINT is orderly, and ends the connections; SIGQUIT is a crash."""
         if self.process is not None:
@@ -123,22 +146,13 @@ def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:
 
 @contextmanager
 def running(programs: Path) -> Iterator[Postgres]:
-    """A server with an empty database. Its files are away from pytest's, which are root's alone."""
-    folder = Path(tempfile.mkdtemp(prefix="chatbridge-postgres-"))
-    try:
-        if os.getuid() == 0:
-            shutil.chown(folder, USER, "nogroup")
+    """A server with an empty database."""
+    with _folder() as folder:
         # As it is without a disk: a test's server is not there after a power cut.
-        subprocess.run(
-            [
-                *_as_another_user(),
-                str(programs / "initdb"),
-                *("-D", str(folder / "data"), "-U", USER, "-A", "trust", "-E", "UTF8"),
-                *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
-            ],
-            check=True,
-            capture_output=True,
-            cwd="/",
+        _run(
+            programs / "initdb",
+            *("-D", folder / "data", "-U", USER, "-A", "trust", "-E", "UTF8"),
+            *("--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
         )
         server = Postgres(programs, folder, _free_port())
         server.start()
@@ -146,8 +160,70 @@ def running(programs: Path) -> Iterator[Postgres]:
             yield server
         finally:
             server.stop(signal.SIGQUIT)
+
+
+@asynccontextmanager
+async def stranger(server: Postgres, password: str) -> AsyncIterator[str]:
+    """A user who has to log in and owns nothing."""
+    rules = server.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"host all stranger 127.0.0.1/32 scram-sha-256\n{before}")
+    await server.sql(f"CREATE ROLE stranger LOGIN PASSWORD '{password}'")
+    await server.sql("SELECT pg_reload_conf()")
+    try:
+        yield "stranger"
+    finally:
+        await server.sql("DROP ROLE stranger")
+        rules.write_text(before)
+
+
+@contextmanager
+def pooler(program: Path, server: Postgres, *, mode: str) -> Iterator[int]:
+    """A pgbouncer before the server: its port."""
+    port = _free_port()
+    with _folder() as folder:
+        configuration = folder / "pgbouncer.ini"
+        configuration.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={server.port} user={USER}\n[pgbouncer]\n"
+            f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = any\nauth_file =\npool_mode = {mode}\n"
+        )
+        command = [*_as_another_user(die_with_us=True), program, "-q", configuration]
+        with subprocess.Popen(command, cwd="/", stderr=subprocess.DEVNULL) as process:
+            try:
+                _until_it_listens(port, process)
+                yield port
+            finally:
+                process.kill()
+
+
+def _until_it_listens(port: int, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        else:
+            return
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """Away from pytest's, which are root's alone."""
+    folder = Path(tempfile.mkdtemp(prefix="chatbridge-postgres-"))
+    try:
+        if os.getuid() == 0:
+            shutil.chown(folder, USER, "nogroup")
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run([*_as_another_user(), *command], check=True, capture_output=True, cwd="/")
 
 
 def _free_port() -> int:

@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -88,6 +88,8 @@ from chatbridge.voice.transcriber import transcriber_of
 log = logging.getLogger(__name__)
 
 SWEEP_EVERY_SECONDS = 600.0
+BRING_SECONDS = 1.0
+"""For files that another hub has stored: the rest comes with the first sweep."""
 LATE_ANSWERS = 50
 """Ended asks in which an answer may have been begun."""
 LATE = ("chatbridge.tools.journal.yaml_text",)
@@ -255,7 +257,7 @@ async def open_hub(
         )
         await broker.recall_switch()
         outputs = Outputs(lock.state / "operations")
-        files = AttachmentFiles(lock.state, settings.attachments, clock)
+        files = AttachmentFiles(lock.state, settings.attachments, clock, store.file_copies)
         stack.push_async_callback(files.close)
         transcriber = transcriber_of(settings.voice)
         processes = AgentProcesses()
@@ -428,6 +430,12 @@ async def open_hub(
             system=not commands,
         )
 
+        async def channels() -> None:
+            """What open cards show comes first, but holds up nobody for long."""
+            with suppress(TimeoutError):
+                await asyncio.wait_for(files.bring(of_open=True), BRING_SECONDS)
+            await supervisor.run(intake)
+
         async def login_code(_request: Request) -> Json:
             return {"code": codes.new(by_token=False)}
 
@@ -438,7 +446,7 @@ async def open_hub(
         background.keep("deadlines", broker.run)
         background.keep("messages", messages.run)
         background.keep("summaries", summaries.run)
-        background.keep("channels", lambda: supervisor.run(intake))
+        background.keep("channels", channels)
         background.spawn(keeper.catch_up())
         background.spawn(tell_of_newcomers(settings, store, clock=clock, tell=tell))
         background.spawn(tell_of_other_settings(settings, path, store, clock=clock, tell=tell))

@@ -9,8 +9,9 @@ import asyncio
 import logging
 import math
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,7 +20,7 @@ import asyncpg
 from chatbridge.core.errors import StoreError
 from chatbridge.core.text import one_line
 from chatbridge.store.database import ConnectionLost, Parameters, Record
-from chatbridge.store.fence import HELD, Deposed, Fence
+from chatbridge.store.fence import Deposed, Fence, held
 from chatbridge.store.postgres.sql import ordered, translated
 
 log = logging.getLogger(__name__)
@@ -27,23 +28,26 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 OLDEST = 14
-CONNECT_SECONDS, STATEMENT_SECONDS = 3.0, 30.0
+CONNECT_SECONDS, STATEMENT_SECONDS = 3.0, 10.0
+"""For all hosts together, and for one statement; then the connection counts as lost."""
 BACK_WITHIN_SECONDS = 3.0
 """For so long a lost connection is sought before a statement fails."""
 RETRY_SECONDS = 0.1
 IDLE_TRANSACTION_MILLISECONDS = 1_500
 """A hub that stands still inside a transaction holds up who takes over from it no longer."""
-SESSION = {
-    "application_name": "chatbridge",
-    "synchronous_commit": "on",
-    "idle_in_transaction_session_timeout": str(IDLE_TRANSACTION_MILLISECONDS),
-    "jit": "off",  # it takes longer than these statements
-}
+_SESSION = f"""
+    SET synchronous_commit = on;
+    SET idle_in_transaction_session_timeout = {IDLE_TRANSACTION_MILLISECONDS};
+    SET jit = off
+"""
+"""Without a just-in-time compiler, which takes longer than these statements."""
 _ABOUT = """
-    SELECT pg_backend_pid() AS pid, pg_is_in_recovery() AS replica,
+    SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS read_only,
     current_setting('server_version_num')::int / 10000 AS version,
     current_setting('server_encoding') AS encoding
 """
+_WRITTEN = "SELECT token FROM written FOR SHARE"
+"""Waits for a transaction that the server has not ended yet."""
 _LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.AdminShutdownError,
@@ -52,19 +56,25 @@ _LOST = (
     asyncpg.TooManyConnectionsError,
     asyncpg.IdleInTransactionSessionTimeoutError,
     asyncpg.ReadOnlySQLTransactionError,  # another server has become the primary one
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that ended in the middle of what it said
     OSError,
     TimeoutError,
 )
+_BEHIND_POOLER = ("26000", "42P05", "08P01")
+"""A prepared statement is not there, or somebody else's; a setting is not known."""
 _CAUSES: dict[str, str] = {
     "28": "the server refused the log-in. Check user and password in store, or store_password",
     "3D": "there is no database of this name. Create it: CREATE DATABASE chatbridge",
-    "42501": "this user may not do that. Make it the owner of the database",
+    "42501": "this user may not do that. Make it the owner of the database: ALTER DATABASE "
+    "chatbridge OWNER TO …",
+    "3F000": "there is no schema to create tables in. Check search_path of this user",
     "53100": "the server's disk is full. Free some space there; chatbridge goes on by itself",
     "53200": "the server is out of memory",
     "53300": "the server has too many connections. Raise max_connections, or close some",
     "25006": "the server is read-only. Name the primary one, or several hosts with "
     "?target_session_attrs=read-write",
-    "57": "the server shuts down or restarts; chatbridge goes on when it is back",
+    "57P": "the server shuts down or restarts; chatbridge goes on when it is back",
     "08": "the connection was lost; chatbridge goes on when it is back",
 }
 """By the beginning of the error's code, the longest first."""
@@ -74,8 +84,8 @@ _CAUSES: dict[str, str] = {
 class Address:
     """Where the database is. `dsn` may have a password in it, and is never shown."""
 
-    dsn: str
-    password: str | None = None
+    dsn: str = field(repr=False)
+    password: str | None = field(default=None, repr=False)
 
     @property
     def name(self) -> str:
@@ -86,6 +96,14 @@ class Address:
     @property
     def called(self) -> str:
         return f"the database {self.name}"
+
+    @property
+    def hosts(self) -> list[str]:
+        """One address for each: a host that does not answer is not to use up the others' time."""
+        parts = urlsplit(self.dsn)
+        user, at, places = parts.netloc.rpartition("@")
+        each = (parts._replace(netloc=f"{user}{at}{place}") for place in places.split(","))
+        return [one.geturl() for one in each]
 
 
 class PostgresConnection:
@@ -106,7 +124,8 @@ class PostgresConnection:
         self._deposed = deposed
         self._server: asyncpg.Connection[Any] | None = None
         self._turn = asyncio.Lock()
-        self._transaction: str | None = None  # Its id, by which the server knows how it ended
+        self._transaction: int | None = None  # By which the server knows whether it was committed
+        self._leads = True
         self._closed = False
 
     async def open(self) -> None:
@@ -124,38 +143,40 @@ class PostgresConnection:
         text, names = translated(sql)
         values, self.replaced = ordered(parameters, names)
         async with self._turn:
-            until = _now() + BACK_WITHIN_SECONDS
-            while True:
-                server = await self._connected(until)
-                try:
-                    return await run(server, text, *values)
-                except Exception as error:
-                    failure = self._translated(error)
-                    # What only reads is asked again; a transaction is gone.
-                    if self._transaction or not isinstance(failure, ConnectionLost):
-                        raise failure from error
+            return await self._tried(lambda server: run(server, text, *values))
+
+    async def _tried(self, do: Callable[[asyncpg.Connection[Any]], Awaitable[T]]) -> T:
+        """What only reads, or begins, is tried again; a transaction is gone."""
+        until = _now() + BACK_WITHIN_SECONDS
+        while True:
+            server = await self._connected(until)
+            try:
+                async with asyncio.timeout(STATEMENT_SECONDS):
+                    return await do(server)
+            except Exception as error:
+                failure = self._translated(error)
+                lost = isinstance(failure, ConnectionLost)
+                if self._transaction or not lost or _now() >= until:
+                    raise failure from error
 
     async def begin(self) -> None:
         """:raises Deposed:"""
         async with self._turn:
-            until = _now() + BACK_WITHIN_SECONDS
-            while self._transaction is None:
-                server = await self._connected(until)
-                try:
-                    await server.execute("BEGIN")
-                    self._transaction = await self._held(server)
-                except ConnectionLost:
-                    continue
+            if not self._leads:
+                raise Deposed(self.called)
+            try:
+                self._transaction = await self._tried(self._begun)
+            except StoreError:
+                self._drop()  # it may have begun
+                raise
 
-    async def _held(self, server: asyncpg.Connection[Any]) -> str:
-        try:
-            if self._fence is None:
-                return str(await server.fetchval("SELECT pg_current_xact_id()::text"))
-            if held := await server.fetchval(HELD, *self._fence):
-                return str(held)
-            await server.execute("ROLLBACK")
-        except Exception as error:
-            raise self._translated(error) from error
+    async def _begun(self, server: asyncpg.Connection[Any]) -> int:
+        token = secrets.randbits(62)
+        where = f" WHERE {held(self._fence)}" if self._fence else ""
+        status = await server.execute(f"BEGIN; UPDATE written SET token = {token}{where}")  # noqa: S608
+        if status == "UPDATE 1":
+            return token
+        self._leads = False
         self._deposed()
         raise Deposed(self.called)
 
@@ -164,42 +185,46 @@ class PostgresConnection:
             transaction, self._transaction = self._transaction, None
             try:
                 assert self._server is not None
-                await self._server.execute("COMMIT")
+                async with asyncio.timeout(STATEMENT_SECONDS):
+                    status = await self._server.execute("COMMIT")
             except Exception as error:
                 failure = self._translated(error)
                 if not isinstance(failure, ConnectionLost) or not await self._ended(transaction):
                     raise failure from error
+            else:
+                if status != "COMMIT":
+                    raise StoreError(f"{self.called}: the server rolled back what failed before")
 
-    async def _ended(self, transaction: str | None) -> bool:
+    async def _ended(self, transaction: int | None) -> bool:
         """Whether this transaction was committed, of which the server did not say so any more. Asks
         until it knows: until then nobody may be told anything. A hub that is deposed meanwhile
         closes the connection, and its agents ask again."""
         while True:
-            server = await self._connected(math.inf)
+            self.check_open()
             try:
-                status = await server.fetchval("SELECT pg_xact_status($1::text::xid8)", transaction)
-            except asyncpg.InvalidParameterValueError:
-                return False  # a server that has taken over without it
-            except Exception as error:
-                if not isinstance(failure := self._translated(error), ConnectionLost):
-                    raise failure from error
-                continue
-            if status != "in progress":
-                return bool(status == "committed")
-            await asyncio.sleep(RETRY_SECONDS)
+                server = await self._connected(math.inf)
+                async with asyncio.timeout(STATEMENT_SECONDS):
+                    return bool(await server.fetchval(_WRITTEN) == transaction)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it says nothing of that
+                log.warning("%s", self._translated(error))
+                self._drop()
+                await asyncio.sleep(RETRY_SECONDS)
 
     async def roll_back(self) -> None:
         async with self._turn:
             transaction, self._transaction = self._transaction, None
             if transaction and self._server is not None and not self._server.is_closed():
                 try:
-                    await self._server.execute("ROLLBACK")
+                    async with asyncio.timeout(STATEMENT_SECONDS):
+                        await self._server.execute("ROLLBACK")
                 except Exception as error:
                     raise self._translated(error) from error
 
     async def _connected(self, until: float) -> asyncpg.Connection[Any]:
         """The connection, or another one. :raises ConnectionLost: none can be had `until` then."""
         while True:
+            if self._closed:
+                self._drop()
             self.check_open()
             if self._server is not None and not self._server.is_closed():
                 return self._server
@@ -217,9 +242,13 @@ class PostgresConnection:
         failure = translated_error(error, self.called)
         if isinstance(failure, ConnectionLost) and self._server is not None:
             log.warning("%s", failure)
+            self._drop()
+        return failure
+
+    def _drop(self) -> None:
+        if self._server is not None:
             self._server.terminate()
             self._server = None
-        return failure
 
     def check_open(self) -> None:
         if self._closed:
@@ -231,53 +260,69 @@ class PostgresConnection:
     async def close(self) -> None:
         """At once: what is under way fails."""
         self._closed = True
-        if self._server is not None:
-            self._server.terminate()
+        self._drop()
 
 
 async def connect(address: Address) -> asyncpg.Connection[Any]:
-    """A connection that can write. :raises StoreError: with what to do. :raises ConnectionLost:
-    there is none at present."""
+    """A connection that can write, to the first of the hosts where one can be had.
+    :raises StoreError: with what to do. :raises ConnectionLost: there is none at present."""
+    hosts = address.hosts
+    for host in hosts:
+        try:
+            return await _connect(address, host, CONNECT_SECONDS / len(hosts))
+        except ConnectionLost:
+            if host == hosts[-1]:
+                raise
+    raise AssertionError  # there is one at least
+
+
+async def _connect(address: Address, host: str, seconds: float) -> asyncpg.Connection[Any]:
     connection: asyncpg.Connection[Any] | None = None
     try:
-        connection = await asyncpg.connect(
-            address.dsn,
-            password=address.password,
-            timeout=CONNECT_SECONDS,
-            command_timeout=STATEMENT_SECONDS,
-            server_settings=SESSION,
-        )
-        about = await connection.fetchrow(_ABOUT)
-    except Exception as error:  # noqa: BLE001 - translated, all of them
+        async with asyncio.timeout(seconds):
+            connection = await asyncpg.connect(
+                host, password=address.password, server_settings={"application_name": "chatbridge"}
+            )
+            about = await connection.fetchrow(_ABOUT)
+            assert about is not None
+            if about["pid"] != connection.get_server_pid():
+                raise _Pooled(address.called)
+            check_fit(about, address.called)
+            await connection.execute(_SESSION)
+            return connection
+    except BaseException as error:
         if connection is not None:
             connection.terminate()
+        if not isinstance(error, Exception):
+            raise
+        if connection is None and isinstance(error, ValueError) and not isinstance(error, OSError):
+            error = StoreError(f"{address.called}: the address in store cannot be read")
+        if connection is not None and getattr(error, "sqlstate", None) in _BEHIND_POOLER:
+            error = _Pooled(address.called)
         raise translated_error(error, address.called) from None  # it may quote the address
-    assert about is not None
-    if about["pid"] == connection.get_server_pid() and not (problem := _unfit(about)):
-        return connection
-    connection.terminate()
-    if about["pid"] != connection.get_server_pid():
-        raise StoreError(
-            f"{address.called} is behind a connection pooler, which hands one connection to "
-            "several programs, and ends transactions that it does not know. Name the server itself "
-            "in store"
+
+
+class _Pooled(StoreError):
+    def __init__(self, called: str) -> None:
+        super().__init__(
+            f"{called} is behind a connection pooler, which hands one connection to several "
+            "programs, and ends transactions that it does not know. Name the server itself in store"
         )
-    if about["replica"]:
-        raise ConnectionLost(f"{address.called}: {_CAUSES['25006']}")
-    raise StoreError(f"{address.called}: {problem}")
 
 
-def _unfit(about: Record) -> str | None:
-    if about["replica"]:
-        return _CAUSES["25006"]
+def check_fit(about: Record, called: str) -> None:
+    """:raises StoreError: what has to be done before this server can be used."""
     if about["version"] < OLDEST:
-        return f"PostgreSQL {about['version']} is too old. Use version {OLDEST} or newer"
-    if about["encoding"] != "UTF8":
-        return (
-            f"its encoding is {about['encoding']}. Create one with: CREATE DATABASE chatbridge "
-            "ENCODING 'UTF8' TEMPLATE template0"
+        raise StoreError(
+            f"{called}: PostgreSQL {about['version']} is too old. Use version {OLDEST} or newer"
         )
-    return None
+    if about["encoding"] != "UTF8":
+        raise StoreError(
+            f"{called}: its encoding is {about['encoding']}. Create one with: CREATE DATABASE "
+            "chatbridge ENCODING 'UTF8' TEMPLATE template0"
+        )
+    if about["read_only"]:
+        raise ConnectionLost(f"{called}: {_CAUSES['25006']}")
 
 
 def translated_error(error: BaseException, called: str) -> StoreError:
@@ -285,19 +330,18 @@ def translated_error(error: BaseException, called: str) -> StoreError:
     if isinstance(error, StoreError):
         return error
     code = getattr(error, "sqlstate", None) or ""
-    found = (cause for begin, cause in _CAUSES.items() if code.startswith(begin))
-    cause = next(found, None)
+    cause = next((each for begin, each in _CAUSES.items() if code.startswith(begin)), None)
+    said = f" ({_one_line(error)})"
     if isinstance(error, TimeoutError):
-        cause = "the server does not answer"
+        cause, said = "the server does not answer", ""
     elif isinstance(error, OSError):
         cause = "the server cannot be reached. Check that it runs, and the address in store"
-    elif isinstance(error, ValueError) and not code:
-        cause = "the address in store cannot be read"
-    said = "" if isinstance(error, ValueError) and not code else f" ({_one_line(error)})"
-    gone = isinstance(error, _LOST) or (
-        isinstance(error, asyncpg.InterfaceError) and not isinstance(error, ValueError)
-    )
-    kind = ConnectionLost if gone else StoreError
+    elif isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        cause, said = _CAUSES["25006"], ""
+    elif isinstance(error, ValueError):
+        cause, said = "it cannot take a value", ""  # which it may quote
+    lost = isinstance(error, _LOST) and not isinstance(error, ValueError)
+    kind = ConnectionLost if lost else StoreError
     return kind(f"{called}: {cause or 'the server refused a statement'}{said}")
 
 

@@ -27,12 +27,14 @@ async def upgrade(address: Address) -> int:
     connection = await connect(address)
     try:
         found = await version_of(connection)
+        if found < newest():
+            # Not inside the transaction, which may not see what was created while it waited.
+            await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
+            async with connection.transaction():
+                found = await version_of(connection)  # another hub may have been first
+                await apply(connection, found)
         if found > newest():
             raise NewerDatabase(path=address.name, found=found, known=newest())
-        if found < newest():
-            async with connection.transaction():
-                await connection.execute("SELECT pg_advisory_xact_lock($1)", ALONE)
-                await apply(connection, await version_of(connection))
         return found
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         raise translated_error(error, address.called) from error

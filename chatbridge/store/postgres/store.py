@@ -10,6 +10,7 @@ from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address, PostgresConnection
+from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.sql_store import SqlStore
 
 FINISH_SECONDS = 1.0
@@ -38,11 +39,14 @@ class PostgresStore(SqlStore):
                 opened.push_async_callback(connection.close)
                 await connection.open()
             opened.pop_all()
-        return cls(reading=reading, writing=writing)
+        store = cls(reading=reading, writing=writing)
+        store.file_copies = FileTable(address)
+        return store
 
     async def close(self) -> None:
         finishing = asyncio.ensure_future(self._writer.close())
         await asyncio.wait({finishing}, timeout=FINISH_SECONDS)
+        self._writer.abandon()
         await self._writing.close()
         await self._reading.close()
         await finishing

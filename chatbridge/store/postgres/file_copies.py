@@ -1,0 +1,94 @@
+"""The bytes of attachments in the database, for all hubs that have it.
+
+Each call has a connection of its own, so that a large file holds up no question. What is copied
+needs no fence: a hub that does not lead any more can add what nobody asks for, and `sweep` removes
+only that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncpg
+
+from chatbridge.store.database import ConnectionLost
+from chatbridge.store.postgres.connection import Address, connect, translated_error
+
+T = TypeVar("T")
+
+PART_BYTES = 1024 * 1024
+TRIES = 3
+
+_KEEP = "UPDATE attachment_bytes SET kept_at = $2 WHERE name = $1"
+_ADD = """
+    INSERT INTO attachment_bytes (name, kept_at, part, data) VALUES ($1, $2, $3, $4)
+    ON CONFLICT DO NOTHING
+"""
+_PART = "SELECT data FROM attachment_bytes WHERE name = $1 AND part = $2"
+_NAMES = "SELECT name FROM attachment_bytes WHERE part = 0"
+_OPEN = """
+    SELECT name FROM attachment_bytes WHERE part = 0 AND (name IN (
+        SELECT 'attachments/' || digest FROM attachments JOIN asks ON asks.seq = attachments.ask
+        WHERE status = 'open')
+    OR split_part(name, '/', 2) IN (
+        SELECT id FROM asks WHERE status = 'open'
+        UNION ALL SELECT id FROM owner_messages WHERE settled_at IS NULL))
+"""
+_SWEEP = """
+    DELETE FROM attachment_bytes WHERE kept_at < $1
+    AND name NOT IN (SELECT 'attachments/' || digest FROM attachments)
+    AND split_part(name, '/', 2) NOT IN (
+        SELECT id FROM asks UNION ALL SELECT id FROM owner_messages)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """Implements `core.ports.FileCopies`."""
+
+    address: Address
+
+    async def save(self, name: str, path: Path, *, now: float) -> None:
+        async def do(connection: asyncpg.Connection[Any]) -> None:
+            async with connection.transaction():
+                if await connection.execute(_KEEP, name, now) != "UPDATE 0":
+                    return
+                with closing(await asyncio.to_thread(path.open, "rb")) as file:
+                    part = 0
+                    while data := await asyncio.to_thread(file.read, PART_BYTES):
+                        await connection.execute(_ADD, name, now, part, data)
+                        part += 1
+
+        await self._run(do)
+
+    async def names(self, *, of_open: bool = False) -> Sequence[str]:
+        rows = await self._run(lambda connection: connection.fetch(_OPEN if of_open else _NAMES))
+        return [str(row["name"]) for row in rows]
+
+    async def read(self, name: str) -> AsyncIterator[bytes]:
+        part = 0
+        while data := await self._run(lambda one: one.fetchval(_PART, name, part)):  # noqa: B023
+            yield data
+            part += 1
+
+    async def sweep(self, *, before: float) -> None:
+        await self._run(lambda connection: connection.execute(_SWEEP, before))
+
+    async def _run(self, do: Callable[[asyncpg.Connection[Any]], Awaitable[T]]) -> T:
+        """All of this can be done again."""
+        for attempt in range(TRIES):
+            connection = await connect(self.address)
+            try:
+                return await do(connection)
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+                failure = translated_error(error, self.address.called)
+                if attempt + 1 == TRIES or not isinstance(failure, ConnectionLost):
+                    raise failure from error
+            finally:
+                connection.terminate()
+        raise AssertionError

@@ -1,0 +1,170 @@
+"""The PostgreSQL schema: who creates it, and that every statement has its index."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from collections.abc import AsyncIterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+import pytest_asyncio
+
+from chatbridge.core.errors import NewerDatabase, StoreError
+from chatbridge.core.model import Post
+from chatbridge.store import operations, sql_store, transaction
+from chatbridge.store.postgres import migrate
+from chatbridge.store.postgres.ask_times import ASK_TIMES
+from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.sql import translated
+from chatbridge.store.postgres.store import PostgresStore
+from chatbridge.store.rows import STATE, ask_row, columns, insert, insert_of_ask
+from tests.contract.asks import a_call, an_ask
+from tests.fakes.postgres import Postgres
+
+pytestmark = pytest.mark.postgres
+
+SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
+STATEMENTS = {
+    name: value
+    for module in (operations, sql_store, transaction)
+    for name, value in vars(module).items()
+    if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
+}
+STATEMENTS["ASK_TIMES"] = ASK_TIMES
+STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(ask_row(an_ask(), *STATE))
+STATEMENTS["ADD_ASK"] = insert("asks", ask_row(an_ask()))
+STATEMENTS["SAVE_CALL"] = insert_of_ask("calls", columns(a_call(an_ask())), key=("link", "request"))
+STATEMENTS["SAVE_POST"] = insert_of_ask("posts", Post.__slots__, key=("ask", "surface"))
+FROZEN = {
+    "0001_initial.sql": "3be831a3975525aae76a000807ae141c7fecefaa2bdc8ea021f5eee5251eb9f0",
+    "0004_attachments.sql": "3151fa041af7b1c7409258d866c74843e94dba7d3bdff99e66a3cf9f542f363b",
+}
+"""SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
+WALKS = {
+    "ATTACHMENT_DIGESTS",  # all of it is the answer
+    "ASK_TIMES",
+    "STORED_IDS",  # for all files that people sent, every ten minutes
+}
+VALUES = {"REMOVE_ENDED": "100, 200", "BEHIND": "'telegram', 20000"}
+"""How many rows they find depends on these; the others are planned without knowing any."""
+ASKS = 20_000
+FILL = f"""
+    INSERT INTO asks (id, project, client, fingerprint, status, revision, created_at, settled_at,
+        delivered_at, kept, discarded, alone, project_name, agent_name, tool, dialect, words,
+        questions, draft, attention, approval, attachments)
+    SELECT 'ask-' || i, '/src/p' || i % 50, 'c', 'f' || i, CASE WHEN i % 200 = 0 THEN 'open'
+        ELSE 'answered' END, 2, i, CASE WHEN i % 200 = 0 THEN NULL ELSE i + 60 END,
+        CASE WHEN i % 200 = 0 THEN NULL ELSE i + 61 END, 0, 0, 0, 'p', 'a', 't', 'd', 'words',
+        '[]', '{{}}', '{{}}', 0, '[]' FROM generate_series(1, {ASKS}) AS i;
+    INSERT INTO calls (link, request, ask, question_ids, started_at, ended_at, delivered_at, ticket,
+        late) SELECT 'link-' || seq % 100, seq::text, seq, '[]', created_at,
+        CASE WHEN status = 'open' THEN NULL ELSE created_at + 60 END, delivered_at, 0, 0 FROM asks;
+    INSERT INTO posts (ask, surface, place, revision) SELECT seq, 'telegram', '{{}}', 2 FROM asks;
+    INSERT INTO handles (surface, handle, ask) SELECT 'telegram', seq::text, seq FROM asks;
+"""  # noqa: S608 - constants
+SEQUENTIAL = re.compile(r"Seq Scan on (asks|calls|posts|handles)\b")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def full(postgres: Postgres) -> AsyncIterator[asyncpg.Connection[Any]]:
+    """A database in which much has been asked."""
+    async with postgres.database(empty=True) as address:
+        await migrate.upgrade(address)
+        connection = await asyncpg.connect(address.dsn)
+        await connection.execute(FILL)
+        await connection.execute("ANALYZE")
+        try:
+            yield connection
+        finally:
+            await connection.close()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("statement", STATEMENTS)
+async def test_every_statement_is_understood_and_walks_through_no_great_table(
+    full: asyncpg.Connection[Any], statement: str
+) -> None:
+    sql, _ = translated(STATEMENTS[statement])
+    prepared = await full.prepare(sql)
+    given = VALUES.get(statement) or ", ".join("NULL" for _ in prepared.get_parameters())
+    mode = "custom" if statement in VALUES else "generic"
+    await full.execute(f"SET plan_cache_mode = force_{mode}_plan")
+    await full.execute(f"PREPARE tried AS {sql}")
+    try:
+        execute = f"tried({given})" if given else "tried"
+        plan = "\n".join(row[0] for row in await full.fetch(f"EXPLAIN EXECUTE {execute}"))
+    finally:
+        await full.execute("DEALLOCATE tried")
+    assert statement in WALKS or not SEQUENTIAL.search(plan), plan
+
+
+@pytest.fixture
+async def empty(postgres: Postgres) -> AsyncIterator[Address]:
+    async with postgres.database(empty=True) as address:
+        yield address
+
+
+async def value(address: Address, sql: str) -> Any:
+    connection = await asyncpg.connect(address.dsn)
+    try:
+        return await connection.fetchval(sql)
+    finally:
+        await connection.close()
+
+
+def test_no_migration_is_changed_once_it_is_there() -> None:
+    digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
+    assert digests == FROZEN
+
+
+async def test_hubs_that_start_together_create_the_schema_once(empty: Address) -> None:
+    before = await asyncio.gather(*(migrate.upgrade(empty) for _ in range(6)))
+    assert sorted(before) == [0] + [migrate.newest()] * 5
+    assert await value(empty, "SELECT count(*) FROM leader") == 1
+
+
+async def test_a_newer_schema_is_refused_and_left_untouched(empty: Address) -> None:
+    await migrate.upgrade(empty)
+    await value(empty, f"INSERT INTO chatbridge VALUES ({migrate.newest() + 1})")  # noqa: S608
+    with pytest.raises(NewerDatabase, match=str(migrate.newest() + 1)):
+        await PostgresStore.open(empty)
+    assert await value(empty, "SELECT max(version) FROM chatbridge") == migrate.newest() + 1
+
+
+async def test_a_migration_that_fails_leaves_nothing(
+    empty: Address, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "schema"
+    shutil.copytree(str(migrate.SCHEMA), folder)
+    (folder / "9999_broken.sql").write_text("CREATE TABLE half (a int); DROP TABLE no_such_table;")
+    monkeypatch.setattr(migrate, "SCHEMA", folder)
+    with pytest.raises(StoreError, match="no_such_table"):
+        await PostgresStore.open(empty)
+    assert await value(empty, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
+
+
+async def test_every_table_is_in_the_first_schema_of_the_search_path(
+    empty: Address, postgres: Postgres
+) -> None:
+    database = empty.name.split()[0]
+    await value(empty, "CREATE SCHEMA hub")
+    await postgres.sql(f"ALTER DATABASE {database} SET search_path = hub, public")
+    for _ in range(2):
+        await (await PostgresStore.open(empty)).close()
+    schemas = """
+        SELECT string_agg(DISTINCT schemaname, ' ') FROM pg_tables WHERE tableowner = current_user
+        AND schemaname NOT IN ('pg_catalog', 'information_schema')
+    """
+    assert await value(empty, schemas) == "hub"
+
+
+async def test_a_search_path_without_a_schema_is_said(empty: Address, postgres: Postgres) -> None:
+    database = empty.name.split()[0]
+    await postgres.sql(f"ALTER DATABASE {database} SET search_path = nowhere")
+    with pytest.raises(StoreError, match=r"no schema to create tables in. Check search_path"):
+        await PostgresStore.open(empty)
