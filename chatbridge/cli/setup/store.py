@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from chatbridge import runtime_paths
 from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
@@ -49,6 +50,8 @@ def store(given: argparse.Namespace) -> int:
         hide(secret)
     state = Path(runtime_paths.state_dir())
     source, target = _source(given.source, settings, state), _target(given.to, settings)
+    if given.stop:
+        end_hub(str(state))
     with ExitStack() as locks:
         _lock(locks, state, source)
         copied = _copied(source, target, _files_of(source, state), rehearse=given.dry_run)
