@@ -48,14 +48,11 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         running = home.run("store", "copy", "--to", team.dsn)
         assert running.returncode == 1
         assert "chatbridge stop" in running.stderr
-        assert home.run("stop").returncode == 0
-        before = home.database.read_bytes()
-        rehearsed = home.run("store", "copy", "--to", team.dsn, "--dry-run")
+        rehearsed = home.run("store", "copy", "--stop", "--to", team.dsn, "--dry-run")
         assert "Nothing was changed there." in rehearsed.stdout
-        done = home.run("store", "copy", "--to", team.dsn, "--yes")
+        done = home.run("store", "copy", "--stop", "--to", team.dsn, "--yes")
         assert done.returncode == 0, done.stderr
-        assert home.database.read_bytes() == before
-        listed = home.run("pending", "--ids")  # without a hub
+        listed = home.run("pending", "--ids")
         assert ask["id"].startswith(listed.stdout.strip())
         assert home.run("restart").returncode == 0
         home.answer(home.until())

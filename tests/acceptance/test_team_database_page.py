@@ -80,7 +80,7 @@ def test_the_page_leads_from_an_empty_server_to_a_restored_backup(
         asked = home.until()
         for command in of_page(home, postgres):
             # At a terminal it asks.
-            unasked = " --yes" if command.startswith("chatbridge store copy --to") else ""
+            unasked = " --yes" if command.startswith("chatbridge store copy --stop --to") else ""
             said = told(home, f"{command}{unasked}")
             run.append(command)
             if command == "chatbridge doctor":

@@ -14,8 +14,10 @@ import pytest
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import ChannelState, Notice, Post
+from chatbridge.store.postgres import copying
 from chatbridge.store.postgres.connection import Address
-from chatbridge.store.postgres.copying import Copied, copy
+from chatbridge.store.postgres.copying import Copied, Progress
+from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.postgres.store import PostgresStore
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
@@ -39,6 +41,16 @@ async def a_file(folder: Path, *texts: str) -> Path:
     await keep(store, answered(an_ask()), a_note("17"))
     await store.close()
     return path
+
+
+async def copy(
+    path: Path,
+    target: Address,
+    *,
+    rehearse: bool = False,
+    progress: Progress = lambda table, done, of: None,
+) -> Copied:
+    return await copying.copy(path, target, files=path.parent, rehearse=rehearse, progress=progress)
 
 
 def a_note(value: str) -> ChannelState:
@@ -280,3 +292,25 @@ def end_sessions(server: Postgres, name: str) -> None:
     psql = [str(server.programs / "psql"), "-qAt", "-h", "127.0.0.1", "-p", str(server.port)]
     words = ["-U", USER, "-c", END_SESSIONS.format(name=name), "postgres"]
     subprocess.run([*psql, *words], check=True, capture_output=True)
+
+
+async def test_files_of_questions_and_answers_come_along_and_no_others(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path = await a_file(tmp_path, "Which port?")
+    with closing(sqlite3.connect(path)) as file, file:
+        ((ask, seq),) = file.execute("SELECT id, seq FROM asks WHERE status = 'open'")
+        file.execute("INSERT INTO attachments VALUES (?, ?, NULL)", ("a" * 64, seq))
+    large = bytes(range(256)) * 10_000
+    names = [f"attachments/{'a' * 64}", f"received/{ask}/{'b' * 12}.png"]
+    others = ["attachments/.new-1", f"attachments/{'c' * 64}", "received/gone/dddddddddddd.png"]
+    for name in (*names, *others):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(large)
+    async with postgres.database() as address:
+        copied = await copy(path, address)
+        table = FileTable(address)
+        assert sorted(await table.names()) == names
+        found = b"".join([piece async for piece in table.read(names[1])])
+    assert found == large
+    assert copied.files == 2

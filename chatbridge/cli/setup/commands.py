@@ -12,8 +12,8 @@ can see what is on a command line. Everything is checked before anything is
 written."""
 STORE_COPY = """\
 Copies everything into an empty PostgreSQL database, in one transaction: all of it
-arrives, or nothing. The SQLite file stays as it is. No hub may run meanwhile:
-chatbridge stop. Open questions stay open, and agents that wait notice nothing.
+arrives, or nothing. The SQLite file stays as it is. No hub may run meanwhile.
+Open questions stay open, and agents that wait notice nothing.
 """
 SHELLS = ("bash", "zsh", "fish")
 COMPLETION_EPILOG = """\
@@ -185,6 +185,9 @@ def _store(parser: argparse.ArgumentParser) -> None:
             metavar="ADDRESS",
             help="sqlite:///path/to/file.db; without it the one that a hub would use",
         ),
+        flag(
+            "--stop", help="stop the hub first, if one runs: agents that wait start it again soon"
+        ),
         flag("--dry-run", help="try all of it on the server, and undo it"),
         flag("--yes", "-y", help="set store in config.toml afterwards, without asking"),
     ):
@@ -196,7 +199,8 @@ store = Command(
     "Moves the questions, the open ones included, to a PostgreSQL server: for a team,\n"
     "or for several hubs. See docs/team.md.",
     extend=_store,
-    usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--dry-run] [--yes]",
+    usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--stop] [--dry-run]\n"
+    "                             [--yes]",
     work="chatbridge.cli.setup.store:store",
 )
 

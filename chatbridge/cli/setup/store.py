@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from chatbridge import runtime_paths
 from chatbridge.cli.config_file import change, config_file
+from chatbridge.cli.hub.control import end_hub
 from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import WrongUsage, say
 from chatbridge.cli.ui.tables import Column, Table
@@ -49,9 +50,11 @@ def store(given: argparse.Namespace) -> int:
         hide(secret)
     state = Path(runtime_paths.state_dir())
     source, target = _source(given.source, settings, state), _target(given.to, settings)
+    if given.stop:
+        end_hub(str(state))
     with ExitStack() as locks:
         _lock(locks, state, source)
-        copied = _copied(source, target, rehearse=given.dry_run)
+        copied = _copied(source, target, _files_of(source, state), rehearse=given.dry_run)
         _report(copied, source, target, rehearse=given.dry_run)
         if not given.dry_run:
             # Before the lock is let go: an agent might start a hub on the old database.
@@ -87,20 +90,23 @@ def _target(given: str | None, settings: Settings) -> Address:
     return Address(*server)
 
 
+def _files_of(source: Path, state: Path) -> Path:
+    """The state directory of the hub whose database it is."""
+    return source.parent if os.path.exists(runtime_paths.lock_path(str(source.parent))) else state
+
+
 def _lock(locks: ExitStack, state: Path, source: Path) -> None:
     """Also that of the hub whose file this is. :raises HubAlreadyRunning:"""
-    folders = {state.resolve(): state}
-    if os.path.exists(runtime_paths.lock_path(str(source.parent))):
-        folders.setdefault(source.parent.resolve(), source.parent)
+    folders = {folder.resolve(): folder for folder in (_files_of(source, state), state)}
     for folder in folders.values():
         locks.enter_context(Lock(str(folder), started_by="person"))
 
 
-def _copied(source: Path, target: Address, *, rehearse: bool) -> Copied:
+def _copied(source: Path, target: Address, files: Path, *, rehearse: bool) -> Copied:
     from chatbridge.store.postgres.copying import copy
 
     with _progress() as progress:
-        return asyncio.run(copy(source, target, rehearse=rehearse, progress=progress))
+        return asyncio.run(copy(source, target, files=files, rehearse=rehearse, progress=progress))
 
 
 @contextmanager
@@ -136,6 +142,7 @@ def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) ->
     did = "Would copy" if rehearse else "Copied"
     counts = {name: copied.rows[table] for table, name in LISTED.items()}
     counts["what goes with them"] = sum(copied.rows.values()) - sum(counts.values())
+    counts["files"] = copied.files
     rows = [(name, f"{count:,}") for name, count in counts.items()]
     rows[1:1] = [("  of them open", f"{copied.open_asks:,}")]
     columns = (Column(title="WHAT"), Column(title="ROWS", right=True))

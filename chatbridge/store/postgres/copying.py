@@ -7,17 +7,21 @@ they are, whether this version can read them or not.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import asyncpg
 
+from chatbridge.attachments.files import RECEIVED, SENT
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.file_copies import PART_BYTES
 from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
 from chatbridge.store.postgres.sql import storable
 from chatbridge.store.sqlite import migrate as sqlite_migrate
@@ -57,6 +61,8 @@ class Copied:
     rows: Mapping[str, int]
     """Of each table."""
     open_asks: int
+    files: int
+    """Of questions and answers, from the state directory."""
     replaced: int
     """How many texts had something in them that PostgreSQL cannot store."""
 
@@ -65,10 +71,12 @@ async def copy(
     source: Path,
     target: Address,
     *,
+    files: Path,
     rehearse: bool = False,
     progress: Progress = lambda table, done, of: None,
 ) -> Copied:
-    """`rehearse`: do everything, and undo it. :raises StoreError: nothing was copied."""
+    """`files`: the state directory. `rehearse`: do everything, and undo it.
+    :raises StoreError: nothing was copied."""
     await sqlite_migrate.check(source)
     async with _up_to_date(source) as path:
         server = await connect(target)
@@ -78,7 +86,7 @@ async def copy(
             transaction = server.transaction()
             await transaction.start()
             with closing(_opened(path)) as file:
-                copied = await _Copy(file, server, target, progress).run()
+                copied = await _Copy(file, server, target, progress).run(files)
             if rehearse:
                 await transaction.rollback()
                 return copied
@@ -145,7 +153,7 @@ class _Copy:
         self._progress = progress
         self._replaced = 0
 
-    async def run(self) -> Copied:
+    async def run(self, files: Path) -> Copied:
         await self._server.execute(SESSION)
         if (found := await version_of(self._server)) > newest():
             raise NewerDatabase(path=self._target.name, found=found, known=newest())
@@ -156,18 +164,23 @@ class _Copy:
             await self._check_empty(table)
         rows = {table: await self._table(table, numbered) for table, numbered in tables}
         ((open_asks,),) = self._file.execute("SELECT count(*) FROM asks WHERE status = 'open'")
-        return Copied(rows=rows, open_asks=open_asks, replaced=self._replaced)
+        return Copied(
+            rows=rows,
+            open_asks=open_asks,
+            files=await self._files(files),
+            replaced=self._replaced,
+        )
 
     async def _check_empty(self, table: str) -> None:
         """:raises StoreError:"""
         if table in REPLACED:
             await self._server.execute(f"DELETE FROM {table}")  # noqa: S608 - our names
             return
-        count = await self._server.fetchval(f"SELECT count(*) FROM {table}")  # noqa: S608
-        if count:
+        number = await self._server.fetchval(f"SELECT count(*) FROM {table}")  # noqa: S608
+        if number:
             name = NAMES.get(table, f"row of {table}")
             raise StoreError(
-                f"{self._target.called} already has {count:,} {name}{'' if count == 1 else 's'}. "
+                f"{self._target.called} already has {number:,} {name}{'' if number == 1 else 's'}. "
                 "Nothing was copied: two histories cannot be made one. Name an empty database"
             )
 
@@ -177,35 +190,72 @@ class _Copy:
         found = await self._server.fetch(COLUMNS, table)
         columns = [column for column in found if column["column_name"] in there]
         highest = "max(rowid)" if numbered else "0"
-        ((count, last),) = self._file.execute(
+        ((rows, last),) = self._file.execute(
             f"SELECT count(*), {highest} FROM {table}"  # noqa: S608 - our names
         )
-        if not count:
+        if not rows:
             return 0
         await self._server.copy_records_to_table(
             table,
-            records=self._records(table, columns, count),
+            records=self._records(table, columns, rows),
             columns=[column["column_name"] for column in columns],
             timeout=STATEMENT_SECONDS,
         )
         for column in columns:
             if column["counts"]:
                 await self._server.fetchval(COUNT_ON, table, column["column_name"], last)
-        return int(count)
+        return int(rows)
+
+    async def _files(self, folder: Path) -> int:
+        found = self._found(folder)
+        await self._server.execute("DELETE FROM attachment_bytes")
+        await self._server.copy_records_to_table(
+            "attachment_bytes",
+            records=self._parts(folder, found),
+            columns=["name", "part", "kept_at", "data"],
+            timeout=STATEMENT_SECONDS,
+        )
+        return len(found)
+
+    def _found(self, folder: Path) -> list[Path]:
+        """The files that belong to something."""
+        known = {
+            f"{SENT}/{digest}" for (digest,) in self._file.execute("SELECT digest FROM attachments")
+        }
+        ids = "SELECT id FROM asks UNION ALL SELECT id FROM owner_messages"
+        received = {name for (name,) in self._file.execute(ids)}
+        found = [it for it in folder.glob(f"{SENT}/*") if f"{SENT}/{it.name}" in known]
+        found += [it for it in folder.glob(f"{RECEIVED}/*/*") if it.parent.name in received]
+        return found
+
+    def _parts(self, folder: Path, files: Sequence[Path]) -> Iterator[tuple[Any, ...]]:
+        now = time.time()
+        for done, path in enumerate(files):
+            self._progress("files", done, len(files))
+            try:
+                with path.open("rb") as file:
+                    for part in count():
+                        if not (data := file.read(PART_BYTES)):
+                            break
+                        yield str(path.relative_to(folder)), part, now, data
+            except OSError as error:
+                raise StoreError(
+                    f"the file {path} cannot be read ({error.strerror}). Nothing was copied"
+                ) from error
 
     def _records(
-        self, table: str, columns: Sequence[asyncpg.Record], count: int
+        self, table: str, columns: Sequence[asyncpg.Record], of: int
     ) -> Iterator[tuple[Any, ...]]:
         names = [column["column_name"] for column in columns]
         kinds = [column["data_type"] for column in columns]
         order = f"SELECT {', '.join(names)} FROM {table}"  # noqa: S608 - our names
         done, rows = 0, self._file.execute(order)
         while batch := rows.fetchmany(ROWS_AT_ONCE):
-            self._progress(table, done, count)
+            self._progress(table, done, of)
             for row in batch:
                 yield tuple(map(self._value, row, kinds, names))
             done += len(batch)
-        self._progress(table, done, count)
+        self._progress(table, done, of)
 
     def _value(self, value: Any, kind: str, name: str) -> Any:
         """SQLite keeps a value of any type in any column. :raises StoreError:"""
