@@ -1,4 +1,4 @@
-"""Files of agents and people where several hubs have one database: each has a directory of its own."""
+"""Files of agents and people where several hubs have one database, each its own directory."""
 
 from __future__ import annotations
 
