@@ -192,7 +192,7 @@ def pooler(program: Path, server: Postgres, *, mode: str) -> Iterator[int]:
             f"listen_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
             f"auth_type = any\nauth_file =\npool_mode = {mode}\n"
         )
-        command = [*_as_another_user(die_with_us=True), program, "-q", configuration]
+        command = [*_as_another_user(die_with_us=True), str(program), "-q", str(configuration)]
         with subprocess.Popen(command, cwd="/", stderr=subprocess.DEVNULL) as process:
             try:
                 _until_it_listens(port, process)

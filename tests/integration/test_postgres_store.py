@@ -274,14 +274,14 @@ async def test_works_and_reads_wait_for_a_server_that_restarts(
     done: asyncio.Queue[Adding] = asyncio.Queue()
     over = asyncio.Event()
 
-    async def write() -> None:
+    async def write(store: PostgresStore) -> None:
         while not over.is_set():
             adding = Adding()
             await adding.to(store)
             assert adding.told == 1
             done.put_nowait(adding)
 
-    async def read() -> None:
+    async def read(store: PostgresStore) -> None:
         while not over.is_set():
             await store.history(limit=9)
             await asyncio.sleep(0)
@@ -291,7 +291,7 @@ async def test_works_and_reads_wait_for_a_server_that_restarts(
             return {(await done.get()).ask.id for _ in range(10)}
 
     async with store_at(address) as store:
-        busy = [asyncio.create_task(each()) for each in (write, write, write, read)]
+        busy = [asyncio.create_task(each(store)) for each in (write, write, write, read)]
         written = await some()
         await asyncio.to_thread(postgres.stop, how)
         postgres.start()  # in the thread that stays: the server ends with it
@@ -377,7 +377,7 @@ async def test_what_was_committed_survives_a_kill_in_the_middle_of_writing(
 def small_disk(postgres: Postgres) -> Iterator[Path]:
     folder = postgres.folder / "small"
     folder.mkdir(exist_ok=True)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", folder]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(folder)]
     if os.getuid() or subprocess.run(mount, check=False).returncode:
         pytest.skip("no full disk was tried: only root, where it may mount, can make a small one")
     try:
