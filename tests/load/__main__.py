@@ -79,7 +79,11 @@ def _parser() -> argparse.ArgumentParser:
     add("--rate", type=float, default=100.0, help="questions a minute at each hub")
     add("--stores", default="sqlite,postgresql", help="each has a hub, side by side")
     add("--seed", type=int, default=1, help="who asks and what is answered")
-    add("--ramp", default="300,1000,3000", help="questions a minute, hub by hub; '': no ramp")
+    add(
+        "--ramp",
+        default="300,600,1000,1500,2000,3000",
+        help="questions a minute, hub by hub; '': no ramp",
+    )
     add("--ramp-seconds", type=float, default=60.0, help="how long each of these lasts")
     add("--crowds", default="10,50,100,200", help="numbers of people, one after another; '': none")
     add("--json", type=Path, default=Path("load.json"), help="where to keep the figures")
