@@ -103,7 +103,7 @@ class NewerDatabase(StoreError):
     def __init__(self, *, path: str, found: int, known: int) -> None:
         super().__init__(
             f"the database {path} has schema version {found}, this chatbridge knows up to {known}. "
-            "It was left untouched. Update chatbridge, or set another CHATBRIDGE_STATE_DIR"
+            "It was left untouched. Update chatbridge, or name another database"
         )
 
 

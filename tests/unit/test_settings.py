@@ -76,7 +76,7 @@ def test_the_example_loads_with_everything_that_it_shows(file: Path) -> None:
 def test_every_setting_and_its_variable_is_documented() -> None:
     pages = (
         *("configuration.md", "configuration-chats.md", "attachments.md"),
-        *("audit.md", "team-hubs.md"),
+        *("audit.md", "team-database.md", "team-hubs.md"),
     )
     text = "\n".join((ROOT / "docs" / page).read_text() for page in pages)
     for key in keys(settings_type()):

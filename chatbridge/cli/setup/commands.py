@@ -197,7 +197,7 @@ def _store(parser: argparse.ArgumentParser) -> None:
 store = Command(
     "store",
     "Moves the questions, the open ones included, to a PostgreSQL server: for a team,\n"
-    "or for several hubs. See docs/team.md.",
+    "or for several hubs.",
     extend=_store,
     usage="chatbridge store copy [--to ADDRESS] [--from ADDRESS] [--stop] [--dry-run]\n"
     "                             [--yes]",

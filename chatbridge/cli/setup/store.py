@@ -39,6 +39,7 @@ LISTED = {
     "notices": "notices",
     "operations": "commands of agents",
     "owner_messages": "messages to agents",
+    "audit": "lines of the audit trail",
 }
 START = "chatbridge restart (a service: chatbridge service start), then chatbridge doctor"
 SHOWN_EVERY_SECONDS = 0.2
