@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from chatbridge.channels.discord.chat import Chat as DiscordChat
 from chatbridge.channels.slack.chat import Chat as SlackChat
 from chatbridge.channels.telegram.outbound.chat import GROUP, PRIVATE
-from chatbridge.channels.web.server import MAX_KNOWN
+from chatbridge.channels.web.server import MAX_CONNECTIONS
 from tests.bench.machine import Json
 from tests.fakes.slack.limits import A_MINUTE
 from tests.load.team import CHANNELS
@@ -166,8 +166,8 @@ def _on_paper(figures: Json) -> Table:
         ),
         (
             f"people's time, on average, at which {http:g} calls a minute over HTTP are "
-            f"{MAX_KNOWN} at a time, min",
-            *(f"{MAX_KNOWN / http:.1f}" for _ in costs),
+            f"{MAX_CONNECTIONS} at a time, min",
+            *(f"{MAX_CONNECTIONS / http:.1f}" for _ in costs),
         ),
     ]
 

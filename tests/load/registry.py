@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from tests.bench.machine import Json, percentiles
 
 NUMBER = re.compile(r"Number (\d+):")
+CUT = "failed"
+"""A call or an answer that was refused or cut off."""
 WAYS = ("left", "right", "straight on")
 
 

@@ -33,7 +33,7 @@ from tests.fakes.network import free_port
 from tests.load.agents import Agent, HttpAgent, LinkAgent
 from tests.load.people import Answer, Browsers, Chat, chats
 from tests.load.profiled_hub import SLOT
-from tests.load.registry import Question, Registry, figures, spread
+from tests.load.registry import CUT, Question, Registry, figures, spread
 from tests.load.team import Member, configuration, team
 from tests.load.watched import PostgresWatch, SqliteWatch, StoreWatch, cpu_of, hub_now
 
@@ -336,7 +336,7 @@ class Side:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.registry.note("failed", repr(error))
+            self.registry.note(CUT, repr(error))
 
     async def _ask(self) -> None:
         if not self.idle:
