@@ -59,6 +59,7 @@ def main() -> int:
         except KeyboardInterrupt:
             say("Ended. Nothing was kept.")
             return 130
+        figures = _with_earlier(options.json, figures)
         options.json.write_text(json.dumps(figures, indent=2) + "\n")
     print(on_terminal(figures))
     if options.write_docs or options.draw:
@@ -70,6 +71,16 @@ def main() -> int:
         say(f"{NAMES[stage['store']]} at {stage['rate']:g}: {stage['wrong']} {stage['said'][:3]}")
     lost = [it for it in figures["stages"] if it["answers"]["heard"] < it["answers"]["asked"]]
     return 1 if wrong or lost else 0
+
+
+def _with_earlier(kept: Path, figures: Json) -> Json:
+    """With what an earlier run has measured and this one was not asked for."""
+    earlier: Json = json.loads(kept.read_text()) if kept.exists() else {}
+    if not figures["stages"]:
+        of_stages = ("minutes", "agents", "people", "rate", "stages", "connected")
+        figures |= {name: earlier[name] for name in of_stages if name in earlier}
+    missing = [name for name in ("ramp", "crowds") if not figures[name]]
+    return figures | {name: earlier.get(name, []) for name in missing}
 
 
 def _parser() -> argparse.ArgumentParser:

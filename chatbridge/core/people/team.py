@@ -6,8 +6,8 @@ Whoever is not in the list, but in a channel's own, may do everything, as withou
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from chatbridge.core.errors import RoleMissing
@@ -22,6 +22,7 @@ class Role(StrEnum):
     READ = "read"  # Alone: sees cards, and changes nothing
 
 
+MAX_REMEMBERED = 1_000
 KEYS = 10**9
 """A button has room for so many."""
 USUAL_ROLES = frozenset({Role.ANSWER, Role.APPROVE})
@@ -54,12 +55,17 @@ class Team:
     members: tuple[Member, ...] = ()
     routes: tuple[Route, ...] = ()
     surfaces: frozenset[str] = frozenset()
+    _found: _Found = field(init=False, repr=False, compare=False, default_factory=lambda: _Found())
+
+    def __post_init__(self) -> None:
+        for member in reversed(self.members):  # the first of two counts
+            self._found.people.update(dict.fromkeys(member.identities, member))
+            self._found.chats.update(dict.fromkeys(member.own_chats, member))
 
     # ── who somebody is, and what they may do ─────────────────────────────────────────────────────
 
     def member_of(self, person: Person) -> Member | None:
-        mine = (person.channel, person.id)
-        return next((it for it in self.members if mine in it.identities), None)
+        return self._found.people.get((person.channel, person.id))
 
     def named(self, name: str) -> Member | None:
         return next((it for it in self.members if it.name == name), None)
@@ -99,7 +105,8 @@ class Team:
 
     def quiet_on(self, surface: str) -> QuietRule | None:
         """The quiet hours of the person whose private chat this is."""
-        return next((it.quiet for it in self.members if surface in it.own_chats), None)
+        member = self._found.chats.get(surface)
+        return None if member is None else member.quiet
 
     def quiet_rules(self) -> frozenset[QuietRule]:
         """All of them."""
@@ -107,12 +114,22 @@ class Team:
 
     def route_of(self, what: Sent, priority: Priority = Priority.NORMAL) -> Route | None:
         """The first that fits."""
-        return next((it for it in self.routes if it.fits(what, priority)), None)
+        known, of = self._found.routes, (what.project.name, what.agent.client, priority)
+        if of not in known:
+            if len(known) >= MAX_REMEMBERED:  # agents choose these names
+                known.clear()
+            known[of] = next((it for it in self.routes if it.fits(what, priority)), None)
+        return known[of]
 
     def places_of(self, names: Iterable[str]) -> frozenset[str]:
         """Surfaces, or channels as a whole, that are there for these people and chats: of a person
         the private chats or, on a channel without, all of its chats."""
-        return frozenset(place for name in names for place in self._places(name))
+        known, of = self._found.places, tuple(names)
+        if of not in known:
+            if len(known) >= MAX_REMEMBERED:
+                known.clear()
+            known[of] = frozenset(place for name in of for place in self._places(name))
+        return known[of]
 
     def _places(self, name: str) -> Iterator[str]:
         member = self.named(name)
@@ -160,6 +177,16 @@ class Team:
         return sum(is_at(surface, self.places_of(names)) for names in called)
 
 
-def is_at(surface: str, places: Iterable[str]) -> bool:
+@dataclass(slots=True)
+class _Found:
+    """What was looked up of a team: every surface asks it of every ask."""
+
+    people: dict[tuple[str, str], Member] = field(default_factory=dict)
+    chats: dict[str, Member] = field(default_factory=dict)
+    places: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
+    routes: dict[tuple[str, str, Priority], Route | None] = field(default_factory=dict)
+
+
+def is_at(surface: str, places: Collection[str]) -> bool:
     """Whether this surface is one of these places, or of these channels."""
-    return any(place in (surface, surface.partition(":")[0]) for place in places)
+    return surface in places or surface.partition(":")[0] in places
