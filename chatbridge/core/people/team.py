@@ -47,6 +47,16 @@ class Member:
         return tuple(f"{channel}:{person}" for channel, person in self.identities)
 
 
+@dataclass(slots=True)
+class _Found:
+    """What was looked up of a team: every surface asks it of every ask."""
+
+    people: dict[tuple[str, str], Member] = field(default_factory=dict)
+    chats: dict[str, Member] = field(default_factory=dict)
+    places: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
+    routes: dict[tuple[str, str, Priority], Route | None] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
     """`surfaces` are all that there are by the settings; of a page, or where a channel decides by
@@ -55,7 +65,7 @@ class Team:
     members: tuple[Member, ...] = ()
     routes: tuple[Route, ...] = ()
     surfaces: frozenset[str] = frozenset()
-    _found: _Found = field(init=False, repr=False, compare=False, default_factory=lambda: _Found())
+    _found: _Found = field(init=False, repr=False, compare=False, default_factory=_Found)
 
     def __post_init__(self) -> None:
         for member in reversed(self.members):  # the first of two counts
@@ -175,16 +185,6 @@ class Team:
         if attention.second_line_at is not None and route is not None:
             called.append(route.second)
         return sum(is_at(surface, self.places_of(names)) for names in called)
-
-
-@dataclass(slots=True)
-class _Found:
-    """What was looked up of a team: every surface asks it of every ask."""
-
-    people: dict[tuple[str, str], Member] = field(default_factory=dict)
-    chats: dict[str, Member] = field(default_factory=dict)
-    places: dict[tuple[str, ...], frozenset[str]] = field(default_factory=dict)
-    routes: dict[tuple[str, str, Priority], Route | None] = field(default_factory=dict)
 
 
 def is_at(surface: str, places: Collection[str]) -> bool:
