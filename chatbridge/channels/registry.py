@@ -28,7 +28,7 @@ NAME = re.compile(r"[a-z][a-z0-9]{1,30}")
 RESERVED = frozenset({"approvals", "clients", "commands", "elicit", "enabled", "http", "hub"})
 RESERVED |= {"journal", "nights", "quiet", "reminders", "replies", "retention", "store", "summary"}
 RESERVED |= {"attachments", "claude", "messages", "systemd", "terminal", "tools", "undo", "voice"}
-RESERVED |= {"people", "push", "routes", "window"}
+RESERVED |= {"audit", "cluster", "people", "push", "routes", "window"}
 """Names of settings, and of other places where something is answered or noted."""
 LONGEST_REASON = 300
 

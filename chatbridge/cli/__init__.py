@@ -37,7 +37,7 @@ COMMANDS = {
     "connect": "add chatbridge to an agent's MCP servers",
     "disconnect": "remove it again",
     "service": "keep the hub running with systemd or launchd",
-    "serve": "let agents on other machines ask, too",
+    "serve": "for agents elsewhere; store moves to a database",
     "token": "make, list and remove those tokens",
     "tools": "the commands that your agents may run",
     "ask": "ask yourself from a script; notify only tells you",
@@ -50,7 +50,7 @@ COMMANDS = {
     "cancel": "cancel an open question",
     "snooze": "put one off, give it more time, hush the chats",
     "extend": "give a question more time",
-    "history": "what was asked before; what you missed",
+    "history": "what was asked before, and who did what",
     "summary": "what happened while you were away",
     "stats": "how long agents waited for you",
     "audit": "who asked, answered, allowed and ran what",
@@ -83,7 +83,7 @@ DECLARED = {
 """The folders whose `commands` has the arguments of these, and says where their work is."""
 
 ROWS = (
-    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token", "store"),
+    ("setup", "doctor", "connect, disconnect", "service", "pair, people", "serve, token, store"),
     (
         "ask, notify",
         "pending, inbox, summary",

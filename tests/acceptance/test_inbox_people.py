@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.async_api import expect
 
@@ -31,8 +33,11 @@ TEAM = Team(
 
 
 @pytest.fixture
-def team(visit: Visit) -> None:
-    visit.inbox.inbox.nights.team = TEAM
+def team(visit: Visit) -> Iterator[None]:
+    nights = visit.inbox.inbox.nights
+    before, nights.team = nights.team, TEAM
+    yield
+    nights.team = before
 
 
 @pytest.mark.usefixtures("team")

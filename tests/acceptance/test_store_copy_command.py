@@ -58,9 +58,9 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         home.answer(home.until())
         assert agent.result()["answers"][0]["values"] == ["blue"]
     assert done.stdout.splitlines()[1:4] == [
-        "WHAT                  ROWS",
-        "questions                1",
-        "  of them open           1",
+        "WHAT                       ROWS",
+        "questions                     1",
+        "  of them open                1",
     ]
     home.kill_hub(signal.SIGTERM)
     again = home.run("store", "copy")
