@@ -38,7 +38,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 CACHED = 2_000  # Of each kind; an ask takes about 5 KB
-MAX_CACHED_CHARACTERS = 20_000  # Longer asks are read from the file
+MAX_CACHED_CHARACTERS = 20_000  # Longer asks are read from the database
 
 ASK = "SELECT * FROM asks WHERE id = ?"
 OPEN_TWIN = """
@@ -173,9 +173,9 @@ def save_ask_sql(row: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class Cache:
-    """What was written last, as it is in the file: most reads are of these. The hub's lock makes
-    this process the file's only writer, so nothing can change behind its back. None: the file has
-    another text than was given."""
+    """What was written last, as it is in the database: most reads are of these. The hub's lock, or
+    its fence, makes this process the only writer, so nothing can change behind its back. None: the
+    database has another text than was given."""
 
     asks: OrderedDict[str, Ask | None] = field(default_factory=OrderedDict)
     calls: OrderedDict[CallName, Call | None] = field(default_factory=OrderedDict)
@@ -398,7 +398,7 @@ class SqlTransaction:
     def _checked(self) -> Iterator[None]:
         if self.over:
             raise RuntimeError("a transaction was used after its work had returned")
-        # SQLite may have rolled back on the error: what came after it would stand alone.
+        # The error may have rolled everything back: what came after it would stand alone.
         if self.failed is not None:
             raise self.failed
         try:

@@ -11,12 +11,19 @@ import pytest_asyncio
 from chatbridge.core.model import Person
 from chatbridge.core.store_port import Store
 from tests.contract.drivers import CHANNELS, DRIVERS, Driver
-from tests.contract.stores import PARAMETERS, STORES
+from tests.contract.stores import DATABASES, PARAMETERS, store_in
+from tests.fakes.databases import Database
 
 
 @pytest.fixture(params=PARAMETERS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    async with STORES[request.param](tmp_path, request) as opened:
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with DATABASES[request.param](tmp_path, request) as found:
+        yield found
+
+
+@pytest.fixture
+async def store(database: Database) -> AsyncIterator[Store]:
+    async with store_in(database) as opened:
         yield opened
 
 

@@ -11,42 +11,35 @@ import pytest
 from chatbridge.core.store_port import Store
 from chatbridge.store.audit import Trail
 from chatbridge.store.sqlite.store import SqliteStore
-from tests.fakes.postgres import FENCE, Postgres
-
-Opened = AbstractAsyncContextManager[Store]
+from tests.fakes.databases import Database, SqliteFile
+from tests.fakes.postgres import Postgres, PostgresDatabase
 
 
 @asynccontextmanager
-async def sqlite(
-    folder: Path, _: pytest.FixtureRequest | None = None, trail: Trail | None = None
-) -> AsyncIterator[Store]:
-    store = await SqliteStore.open(folder / "chatbridge.db", trail=trail)
+async def sqlite(folder: Path, _: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    yield SqliteFile(folder / "chatbridge.db")
+
+
+@asynccontextmanager
+async def postgresql(_: Path, request: pytest.FixtureRequest) -> AsyncIterator[Database]:
+    server: Postgres = request.getfixturevalue("postgres")
+    async with server.database() as address:
+        yield PostgresDatabase(server, address)
+
+
+DATABASES: dict[
+    str, Callable[[Path, pytest.FixtureRequest], AbstractAsyncContextManager[Database]]
+] = {"sqlite": sqlite, "postgresql": postgresql}
+PARAMETERS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@asynccontextmanager
+async def store_in(database: Database, trail: Trail | None = None) -> AsyncIterator[Store]:
+    store = await database.open(trail=trail)
     try:
         yield store
     finally:
         await store.close()
-
-
-@asynccontextmanager
-async def postgresql(
-    _: Path, request: pytest.FixtureRequest, trail: Trail | None = None
-) -> AsyncIterator[Store]:
-    from chatbridge.store.postgres.store import PostgresStore
-
-    server: Postgres = request.getfixturevalue("postgres")
-    async with server.database() as address:
-        store = await PostgresStore.open(address, fence=FENCE, trail=trail)
-        try:
-            yield store
-        finally:
-            await store.close()
-
-
-STORES: dict[str, Callable[..., Opened]] = {
-    "sqlite": sqlite,
-    "postgresql": postgresql,
-}
-PARAMETERS = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 
 def takes(store: Store, value: object) -> bool:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,8 +39,9 @@ from chatbridge.core.policy import Policy
 from chatbridge.core.store_port import Store, Transaction
 from chatbridge.store.audit import ADDED_AT_ONCE, Trail, all_lines
 from tests.contract.asks import an_ask, answered, keep
-from tests.contract.stores import PARAMETERS, STORES
+from tests.contract.stores import store_in
 from tests.contract.test_store_writes import together
+from tests.fakes.databases import Database
 
 ADA = Person(name="Ada", channel="telegram", place="42", id="42")
 CHAT = "telegram:42"
@@ -62,10 +62,10 @@ def now() -> Now:
     return Now(time.time())  # the database compares with its own clock
 
 
-@pytest.fixture(params=PARAMETERS)
-async def store(request: pytest.FixtureRequest, tmp_path: Path, now: Now) -> AsyncIterator[Store]:
+@pytest.fixture
+async def store(database: Database, now: Now) -> AsyncIterator[Store]:
     trail = Trail(Auditor(chats={CHAT: "Ada"}), lambda: now.at)
-    async with STORES[request.param](tmp_path, request, trail) as opened:
+    async with store_in(database, trail) as opened:
         yield opened
 
 
@@ -291,13 +291,13 @@ async def test_lines_past_their_retention_are_swept_whatever_became_of_their_ask
     assert [line.at for line in since] == [today - 2 * DAY]
 
 
-async def test_a_store_that_was_opened_again_writes_the_same(tmp_path: Path) -> None:
+async def test_a_store_that_was_opened_again_writes_the_same(database: Database) -> None:
     """It knows none of the asks."""
     ask = an_ask()
     post = Post(ask_id=ask.id, surface=CHAT, place="7", revision=1)
     for changed in (None, answered(ask)):
         trail = Trail(Auditor(), time.time)
-        async with STORES["sqlite"](tmp_path, None, trail) as store:
+        async with store_in(database, trail) as store:
             if changed is None:
                 await keep(store, ask, post)
             else:

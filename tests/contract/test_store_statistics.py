@@ -13,7 +13,7 @@ from chatbridge.core.model import Agent, Ask, Project, Question, QuestionType, S
 from chatbridge.core.statistics import QUARTER, AskTimes
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_late_answer, an_ask, answered, keep, timed_out
-from tests.contract.stores import PARAMETERS, STORES, takes
+from tests.contract.stores import DATABASES, PARAMETERS, store_in, takes
 
 NOW = 1_000_000.0
 APPROVAL = (Question(id="port", text="Run it?", type=QuestionType.APPROVAL),)
@@ -155,7 +155,8 @@ async def test_the_query_tells_what_is_counted_one_by_one(
 ) -> None:
     # In one quarter hour each, so that what nobody heard can be told whose it was.
     asks = list({int(ask.created_at / QUARTER): ask for ask in asks}.values())
-    async with STORES[kind](tmp_path_factory.mktemp("store"), request) as store:
+    folder = tmp_path_factory.mktemp("store")
+    async with DATABASES[kind](folder, request) as database, store_in(database) as store:
         assume(takes(store, asks))
         await keep(store, *asks)
         told = one_by_one(await found(store, since=since))

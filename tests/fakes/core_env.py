@@ -1,7 +1,7 @@
-"""A broker with everything real but time and channels: one hub's inside, on a real SQLite file.
+"""A broker with everything real but time and channels: one hub's inside, on a real database.
 
 Leaving a world is kill -9 for its broker: nothing is told, nothing is cleaned up; a new world on
-the same file is the next hub.
+the same database is the next hub.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.core.policy import Policy
 from chatbridge.store.audit import Trail
 from chatbridge.store.sql_store import SqlStore
-from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
+from tests.fakes.databases import Database, SqliteFile
 from tests.fakes.inbox import ANYWHERE
 
 PATIENCE = 20.0
@@ -108,18 +108,18 @@ class World:
 
 @asynccontextmanager
 async def world(
-    path: Path,
+    where: Path | Database,
     clock: StillClock | None = None,
     *,
-    store: SqlStore | None = None,
     drained: Callable[[World], Awaitable[None]] | None = None,
     nights: NightPolicy | None = None,
     audited: bool = False,
     **policy: float | bool,
 ) -> AsyncIterator[World]:
+    """In a folder it is a file."""
     clock = clock or StillClock()
-    trail = Trail(Auditor(), clock.time) if audited else None
-    store = store or await SqliteStore.open(path / "chatbridge.db", trail=trail)
+    database = SqliteFile(where / "chatbridge.db") if isinstance(where, Path) else where
+    store = await database.open(trail=Trail(Auditor(), clock.time) if audited else None)
     changes: asyncio.Queue[Ask] = asyncio.Queue()
     here: list[World] = []
 

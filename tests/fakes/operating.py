@@ -21,8 +21,9 @@ from chatbridge.commands.tools.notifications import Pushes
 from chatbridge.core.model import Agent, CallName, Project
 from chatbridge.core.operation import Operation, Plan, Stage
 from chatbridge.hub.process.background import Background, Faults
-from chatbridge.store.sqlite.store import SqliteStore
+from chatbridge.store.sql_store import SqlStore
 from tests.fakes.clock import StillClock
+from tests.fakes.databases import Database, SqliteFile
 
 PATIENCE = 20.0
 BROKEN = "BROKEN"
@@ -109,7 +110,7 @@ class PretendGate:
 @dataclass(slots=True)
 class Operating:
     operations: Operations
-    store: SqliteStore
+    store: SqlStore
     outputs: Outputs
     clock: StillClock
     ended: list[Operation]
@@ -164,9 +165,10 @@ async def operating(
     concurrency: int = 8,
     announce: Callable[[Operation], Awaitable[None]] = _nobody,
     links: Pushes | None = None,
+    database: Database | None = None,
 ) -> AsyncIterator[Operating]:
-    """`links`: who is connected; None: everybody."""
-    store = await SqliteStore.open(folder / "chatbridge.db")
+    """`links`: who is connected; None: everybody. `database`: None: a file in the folder."""
+    store = await (database or SqliteFile(folder / "chatbridge.db")).open()
     outputs = Outputs(folder / "operations")
     background = Background(clock=clock, faults=Faults(clock=clock))
     ended: list[Operation] = []

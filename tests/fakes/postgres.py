@@ -21,9 +21,12 @@ from typing import Any
 
 import asyncpg
 
+from chatbridge.store.audit import Trail
 from chatbridge.store.fence import Fence
 from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.store import PostgresStore
+from chatbridge.store.sql_store import SqlStore
 
 USER = "nobody"
 START_SECONDS = 30.0
@@ -81,10 +84,17 @@ class Postgres:
         try:
             yield address
         finally:
-            await self.sql(END_SESSIONS.format(name=name))
             if not empty:  # to make one takes longer than most tests
-                await self.sql(CLEAR, name)
+                await self.clear(address)
                 self._free.append(name)
+            else:
+                await self.sql(END_SESSIONS.format(name=name))
+
+    async def clear(self, address: Address) -> None:
+        """End its sessions, and forget what hubs have written there."""
+        name = address.name.split()[0]
+        await self.sql(END_SESSIONS.format(name=name))
+        await self.sql(CLEAR, name)
 
     def start(self) -> None:
         """:raises AssertionError: it does not come up; with its log."""
@@ -138,6 +148,42 @@ class Postgres:
             self.process.send_signal(how)
             self.process.wait(START_SECONDS)
             self.process = None
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresDatabase:
+    """Implements `tests.fakes.databases.Database`. The hub of `FENCE` leads there."""
+
+    server: Postgres
+    address: Address
+
+    async def open(self, *, trail: Trail | None = None) -> SqlStore:
+        return await PostgresStore.open(self.address, fence=FENCE, trail=trail)
+
+    async def rows(self, sql: str) -> list[Any]:
+        connection = await asyncpg.connect(self.address.dsn)
+        try:
+            return [*await connection.fetch(sql)]
+        finally:
+            await connection.close()
+
+    async def add_trigger(self, name: str, event: str, *, do: str, when: str = "1 = 1") -> None:
+        await self.rows(
+            f"CREATE OR REPLACE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql "
+            f"AS $$ BEGIN {do}; RETURN new; END $$"
+        )
+        await self.rows(
+            f"CREATE TRIGGER {name} {event} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION {name}()"
+        )
+
+    async def add_refusal(self, name: str, event: str, *, when: str = "1 = 1") -> None:
+        await self.add_trigger(name, event, do="RAISE EXCEPTION 'no more'", when=when)
+
+    async def drop_trigger(self, name: str, table: str) -> None:
+        await self.rows(f"DROP TRIGGER {name} ON {table}")
+
+    async def clear(self) -> None:
+        await self.server.clear(self.address)
 
 
 def _as_another_user(*, die_with_us: bool = False) -> Sequence[str]:

@@ -1,5 +1,6 @@
-"""What integration tests share: a real link process between a client and a scripted hub, a channel
-that runs in this process with a person before it, and a machine that doctor looks at."""
+"""What integration tests share: a database of each kind, a real link process between a client and a
+scripted hub, a channel that runs in this process with a person before it, and a machine that doctor
+looks at."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.stores import DATABASES, PARAMETERS
+from tests.fakes.databases import Database
 from tests.fakes.link_client import LinkClient
 from tests.fakes.scripted_hub import ScriptedHub, scripted_hub
 
@@ -29,6 +32,12 @@ def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="cb-") as directory:
         monkeypatch.setenv("CHATBRIDGE_RUNTIME_DIR", directory)
         yield os.path.realpath(directory)
+
+
+@pytest.fixture(params=PARAMETERS)
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Database]:
+    async with DATABASES[request.param](tmp_path, request) as found:
+        yield found
 
 
 @pytest.fixture

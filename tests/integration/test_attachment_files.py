@@ -25,8 +25,9 @@ from chatbridge.attachments.settings import AttachmentLimits
 from chatbridge.core.errors import AttachmentError
 from chatbridge.core.model import Ask, Attachment, AttachmentKind, Project
 from tests.contract.asks import an_ask
-from tests.contract.stores import sqlite
+from tests.contract.stores import store_in
 from tests.fakes.clock import StillClock
+from tests.fakes.databases import SqliteFile
 from tests.fakes.loop_watch import calls_in_this_thread
 from tests.fakes.sample_files import GIF, PNG
 
@@ -342,7 +343,7 @@ def test_a_digest_that_is_none_is_no_path(tmp_path: Path, clock: StillClock) -> 
 async def test_files_go_with_their_ask_and_not_within_the_first_hour(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         kept, gone = await added(files, b"kept"), await added(files, b"gone")
         ask = an_ask(attachments=(kept,))
         sent, late = await received(files, b"sent", ask=ask), await received(files, b"late")
@@ -364,7 +365,7 @@ async def test_files_go_with_their_ask_and_not_within_the_first_hour(
 async def test_a_file_that_is_sent_again_has_its_hour_again(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         await added(files, b"x" * 900)
         clock.advance(GRACE_SECONDS + 1)
         again = await added(files, b"x" * 900)
@@ -375,7 +376,7 @@ async def test_a_file_that_is_sent_again_has_its_hour_again(
 async def test_what_is_swept_makes_room(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         for letter in (b"a", b"b", b"c"):
             await added(files, letter * 1_000)
             await received(files, letter * 1_000)
@@ -386,7 +387,7 @@ async def test_what_is_swept_makes_room(
 async def test_an_upload_that_was_given_up_on_goes_and_makes_no_room_that_it_never_took(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         ask = an_ask(attachments=(await added(files, b"x" * 900),))
         await store.write(lambda tx: tx.add_ask(ask))
         left = tmp_path / "attachments" / ".new-1"
@@ -402,7 +403,7 @@ async def test_an_upload_that_was_given_up_on_goes_and_makes_no_room_that_it_nev
 async def test_a_preview_goes_with_its_picture(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         picture = await added(files, GIF)
         path = tmp_path / "attachments" / f"{picture.digest}.preview"
         path.write_bytes(b"preview")
@@ -415,7 +416,7 @@ async def test_a_preview_goes_with_its_picture(
 async def test_files_of_an_ask_that_only_another_version_can_read_stay(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock
 ) -> None:
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         ask = an_ask(attachments=(await added(files, b"of the agent"),))
         sent = await received(files, b"of the person", ask=ask)
         await store.write(lambda tx: tx.add_ask(ask))
@@ -423,7 +424,7 @@ async def test_files_of_an_ask_that_only_another_version_can_read_stay(
         database.execute("UPDATE asks SET questions = 'of a newer version'")
         database.commit()
     clock.advance(GRACE_SECONDS + 1)
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         assert await store.ask(ask.id) is None
         await files.sweep(store)
     assert files.path(sent)
@@ -434,7 +435,7 @@ async def test_a_database_that_cannot_be_read_costs_no_file(
     files: AttachmentFiles, tmp_path: Path, clock: StillClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     kept = await added(files, b"kept")
-    async with sqlite(tmp_path) as store:
+    async with store_in(SqliteFile(tmp_path / "chatbridge.db")) as store:
         pass
     clock.advance(GRACE_SECONDS + 1)
     await files.sweep(store)
@@ -444,7 +445,7 @@ async def test_a_database_that_cannot_be_read_costs_no_file(
 
 def test_an_idle_store_makes_no_folder(tmp_path: Path, clock: StillClock) -> None:
     async def sweep() -> None:
-        async with sqlite(tmp_path / "db") as store:
+        async with store_in(SqliteFile(tmp_path / "db" / "chatbridge.db")) as store:
             await AttachmentFiles(tmp_path, LIMITS, clock).sweep(store)
 
     (tmp_path / "db").mkdir()

@@ -14,6 +14,7 @@ from chatbridge.core.forms import form
 from chatbridge.core.model import Status
 from chatbridge.core.store_port import Transaction
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, PATIENCE, World, name, world
+from tests.fakes.databases import Database
 
 HALF_A_DAY = 12 * 3600.0
 
@@ -22,8 +23,10 @@ async def gone(hub: World, link: str = "link-1") -> None:
     await hub.broker.waiting_calls.link_closed(link)
 
 
-async def test_asking_again_after_the_caller_went_waits_on_the_same_card(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_asking_again_after_the_caller_went_waits_on_the_same_card(
+    database: Database,
+) -> None:
+    async with world(database) as hub:
         first = await hub.ask(link="a", timeout=100.0)
         await gone(hub, "a")
         again = await hub.ask(link="b", timeout=200.0)
@@ -83,9 +86,9 @@ async def test_a_cancelled_call_leaves_its_ask_open_for_the_next_one(tmp_path: P
 
 
 async def test_a_cancelled_call_withdraws_its_ask_where_the_owner_wants_that(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path, withdraw_on_cancel=True) as hub:
+    async with world(database, withdraw_on_cancel=True) as hub:
         ask = await hub.ask()
         await hub.broker.waiting_calls.cancel(name())
         assert (await hub.ended(ask)).status is Status.WITHDRAWN
@@ -144,9 +147,9 @@ async def test_the_card_says_after_two_minutes_that_nobody_waits_and_takes_it_ba
 
 
 async def test_an_answer_that_nobody_waits_for_is_kept_and_handed_over_once(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         assert (await hub.inbox.answer(ask.id, BLUE, person=OWNER)).kept
@@ -160,8 +163,10 @@ async def test_an_answer_that_nobody_waits_for_is_kept_and_handed_over_once(
         assert (await hub.ask(link="c")).id != ask.id
 
 
-async def test_a_kept_answer_is_not_shared_while_it_is_being_handed_over(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_kept_answer_is_not_shared_while_it_is_being_handed_over(
+    database: Database,
+) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
@@ -169,8 +174,8 @@ async def test_a_kept_answer_is_not_shared_while_it_is_being_handed_over(tmp_pat
         assert sorted((taken.id == ask.id, other.id == ask.id)) == [False, True]
 
 
-async def test_a_kept_answer_whose_taker_dies_is_kept_again(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_kept_answer_whose_taker_dies_is_kept_again(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
@@ -179,8 +184,8 @@ async def test_a_kept_answer_whose_taker_dies_is_kept_again(tmp_path: Path) -> N
         assert (await hub.ask(link="c")).id == ask.id
 
 
-async def test_a_kept_answer_is_forgotten_after_its_time(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_kept_answer_is_forgotten_after_its_time(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
@@ -188,8 +193,8 @@ async def test_a_kept_answer_is_forgotten_after_its_time(tmp_path: Path) -> None
         assert (await hub.ask(link="b")).id != ask.id
 
 
-async def test_a_discarded_answer_is_given_to_nobody(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_discarded_answer_is_given_to_nobody(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await gone(hub, "a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
@@ -197,8 +202,8 @@ async def test_a_discarded_answer_is_given_to_nobody(tmp_path: Path) -> None:
         assert (await hub.ask(link="b")).id != ask.id
 
 
-async def test_an_answer_given_after_the_time_out_is_kept_once(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_an_answer_given_after_the_time_out_is_kept_once(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a", timeout=60.0)
         hub.clock.advance(61)
         await hub.ended(ask)
@@ -242,9 +247,9 @@ async def test_an_answer_that_is_not_confirmed_in_time_is_called_kept(tmp_path: 
 
 
 async def test_a_ticket_counts_as_a_caller_and_its_holder_can_fetch_again_and_again(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(link="a", number=1)
         await hub.broker.waiting_calls.ticket(name("a", 1))
         await hub.broker.waiting_calls.delivered(name("a", 1))
@@ -279,19 +284,19 @@ async def test_a_ticket_is_fetched_under_the_ids_of_the_call_that_got_it(tmp_pat
 
 
 async def test_asking_again_instead_of_using_the_ticket_shows_no_second_card(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(number=1)
         await hub.broker.waiting_calls.ticket(name(number=1))
         await hub.broker.waiting_calls.delivered(name(number=1))
         assert (await hub.ask(number=2)).id == ask.id
 
 
-async def test_a_link_that_comes_back_after_a_restart_finds_its_ask(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_link_that_comes_back_after_a_restart_finds_its_ask(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
-    async with world(tmp_path, hub.clock) as after:
+    async with world(database, hub.clock) as after:
         assert (await after.ask(link="a")).id == ask.id
         after.clock.advance(11)
         assert (await after.ask(link="b")).id != ask.id
@@ -313,22 +318,22 @@ async def test_a_link_that_does_not_come_back_counts_as_gone_after_ten_seconds(
 
 
 async def test_an_answer_committed_before_a_crash_reaches_the_repeated_call(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-    async with world(tmp_path, hub.clock) as after:
+    async with world(database, hub.clock) as after:
         again, call = await after.call(link="a")
         assert (await after.ended(again)).outcome == (await after.now(ask)).outcome
         assert not call.late
 
 
-async def test_a_confirmation_repeated_to_the_next_hub_counts(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_confirmation_repeated_to_the_next_hub_counts(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask(link="a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)
-    async with world(tmp_path, hub.clock) as after:
+    async with world(database, hub.clock) as after:
         await after.broker.waiting_calls.delivered(name("a"))
         await after.broker.waiting_calls.delivered(name("a"))
         assert (await after.now(ask)).delivered_at

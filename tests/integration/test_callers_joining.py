@@ -13,15 +13,16 @@ from chatbridge.core.errors import CallCancelled
 from chatbridge.core.model import Ask
 from chatbridge.core.store_port import Transaction
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, World, name, request, world
+from tests.fakes.databases import Database
 from tests.telegram_asks import approval
 
 # ── one card ──────────────────────────────────────────────────────────────────────────────────────
 
 
 async def test_the_same_words_on_one_link_are_one_ask_with_the_later_deadline(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         first = await hub.ask(link="a", number=1, timeout=100.0)
         again = await hub.ask(link="a", number=2, timeout=200.0)
         assert again.id == first.id
@@ -31,8 +32,8 @@ async def test_the_same_words_on_one_link_are_one_ask_with_the_later_deadline(
         assert len(await hub.inbox.open_asks()) == 1
 
 
-async def test_every_call_of_the_link_gets_the_answer_under_its_own_ids(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_every_call_of_the_link_gets_the_answer_under_its_own_ids(database: Database) -> None:
+    async with world(database) as hub:
         first, older = await hub.call(link="a", number=1)
         _, newer = await hub.call(replace(COLOUR, id="mine"), link="a", number=2)
         waiting = [asyncio.ensure_future(hub.ended(first)) for _ in range(2)]
@@ -61,9 +62,9 @@ async def test_a_link_that_several_agents_use_does_not_mix_their_questions(tmp_p
 
 
 async def test_a_call_joins_the_ask_of_its_link_and_not_a_newer_one_that_nobody_waits_for(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         mine = await hub.ask(link="a", number=1)
         await hub.broker.waiting_calls.ticket(name("a", 1))
         await hub.broker.waiting_calls.delivered(name("a", 1))
@@ -97,9 +98,9 @@ async def test_an_answer_that_the_newest_call_got_is_delivered(
 
 
 async def test_an_answer_that_only_a_superseded_call_got_is_kept_for_the_next(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await joined(hub)
         await hub.broker.waiting_calls.delivered(name("a", 1))
         assert (await hub.now(ask)).delivered_at is None
@@ -284,10 +285,10 @@ async def in_one_commit_that_fails_at_first(hub: World, *works: object) -> None:
 
 
 async def test_a_late_cancellation_whose_commit_was_run_again_forbids_nothing(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
     """Only in the commit that counts the response has reached the client."""
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask, call = await hub.call(link="a", number=1)
         runs = 0
 
@@ -308,9 +309,9 @@ async def test_a_late_cancellation_whose_commit_was_run_again_forbids_nothing(
 
 
 async def test_a_call_in_the_same_commit_as_its_cancellation_does_not_begin(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         waiting_calls = hub.broker.waiting_calls
         waiting_calls.link_opened("a")
         left, asked = await asyncio.gather(
@@ -323,8 +324,8 @@ async def test_a_call_in_the_same_commit_as_its_cancellation_does_not_begin(
         assert not await hub.inbox.open_asks()
 
 
-async def test_a_limit_is_learned_once_though_its_commit_is_run_again(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_limit_is_learned_once_though_its_commit_is_run_again(database: Database) -> None:
+    async with world(database) as hub:
         await hub.ask(link="a", number=1)
         hub.clock.advance(7)
         await in_one_commit_that_fails_at_first(hub, hub.ask(link="a", number=2))

@@ -16,7 +16,7 @@ from chatbridge.store.postgres.store import PostgresStore
 from tests.contract.asks import a_call, an_ask, answered, keep
 from tests.documents.pages import pages
 from tests.fakes.core_env import OWNER, world
-from tests.fakes.postgres import FENCE, Postgres
+from tests.fakes.postgres import FENCE, Postgres, PostgresDatabase
 
 pytestmark = pytest.mark.postgres
 PAGE = "docs/team-database.md"
@@ -71,8 +71,8 @@ async def test_a_backup_under_load_is_whole_and_open_questions_go_on(
         await store.close()
 
         await run(postgres, "pg_restore", another, file)
-        there = await PostgresStore.open(another, fence=FENCE)
-        async with world(tmp_path, store=there) as here:
+        async with world(PostgresDatabase(postgres, another)) as here:
+            there = here.store
             found = {ask.id: ask.status for ask in await there.open_asks()}
             found |= {ask.id: ask.status for ask in await there.history(limit=100_000)}
             assert found.keys() >= {*before}

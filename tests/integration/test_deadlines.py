@@ -14,6 +14,7 @@ from chatbridge.core.model import Ask, Status
 from chatbridge.core.nights.policy import NightPolicy
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.core_env import BLUE, OWNER, PATIENCE, World, world
+from tests.fakes.databases import Database
 from tests.fakes.inbox import more_time
 
 
@@ -31,22 +32,22 @@ async def never(_: World) -> None:
 
 
 async def test_an_answer_given_while_the_hub_was_down_counts_though_the_deadline_passed(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(timeout=60.0)
     hub.clock.advance(3600)
-    async with world(tmp_path, hub.clock, drained=backlog(ask)) as after:
+    async with world(database, hub.clock, drained=backlog(ask)) as after:
         assert (await after.ended(ask)).status is Status.ANSWERED
 
 
 async def test_a_deadline_that_passed_while_the_hub_was_down_is_applied_after_the_backlog(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(timeout=60.0)
     hub.clock.advance(3600)
-    async with world(tmp_path, hub.clock) as after:
+    async with world(database, hub.clock) as after:
         assert (await after.ended(ask)).status is Status.TIMED_OUT
 
 
@@ -206,9 +207,9 @@ async def test_more_time_takes_the_old_turns_back(tmp_path: Path) -> None:
 
 
 async def test_who_ends_an_ask_and_is_cancelled_in_the_middle_of_it_has_ended_it_for_all(
-    tmp_path: Path,
+    database: Database,
 ) -> None:
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask()
         waiting = asyncio.ensure_future(hub.ended(ask))
         leaving: asyncio.Task[Ask]

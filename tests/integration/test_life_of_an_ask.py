@@ -20,6 +20,7 @@ from chatbridge.core.model import (
     Status,
 )
 from tests.fakes.core_env import BLUE, COLOUR, OWNER, name, request, world
+from tests.fakes.databases import Database
 from tests.fakes.inbox import more_time
 
 
@@ -34,8 +35,8 @@ async def test_an_answer_reaches_the_call_that_waits_for_it(tmp_path: Path) -> N
         assert ended.outcome.answers == BLUE
 
 
-async def test_of_many_answers_at_once_exactly_one_counts(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_of_many_answers_at_once_exactly_one_counts(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask()
         answers = [(Answer(values=("red" if i % 2 else "blue",)),) for i in range(40)]
         results = await asyncio.gather(
@@ -49,8 +50,8 @@ async def test_of_many_answers_at_once_exactly_one_counts(tmp_path: Path) -> Non
         assert (await hub.now(ask)).outcome == taken[0].outcome
 
 
-async def test_a_repeated_call_finds_the_ask_it_made(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_repeated_call_finds_the_ask_it_made(database: Database) -> None:
+    async with world(database) as hub:
         first = await hub.ask()
         again = await hub.ask()
         assert again.id == first.id
@@ -87,21 +88,21 @@ async def test_a_request_id_used_again_with_other_words_is_a_new_ask(tmp_path: P
         assert other.id != first.id
 
 
-async def test_a_request_id_used_again_after_delivery_is_a_new_ask(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_request_id_used_again_after_delivery_is_a_new_ask(database: Database) -> None:
+    async with world(database) as hub:
         first = await hub.ask()
         await hub.inbox.answer(first.id, BLUE, person=OWNER)
         await hub.broker.waiting_calls.delivered(name())
         assert (await hub.ask()).id != first.id
 
 
-async def test_two_live_callers_with_the_same_words_get_two_asks(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_two_live_callers_with_the_same_words_get_two_asks(database: Database) -> None:
+    async with world(database) as hub:
         assert (await hub.ask(link="a")).id != (await hub.ask(link="b")).id
 
 
-async def test_an_agent_that_floods_is_told_which_asks_are_open(tmp_path: Path) -> None:
-    async with world(tmp_path, max_open_asks=3) as hub:
+async def test_an_agent_that_floods_is_told_which_asks_are_open(database: Database) -> None:
+    async with world(database, max_open_asks=3) as hub:
         asks = [await hub.ask(Question(id="q", text=f"No {i}?"), number=i) for i in range(3)]
         with pytest.raises(TooManyOpenAsks) as refused:
             await hub.ask(number=9)
@@ -176,12 +177,12 @@ async def test_a_half_filled_form_is_no_answer_at_the_deadline(tmp_path: Path) -
         assert ended.outcome.answers == ()
 
 
-async def test_a_draft_survives_a_restart(tmp_path: Path) -> None:
+async def test_a_draft_survives_a_restart(database: Database) -> None:
     second = Question(id="why", text="Why?")
-    async with world(tmp_path) as hub:
+    async with world(database) as hub:
         ask = await hub.ask(COLOUR, second)
         await hub.inbox.put(ask.id, form.Choose(step=0, option=1), person=OWNER)
-    async with world(tmp_path, hub.clock) as after:
+    async with world(database, hub.clock) as after:
         await after.inbox.put(ask.id, form.Text(text="It is the sea"), person=OWNER)
         draft = (await after.now(ask)).draft
         await after.inbox.put(ask.id, form.Submit(step=draft.step), person=OWNER)
@@ -200,8 +201,8 @@ async def test_a_stale_tap_changes_nothing_and_says_so(tmp_path: Path) -> None:
         assert await hub.now(ask) == before
 
 
-async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(tmp_path: Path) -> None:
-    async with world(tmp_path) as hub:
+async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(database: Database) -> None:
+    async with world(database) as hub:
         ask = await hub.ask()
         await hub.inbox.cancel(ask.id, reason="no", person=OWNER)
         cursor = ChannelState(channel="chat", key="bot", value="7", at=hub.clock.time())
@@ -214,8 +215,8 @@ async def test_a_cursor_moves_even_if_the_ask_takes_nothing_more(tmp_path: Path)
         assert await hub.store.note(channel="chat", key="bot") == moved
 
 
-async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: Path) -> None:
-    async with world(tmp_path, retention=1000.0, late_answer_ttl=100.0) as hub:
+async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(database: Database) -> None:
+    async with world(database, retention=1000.0, late_answer_ttl=100.0) as hub:
         old = await hub.ask(number=1)
         await hub.inbox.answer(old.id, BLUE, person=OWNER)
         still_open = await hub.ask(Question(id="q", text="Open?"), number=2, timeout=1800.0)
@@ -229,8 +230,8 @@ async def test_sweeping_forgets_what_ended_long_ago_and_nothing_else(tmp_path: P
         assert not (await hub.now(recent)).open
 
 
-async def test_an_answer_that_is_still_kept_is_not_swept(tmp_path: Path) -> None:
-    async with world(tmp_path, retention=1.0) as hub:
+async def test_an_answer_that_is_still_kept_is_not_swept(database: Database) -> None:
+    async with world(database, retention=1.0) as hub:
         ask = await hub.ask(link="a")
         await hub.broker.waiting_calls.link_closed("a")
         await hub.inbox.answer(ask.id, BLUE, person=OWNER)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Coroutine, Sequence
-from contextlib import AsyncExitStack, closing
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 from chatbridge.core.operation import Operation, Stage
 from tests.fakes.clock import StillClock
+from tests.fakes.databases import Database, SqliteFile
 from tests.fakes.operating import Operating, PretendGate, operating, operation
 from tests.fakes.runner import PretendRunner
 
@@ -41,38 +41,37 @@ _wait = st.tuples(st.just("wait"), st.integers(0, 30))
 steps = st.lists(st.one_of(_begin, _begin, _upon, _upon, _wait, _around), max_size=40)
 
 
-COUNTED = """
-    CREATE TABLE ends (id TEXT);
-    CREATE TRIGGER an_end AFTER UPDATE OF stage ON operations WHEN new.ended_at IS NOT NULL
-    BEGIN INSERT INTO ends VALUES (new.id); END;
-"""
-"""Every end that is stored, whoever is alive to notice it."""
-
-
 class Life:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder, self.database = folder, database
         self.clock = StillClock()
         self.runner = PretendRunner(self.clock)
         self.gate = PretendGate()
         self.wanted: dict[str, Operation] = {}
         self.told: Counter[str] = Counter()
         self.hub: Operating
+        self.ends: Counter[str]
         self.beside: set[asyncio.Task[Any]] = set()
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Life:
         await self._hub()
-        with closing(sqlite3.connect(self.folder / "chatbridge.db")) as database:
-            database.executescript(COUNTED)
+        # Every end that is stored, whoever is alive to notice it.
+        await self.database.rows("CREATE TABLE ends (id TEXT)")
+        await self.database.add_trigger(
+            "an_end",
+            "AFTER UPDATE OF stage ON operations",
+            when="new.ended_at IS NOT NULL",
+            do="INSERT INTO ends VALUES (new.id)",
+        )
         return self
-
-    def ends(self) -> Counter[str]:
-        with closing(sqlite3.connect(self.folder / "chatbridge.db")) as database:
-            return Counter(row[0] for row in database.execute("SELECT id FROM ends"))
 
     async def __aexit__(self, *error: object) -> None:
         await self.kill()
+        await self.database.drop_trigger("an_end", "operations")
+        self.ends = Counter(row[0] for row in await self.database.rows("SELECT id FROM ends"))
+        await self.database.rows("DROP TABLE ends")
+        await self.database.clear()
 
     async def _hub(self) -> None:
         opened = operating(
@@ -81,6 +80,7 @@ class Life:
             self.gate,
             clock=self.clock,
             concurrency=LIMIT,
+            database=self.database,
         )
         self.hub = await self._open.enter_async_context(opened)
 
@@ -168,28 +168,30 @@ class Life:
         raise AssertionError(f"never over: {rows}, {self.runner.ends}")
 
 
-@settings(max_examples=30)
-@given(steps)
-def test_every_operation_ends_once_and_no_order_is_given_twice(
-    happenings: list[tuple[Any, ...]],
-) -> None:
-    async def live() -> None:
-        with tempfile.TemporaryDirectory(prefix="cb-") as folder:
-            async with Life(Path(folder)) as life:
-                for happening in happenings:
-                    await life.step(*happening)
-                    life.check()
-                rows = await life.to_the_end()
-            assert life.ends() == Counter(row.id for row in rows)
-            assert all(number <= 1 for number in life.told.values())
-            handed = {order.id for order in life.runner.handed}
-            for row in rows:
-                if row.stage is Stage.SUCCEEDED:
-                    assert row.id in handed
-                if row.stage is Stage.DENIED or row.started_at is None:
-                    assert row.id not in handed
-                if life.wanted[row.id].stage is Stage.AWAITING_APPROVAL and row.id in handed:
-                    assert row.ask_id is not None
-                    assert life.gate.words[row.ask_id] is None
+def test_every_operation_ends_once_and_no_order_is_given_twice(database: Database) -> None:
+    @settings(max_examples=30 if isinstance(database, SqliteFile) else 8)
+    @given(steps)
+    def lives(happenings: list[tuple[Any, ...]]) -> None:
+        asyncio.run(live(database, happenings))
 
-    asyncio.run(live())
+    lives()
+
+
+async def live(database: Database, happenings: list[tuple[Any, ...]]) -> None:
+    with tempfile.TemporaryDirectory(prefix="cb-") as folder:
+        async with Life(Path(folder), database) as life:
+            for happening in happenings:
+                await life.step(*happening)
+                life.check()
+            rows = await life.to_the_end()
+        assert life.ends == Counter(row.id for row in rows)
+        assert all(number <= 1 for number in life.told.values())
+        handed = {order.id for order in life.runner.handed}
+        for row in rows:
+            if row.stage is Stage.SUCCEEDED:
+                assert row.id in handed
+            if row.stage is Stage.DENIED or row.started_at is None:
+                assert row.id not in handed
+            if life.wanted[row.id].stage is Stage.AWAITING_APPROVAL and row.id in handed:
+                assert row.ask_id is not None
+                assert life.gate.words[row.ask_id] is None

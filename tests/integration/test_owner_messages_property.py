@@ -4,23 +4,27 @@ once it is over, or is delivered a second time once that was confirmed."""
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from chatbridge.core.errors import MessageRefused, StoreError
 from chatbridge.core.messages.agents import Agents
 from chatbridge.core.messages.message import MessageState, OwnerMessage, Way
 from chatbridge.core.messages.messages import MAX_WAITING, OwnerMessages
 from chatbridge.core.model import Agent, CallName, Person, Project
-from chatbridge.store.sqlite.store import SqliteStore
 from tests.fakes.clock import StillClock
+from tests.fakes.databases import Database, SqliteFile
 from tests.fakes.disk import failing
 
 T = TypeVar("T")
@@ -38,9 +42,9 @@ ways = st.sampled_from(Way)
 class Messages(RuleBasedStateMachine):
     """The model: who holds what, and what has been said about it for good."""
 
-    def __init__(self) -> None:
+    def __init__(self, database: Database) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
+        self.database = database
         self.loop = asyncio.new_event_loop()
         self.clock, self.number = StillClock(), 0
         self.told: dict[str, Project] = {}  # By id
@@ -52,7 +56,7 @@ class Messages(RuleBasedStateMachine):
         return self.loop.run_until_complete(asyncio.wait_for(work, BOUND))
 
     async def start(self) -> None:
-        self.store = await SqliteStore.open(Path(self.folder.name) / "chatbridge.db")
+        self.store = await self.database.open()
         self.connected: set[str] = set()
         self.cancelled: set[CallName] = set()
         self.messages = OwnerMessages(
@@ -72,8 +76,8 @@ class Messages(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.do(self.kill())
+        self.do(self.database.clear())
         self.loop.close()
-        self.folder.cleanup()
 
     def connect(self, link: str) -> None:
         self.connected.add(link)
@@ -106,7 +110,7 @@ class Messages(RuleBasedStateMachine):
     @rule(link=links)
     def one_is_written_that_cannot_be_stored(self, link: str) -> None:
         async def work() -> None:
-            async with failing(Path(self.folder.name), "owner_messages"):
+            async with failing(self.database, "owner_messages"):
                 with pytest.raises(StoreError):
                     await self.tell(link)
 
@@ -171,7 +175,7 @@ class Messages(RuleBasedStateMachine):
     @rule(link=links)
     def one_calls_while_nothing_can_be_stored(self, link: str) -> None:
         async def work() -> None:
-            async with failing(Path(self.folder.name), "owner_messages"):
+            async with failing(self.database, "owner_messages"):
                 assert not await self.taken(CallName(link=link, request="broken"))
 
         self.connect(link)
@@ -194,7 +198,7 @@ class Messages(RuleBasedStateMachine):
         ids = self.responses[name]
 
         async def work() -> None:
-            async with failing(Path(self.folder.name), "owner_messages"):
+            async with failing(self.database, "owner_messages"):
                 with pytest.raises(StoreError):
                     await self.messages.delivered(name)
 
@@ -300,5 +304,13 @@ class Messages(RuleBasedStateMachine):
         assert len(self.messages.waiting()) <= MAX_WAITING * 2
 
 
-TestMessages = Messages.TestCase
-TestMessages.settings = settings(max_examples=15, stateful_step_count=25, deadline=None)
+def test_whatever_happens_in_whatever_order(database: Database) -> None:
+    class There(Messages):
+        def __init__(self) -> None:
+            super().__init__(database)
+
+    examples = 15 if isinstance(database, SqliteFile) else 4
+    run_state_machine_as_test(
+        There,
+        settings=settings(max_examples=examples, stateful_step_count=25, deadline=None),
+    )

@@ -462,6 +462,19 @@ async def test_of_several_hosts_the_one_that_can_write_is_found_also_after_a_fai
         primary.start()  # its database is given back
 
 
+async def test_a_transaction_is_as_the_lease_needs_it_whatever_the_database_has_set(
+    postgres: Postgres, address: Address
+) -> None:
+    name = address.name.split()[0]
+    await postgres.sql(f"ALTER DATABASE {name} SET default_transaction_isolation = serializable")
+    try:
+        async with store_at(address) as store:
+            rows = await store.write(lambda tx: tx.rows("SHOW transaction_isolation"))
+    finally:
+        await postgres.sql(f"ALTER DATABASE {name} RESET default_transaction_isolation")
+    assert [row[0] for row in rows] == ["read committed"]
+
+
 # ── a server that cannot be used ──────────────────────────────────────────────────────────────────
 
 
@@ -510,6 +523,13 @@ async def test_what_is_wrong_with_an_address_is_said_without_its_password(
     assert SECRET not in shown
     assert ":wrong" not in shown
     assert given.called in str(refused.value)
+
+
+def test_a_connection_that_breaks_inside_the_library_counts_as_lost_and_is_called_so() -> None:
+    broken = asyncpg.InternalClientError("cannot switch to state 12; another operation (2) is on")
+    failure = connection.translated_error(broken, "the database x")
+    assert isinstance(failure, ConnectionLost)
+    assert "the connection was lost" in str(failure)
 
 
 def test_a_server_that_is_too_old_is_refused() -> None:

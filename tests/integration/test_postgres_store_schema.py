@@ -16,8 +16,8 @@ import pytest_asyncio
 
 from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.core.model import Post
-from chatbridge.store import operations, sql_store, transaction
-from chatbridge.store.postgres import migrate
+from chatbridge.store import audit, operations, sql_store, transaction
+from chatbridge.store.postgres import election, file_copies, migrate, tokens
 from chatbridge.store.postgres.ask_times import ASK_TIMES
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.sql import translated
@@ -29,28 +29,41 @@ from tests.fakes.postgres import Postgres
 pytestmark = pytest.mark.postgres
 
 SCRIPTS = sorted(Path(str(migrate.SCHEMA)).glob("*.sql"))
+MODULES = (audit, transaction, operations, sql_store, election, file_copies, tokens)
+"""In this order: each statement is named after the module that has it first."""
 STATEMENTS = {
-    name: value
-    for module in (operations, sql_store, transaction)
-    for name, value in vars(module).items()
-    if isinstance(value, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", value)
+    name: sql
+    for sql, name in {
+        sql: f"{module.__name__.rpartition('.')[2]}.{name}"
+        for module in reversed(MODULES)
+        for name, sql in vars(module).items()
+        if isinstance(sql, str) and re.match(r"\s*(SELECT|INSERT|UPDATE|DELETE)\b", sql)
+    }.items()
 }
 STATEMENTS["ASK_TIMES"] = ASK_TIMES
 STATEMENTS["SAVE_ASK"] = transaction.save_ask_sql(ask_row(an_ask(), *STATE))
 STATEMENTS["ADD_ASK"] = insert("asks", ask_row(an_ask()))
 STATEMENTS["SAVE_CALL"] = insert_of_ask("calls", columns(a_call(an_ask())), key=("link", "request"))
+STATEMENTS["ADD_AUDIT_LINES"] = audit._insert(2)
 STATEMENTS["SAVE_POST"] = insert_of_ask("posts", Post.__slots__, key=("ask", "surface"))
 FROZEN = {
     "0001_initial.sql": "3be831a3975525aae76a000807ae141c7fecefaa2bdc8ea021f5eee5251eb9f0",
+    "0002_cluster.sql": "9cfc33bf21e5fe26425b6fd21f91b234bf8f12b3544f0f548f20c6c62385504a",
+    "0003_audit.sql": "8bf355e30b3feddfda8a6c765ea8339f0598fbace09abf930f41ec5b45ff1946",
     "0004_attachments.sql": "3151fa041af7b1c7409258d866c74843e94dba7d3bdff99e66a3cf9f542f363b",
 }
 """SHA-256 of each migration. Add a line with a new one; never change a line, nor its file."""
 WALKS = {
-    "ATTACHMENT_DIGESTS",  # all of it is the answer
+    "sql_store.ATTACHMENT_DIGESTS",  # all of it is the answer
     "ASK_TIMES",
-    "STORED_IDS",  # for all files that people sent, every ten minutes
+    "sql_store.STORED_IDS",  # for all files that people sent, every ten minutes
 }
-VALUES = {"REMOVE_ENDED": "100, 200", "BEHIND": "'telegram', 20000"}
+VALUES = {
+    "audit.FIRST_AUDIT_LINE": "19000",
+    "audit.REMOVE_AUDIT_LINES": "20, 200",
+    "sql_store.BEHIND": "'telegram', 20000",
+    "transaction.REMOVE_ENDED": "100, 200",
+}
 """How many rows they find depends on these; the others are planned without knowing any."""
 ASKS = 20_000
 FILL = f"""
@@ -66,8 +79,11 @@ FILL = f"""
         CASE WHEN status = 'open' THEN NULL ELSE created_at + 60 END, delivered_at, 0, 0 FROM asks;
     INSERT INTO posts (ask, surface, place, revision) SELECT seq, 'telegram', '{{}}', 2 FROM asks;
     INSERT INTO handles (surface, handle, ask) SELECT 'telegram', seq::text, seq FROM asks;
+    INSERT INTO audit (at, kind, thing, id, project, project_name, client, agent_name, who, who_id,
+        channel, surface, what) SELECT created_at, 'asked', 'ask', id, project, 'p', 'c', 'a', '',
+        '', '', '', '{{}}' FROM asks;
 """  # noqa: S608 - constants
-SEQUENTIAL = re.compile(r"Seq Scan on (asks|calls|posts|handles)\b")
+SEQUENTIAL = re.compile(r"Seq Scan on (asks|audit|calls|posts|handles)\b")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -120,6 +136,10 @@ async def value(address: Address, sql: str) -> Any:
 def test_no_migration_is_changed_once_it_is_there() -> None:
     digests = {script.name: sha256(script.read_bytes()).hexdigest() for script in SCRIPTS}
     assert digests == FROZEN
+
+
+def test_migrations_are_numbered_without_a_gap() -> None:
+    assert [int(script.name[:4]) for script in SCRIPTS] == [*range(1, len(SCRIPTS) + 1)]
 
 
 async def test_hubs_that_start_together_create_the_schema_once(empty: Address) -> None:

@@ -37,10 +37,12 @@ IDLE_TRANSACTION_MILLISECONDS = 1_500
 """A hub that stands still inside a transaction holds up who takes over from it no longer."""
 _SESSION = f"""
     SET synchronous_commit = on;
+    SET default_transaction_isolation = 'read committed';
     SET idle_in_transaction_session_timeout = {IDLE_TRANSACTION_MILLISECONDS};
     SET jit = off
 """
-"""Without a just-in-time compiler, which takes longer than these statements."""
+"""Whatever the database has as its own: a stricter isolation would fail transactions because of a
+renewal of the lease. A just-in-time compiler takes longer than these statements."""
 _ABOUT = """
     SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') = 'on' AS read_only,
     current_setting('server_version_num')::int / 10000 AS version,
@@ -348,9 +350,9 @@ def translated_error(error: BaseException, called: str) -> StoreError:
         cause, said = _CAUSES["25006"], ""
     elif isinstance(error, ValueError):
         cause, said = "it cannot take a value", ""  # which it may quote
-    lost = isinstance(error, _LOST) and not isinstance(error, ValueError)
-    kind = ConnectionLost if lost else StoreError
-    return kind(f"{called}: {cause or 'the server refused a statement'}{said}")
+    if isinstance(error, _LOST) and not isinstance(error, ValueError):
+        return ConnectionLost(f"{called}: {cause or _CAUSES['08']}{said}")
+    return StoreError(f"{called}: {cause or 'the server refused a statement'}{said}")
 
 
 def _one_line(error: BaseException) -> str:

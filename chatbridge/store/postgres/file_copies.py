@@ -41,9 +41,9 @@ _OPEN = """
 """
 _SWEEP = """
     DELETE FROM attachment_bytes WHERE kept_at < $1
-    AND name NOT IN (SELECT 'attachments/' || digest FROM attachments)
-    AND split_part(name, '/', 2) NOT IN (
-        SELECT id FROM asks UNION ALL SELECT id FROM owner_messages)
+    AND NOT EXISTS (SELECT FROM attachments WHERE 'attachments/' || digest = name)
+    AND NOT EXISTS (SELECT FROM asks WHERE id = split_part(name, '/', 2))
+    AND NOT EXISTS (SELECT FROM owner_messages WHERE id = split_part(name, '/', 2))
 """
 
 
