@@ -280,7 +280,12 @@ class Messages(RuleBasedStateMachine):
 
     @invariant()
     def memory_and_file_agree(self) -> None:
-        assert self.messages.waiting() == self.do(self.store.open_messages())
+        async def until_they_do() -> None:
+            # A commit can be read a moment before its writer hears of it.
+            while self.messages.waiting() != await self.store.open_messages():
+                await asyncio.sleep(0)
+
+        self.do(until_they_do())
 
     @invariant()
     def nothing_is_lost_and_what_is_over_stays_so(self) -> None:
