@@ -283,6 +283,7 @@ class Messages(RuleBasedStateMachine):
         async def until_they_do() -> None:
             # A commit can be read a moment before its writer hears of it.
             while self.messages.waiting() != await self.store.open_messages():
+                assert not self.running.done()
                 await asyncio.sleep(0)
 
         self.do(until_they_do())
