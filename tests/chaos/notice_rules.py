@@ -25,7 +25,14 @@ HUB_DIES = (
     "kill the hub as discord brings something",
     "stop the hub",
     "restart everything",
+    # Of several:
+    "freeze the leader",
+    "cut the leader off",
+    "kill all hubs",
+    "kill postgresql",
+    "restart postgresql",
 )
+"""Or another one leads, or nothing can be noted, for as long as it lasts."""
 HUB_IS_DEAF = ("freeze the hub",)
 """An answer comes, and counts as too late when the hub goes on."""
 TIDIED_WITHIN = 20.0
