@@ -56,8 +56,10 @@ WEIGHTS = {
 }
 """How often each is drawn, beside the others."""
 FOR_SEVERAL = {fault: weight for fault, weight in WEIGHTS.items() if fault != "freeze the hub"} | {
-    "freeze the leader": 6,
-    "cut the leader off": 6,
+    "kill the hub": 10,
+    "stop the hub": 4,
+    "freeze the leader": 10,
+    "cut the leader off": 10,
     "kill a follower": 3,
     "stop a follower": 1,
     "freeze a follower": 2,

@@ -130,8 +130,7 @@ class SeveralHubs:
         _give_clocks(self)
         dsn = self._server.address(DATABASE).dsn
         self.take_overs = TakeOvers(self.computers, dsn, log)
-        watching = asyncio.ensure_future(self.take_overs.watch())
-        stack.callback(watching.cancel)
+        await stack.enter_async_context(self.take_overs.watching())
 
     def _kill(self, how: signal.Signals = signal.SIGQUIT) -> None:
         self._server.stop(how)

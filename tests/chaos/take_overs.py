@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
 import asyncpg
@@ -22,7 +22,13 @@ ANSWERS_WITHIN = 1.0
 GIVEN_UP_AFTER = 30.0
 STAYS_AFTER = 4.0
 """So long after a fault was over the hub that it met leads still, or another one takes over."""
-FAILURES = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError)
+FAILURES = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
 
 
 class Lease(NamedTuple):
@@ -39,7 +45,7 @@ class TakeOvers:
         self._computers = computers
         self._dsn, self._log = dsn, log
         self._expected = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def leader(self) -> Computer | None:
         """The computer whose hub has the lease, and serves."""
@@ -55,22 +61,29 @@ class TakeOvers:
     def database_is_back(self, fault: str) -> None:
         self._spawn(self._serves_again(fault))
 
-    async def watch(self) -> None:
-        """Until it is cancelled."""
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        self._spawn(self._watch())
         try:
-            while True:
-                with suppress(*FAILURES):
-                    async with asyncio.timeout(ANSWERS_WITHIN):
-                        connection = await asyncpg.connect(self._dsn)
-                    try:
-                        await self._read(connection)
-                    finally:
-                        connection.terminate()
-                self.reachable = False
-                await asyncio.sleep(LOOK_EVERY)
+            yield
         finally:
             for task in self._tasks:
+                if task.done():
+                    task.result()
                 task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(*FAILURES):
+                async with asyncio.timeout(ANSWERS_WITHIN):
+                    connection = await asyncpg.connect(self._dsn)
+                try:
+                    await self._read(connection)
+                finally:
+                    connection.terminate()
+            self.reachable = False
+            await asyncio.sleep(LOOK_EVERY)
 
     async def _read(self, connection: asyncpg.Connection[Any]) -> None:
         while True:
@@ -117,10 +130,8 @@ class TakeOvers:
             await asyncio.sleep(LOOK_EVERY)
         self._log.add(TookOver(at=at, fault=fault, seconds=round(took, 2), due=False))
 
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        self._tasks.append(asyncio.create_task(work))
 
 
 def _follows(computer: Computer) -> bool:
