@@ -14,10 +14,13 @@ from itertools import pairwise
 
 from tests.chaos.log import Heard
 from tests.chaos.night import Night, Violation
-from tests.chaos.notice_rules import A_MOMENT, HUB_DIES
+from tests.chaos.notice_rules import A_MOMENT, HUB_DIES, TAKES_OVER
 
 WAITING, DELIVERED = ("waiting", "handed_over"), "delivered"
-PASSED_ON = (*HUB_DIES, "kill a follower", "stop a follower", "freeze a follower")
+PASSED_ON = (
+    *(*HUB_DIES, *TAKES_OVER),
+    *("kill a follower", "stop a follower", "freeze a follower"),
+)
 """The way of an agent's words to where they are noted ends, or stands still."""
 LINK_FAULTS = ("kill a link", "freeze a link", "restart everything", "fill the disk")
 CONFIRMED_WITHIN = 5.0
