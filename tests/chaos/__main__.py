@@ -26,7 +26,6 @@ from tests.chaos.night import Final, Night, StoredAsk, StoredMessage, StoredNoti
 from tests.chaos.notices import NOTICE
 from tests.chaos.person import Person
 from tests.chaos.riddles import Deck, Status
-from tests.chaos.schedule import FOR_SEVERAL, WEIGHTS
 from tests.chaos.sites import SITES, NotReadable
 from tests.chaos.telling import tell_now_and_then
 from tests.chaos.world import ChaosWorld
@@ -207,7 +206,7 @@ class Run:
             seconds,
             pause=self._manner.pause,
             left_out=world.site.left_out,
-            weights=WEIGHTS if world.site.hubs == 1 else FOR_SEVERAL,
+            weights=world.site.weights,
         )
         if self._given.calm:
             schedule = ()

@@ -163,8 +163,6 @@ class Computer:
         with suppress(OSError):
             shutil.copytree(self.state, saved, ignore=_sockets)
         shutil.rmtree(self._runtime, ignore_errors=True)
-        if self.hole is not None:
-            self.hole.close()
 
 
 def end(pid: int | None, number: signal.Signals) -> str:

@@ -16,14 +16,13 @@ from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
-import asyncpg
-
 from tests.chaos.computers import Computer
 from tests.chaos.log import Log
 from tests.chaos.moved_clock import MovedClock, NoClock
+from tests.chaos.schedule import FOR_SEVERAL, WEIGHTS
 from tests.chaos.services import Service
 from tests.chaos.small_disk import SmallDisk
-from tests.chaos.take_overs import TakeOvers
+from tests.chaos.take_overs import FAILURES, TakeOvers
 from tests.conftest import found
 from tests.fakes.cluster import Hole
 from tests.fakes.network import free_port
@@ -33,7 +32,6 @@ Rows = Sequence[Mapping[str, Any]]
 
 FILL_DISK, MOVE_CLOCK = "fill the disk", "move the clock"
 NO_DISK = "a small disk cannot be mounted here (it needs root)"
-DATABASE_ELSEWHERE = "the database is on a disk of its own"
 HUBS = 3
 DATABASE = "chaos"
 
@@ -42,48 +40,66 @@ class NotReadable(Exception):
     """The database cannot be read now."""
 
 
-class OneHub:
-    hubs = 1
+class Site:
+    weights = WEIGHTS
+    """Of the faults."""
     paths = True
     """Whether files go between agents and the hub by their paths."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.left_out: dict[str, str] = {}
         self.services: dict[str, Service] = {}
-        self.disk = SmallDisk(folder / "disk")
-        if not self.disk.mounted:
-            self.left_out[FILL_DISK] = NO_DISK
-        self.computers = [Computer("hub", folder, folder / "disk" / "s", home=folder)]
-        _give_clocks(self)
+        self.computers: list[Computer] = []
 
     async def begin(self, stack: AsyncExitStack, log: Log) -> None:
-        pass
+        """Everything is there but the hubs. What belongs to it ends with the stack."""
+        try:
+            for computer in self.computers:
+                computer.clock = MovedClock(computer.configuration.parent)
+        except NoClock as why:
+            self.left_out[MOVE_CLOCK] = str(why)
 
     def settings(self, computer: Computer) -> dict[str, dict[str, object]]:
-        """Tables of its configuration; those without a name first."""
+        """Tables of its configuration; what stands before them has no name."""
         return {}
+
+    def computer_of(self, agent: str) -> Computer:
+        """Agents of one project are together."""
+        return self.computers[int(agent.rpartition("-")[2]) % len(self.computers)]
 
     def project(self, agent: str) -> str:
         """What people call the project of this agent."""
         return agent
 
-    def computer_of(self, agent: str) -> Computer:
-        return self.computers[0]
-
     def leader(self) -> Computer | None:
         return self.computers[0]
 
     def expect_take_over(self, fault: str) -> None:
-        pass
+        """A fault is about to strike the hub that leads."""
 
     def database_is_back(self, fault: str) -> None:
-        pass
-
-    async def settle(self) -> None:
-        self.disk.free()
+        """It was away by this fault."""
 
     def rows(self, *statements: str) -> list[Rows]:
-        """:raises NotReadable:"""
+        """What the database has. :raises NotReadable:"""
+        raise NotImplementedError
+
+    def keep(self, folder: Path) -> None:
+        """What was stored, for whoever looks into a failure; and tidy up."""
+        for computer in self.computers:
+            computer.tidy(folder if len(self.computers) == 1 else folder / computer.name)
+
+
+class OneHub(Site):
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.disk = SmallDisk(folder / "disk")
+        if not self.disk.mounted:
+            self.left_out[FILL_DISK] = NO_DISK
+        self.computers.append(Computer("hub", folder, folder / "disk" / "s", home=folder))
+
+    def rows(self, *statements: str) -> list[Rows]:
         file = self.computers[0].state / "chatbridge.db"
         try:
             with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5.0)) as store:
@@ -93,24 +109,13 @@ class OneHub:
             raise NotReadable(str(error)) from error
 
     def keep(self, folder: Path) -> None:
-        """What was stored, for whoever looks into a failure."""
-        for computer in self.computers:
-            computer.tidy(folder)
-
-    def close(self) -> None:
+        super().keep(folder)
         self.disk.close()
 
 
-class SeveralHubs:
-    hubs = HUBS
+class SeveralHubs(Site):
+    weights = FOR_SEVERAL
     paths = False
-
-    def __init__(self, folder: Path) -> None:
-        self.left_out = {FILL_DISK: DATABASE_ELSEWHERE}
-        self.services: dict[str, Service] = {}
-        self.computers: list[Computer] = []
-        self._folder = folder
-        self._listen = [free_port() for _ in range(HUBS)]
 
     async def begin(self, stack: AsyncExitStack, log: Log) -> None:
         programs = found("postgres")
@@ -120,17 +125,14 @@ class SeveralHubs:
         service = Service("postgresql", start=self._server.start, kill=self._kill)
         service.up = True
         self.services["postgresql"] = service
-        for number in range(HUBS):
-            name = f"hub-{number}"
-            folder = self._folder / name
-            hole = Hole(self._server.port)
-            self.computers.append(
-                Computer(name, folder, folder / "s", home=self._folder, hole=hole)
-            )
-        _give_clocks(self)
+        for name in (f"hub-{number}" for number in range(HUBS)):
+            place, hole = self.folder / name, Hole(self._server.port)
+            stack.callback(hole.close)
+            self.computers.append(Computer(name, place, place / "s", home=self.folder, hole=hole))
         dsn = self._server.address(DATABASE).dsn
-        self.take_overs = TakeOvers(self.computers, dsn, log)
-        await stack.enter_async_context(self.take_overs.watching())
+        self._take_overs = TakeOvers(self.computers, dsn, log)
+        await stack.enter_async_context(self._take_overs.watching())
+        await super().begin(stack, log)
 
     def _kill(self, how: signal.Signals = signal.SIGQUIT) -> None:
         self._server.stop(how)
@@ -138,26 +140,20 @@ class SeveralHubs:
     def settings(self, computer: Computer) -> dict[str, dict[str, object]]:
         assert computer.hole is not None
         store = f"postgresql://{USER}@127.0.0.1:{computer.hole.port}/{DATABASE}"
-        listen = f"127.0.0.1:{self._listen[self.computers.index(computer)]}"
+        listen = f"127.0.0.1:{free_port()}"
         return {"": {"store": store}, "cluster": {"listen": listen, "name": computer.name}}
 
     def project(self, agent: str) -> str:
         return f"{self.computer_of(agent).name}/{agent}"
 
-    def computer_of(self, agent: str) -> Computer:
-        return self.computers[int(agent.rpartition("-")[2]) % HUBS]
-
     def leader(self) -> Computer | None:
-        return self.take_overs.leader()
+        return self._take_overs.leader()
 
     def expect_take_over(self, fault: str) -> None:
-        self.take_overs.expect(fault)
+        self._take_overs.expect(fault)
 
     def database_is_back(self, fault: str) -> None:
-        self.take_overs.database_is_back(fault)
-
-    async def settle(self) -> None:
-        pass
+        self._take_overs.database_is_back(fault)
 
     def rows(self, *statements: str) -> list[Rows]:
         return asyncio.run(self._rows(statements))
@@ -169,30 +165,17 @@ class SeveralHubs:
                 return [await connection.fetch(statement) for statement in statements]
             finally:
                 await connection.close()
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        except FAILURES as error:
             raise NotReadable(str(error)) from error
 
     def keep(self, folder: Path) -> None:
-        for computer in self.computers:
-            computer.tidy(folder / computer.name)
+        super().keep(folder)
         if not self.computers:
-            return
+            return  # it has not begun
+        program = self._server.programs / "pg_dump"
         server = ("-h", "127.0.0.1", "-p", str(self._server.port), "-U", USER)
         with (folder / "database.sql").open("wb") as dump:
-            program = self._server.programs / "pg_dump"
             subprocess.run([program, *server, DATABASE], stdout=dump, cwd="/")
 
-    def close(self) -> None:
-        pass
 
-
-Site = OneHub | SeveralHubs
-SITES: dict[str, type[OneHub] | type[SeveralHubs]] = {"sqlite": OneHub, "postgresql": SeveralHubs}
-
-
-def _give_clocks(site: Site) -> None:
-    try:
-        for computer in site.computers:
-            computer.clock = MovedClock(computer.configuration.parent)
-    except NoClock as why:
-        site.left_out[MOVE_CLOCK] = str(why)
+SITES: dict[str, type[Site]] = {"sqlite": OneHub, "postgresql": SeveralHubs}

@@ -166,7 +166,7 @@ class ChaosWorld:
 
     def command_environment(self) -> dict[str, str]:
         self._commands += 1
-        return self.site.computers[self._commands % self.site.hubs].environment()
+        return self.site.computers[self._commands % len(self.site.computers)].environment()
 
     def link_command(self) -> list[str]:
         return [sys.executable, "-m", "chatbridge", "mcp"]
@@ -218,7 +218,6 @@ class ChaosWorld:
 
     async def settle(self) -> None:
         """No fault any more, and everything runs."""
-        await self.site.settle()
         for relay in self.relays.values():
             await relay.heal()
         await asyncio.gather(*(service.start() for service in self.services.values()))
@@ -248,7 +247,6 @@ class ChaosWorld:
         await asyncio.to_thread(self._tidy)
 
     def _tidy(self) -> None:
-        self.site.close()
         bots = [self.bot_api.identity.token.partition(":")[0]]
         if hasattr(self, "matrix"):
             bots.append(account_lock(self.matrix.bot).id)
