@@ -106,13 +106,9 @@ bench: $(VENV) ## Measure everything beside its reference, for docs/figures.md
 
 .PHONY: chaos
 chaos: $(VENV) ## A night of faults: CHAOS_MINUTES=3 CHAOS_SEED=… CHAOS_STORE=postgresql (three hubs)
-ifeq ($(CHAOS_STORE),postgresql)
-	@.ci/scratch $(BIN)/python -m tests.chaos.hubs
-else
 	@.ci/chaos set-up
 	@.ci/synapse set-up
 	@.ci/scratch $(BIN)/python -m tests.chaos
-endif
 
 LOAD_MINUTES ?= 20
 LOAD_AGENTS ?= 1000

@@ -8,7 +8,6 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import sys
 import tempfile
 import time
@@ -27,6 +26,7 @@ from tests.chaos.night import Final, Night, StoredAsk, StoredMessage, StoredNoti
 from tests.chaos.notices import NOTICE
 from tests.chaos.person import Person
 from tests.chaos.riddles import Deck, Status
+from tests.chaos.sites import SITES, NotReadable
 from tests.chaos.telling import tell_now_and_then
 from tests.chaos.world import ChaosWorld
 
@@ -76,7 +76,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="make chaos",
         description="Agents ask, a person answers, and everything is killed meanwhile.",
-        epilog="Environment: CHAOS_MINUTES, CHAOS_SEED, CHAOS_MANNER, CHAOS_AGENTS, CHAOS_FOLDER.",
+        epilog="Environment: CHAOS_MINUTES, CHAOS_SEED, CHAOS_MANNER, CHAOS_AGENTS, CHAOS_FOLDER, "
+        "CHAOS_STORE.",
     )
     fresh = random.SystemRandom().randrange(10**6)
     parser.add_argument("--minutes", type=float, default=float(env("CHAOS_MINUTES") or 3))
@@ -88,11 +89,19 @@ def _arguments() -> argparse.Namespace:
         help="busy, or typed: two agents, fewer faults, and a person who mostly types",
     )
     parser.add_argument("--agents", type=int, default=int(env("CHAOS_AGENTS") or 0))
+    parser.add_argument(
+        "--store",
+        choices=SITES,
+        default=env("CHAOS_STORE") or "sqlite",
+        help="sqlite, or postgresql: three hubs on one database",
+    )
     parser.add_argument("--folder", default=env("CHAOS_FOLDER"), help="an empty one, for the logs")
     parser.add_argument("--calm", action="store_true", help="without faults")
     given = parser.parse_args()
     if given.manner not in MANNERS:  # a default is not checked
         parser.error(f"CHAOS_MANNER is one of {', '.join(MANNERS)}, not {given.manner}")
+    if given.store not in SITES:
+        parser.error(f"CHAOS_STORE is one of {', '.join(SITES)}, not {given.store}")
     given.agents = given.agents or MANNERS[given.manner].agents
     return given
 
@@ -119,7 +128,9 @@ class Run:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             async with (
-                ChaosWorld.running(self._folder / "world", self._log) as world,
+                ChaosWorld.running(
+                    self._folder / "world", self._log, store=self._given.store
+                ) as world,
                 httpx.AsyncClient(timeout=10.0) as http,
             ):
                 person = Person(
@@ -146,7 +157,7 @@ class Run:
                     troubles=(*self._troubles, *person.failures),
                 )
                 hubs = final.hubs(world.outputs())
-            return self._judged(seen, world.left_out, person, hubs)
+            return self._judged(seen, world.site.left_out, person, hubs)
         finally:
             self._log.close()
 
@@ -177,6 +188,7 @@ class Run:
             violations,
             seed=self._given.seed,
             manner=self._manner.name,
+            store=self._given.store,
             minutes=self._given.minutes,
             agents=self._given.agents,
             left_out=left_out,
@@ -190,7 +202,11 @@ class Run:
     async def _night(self, world: ChaosWorld, person: Person, agents: list[Agent]) -> Final:
         seconds = self._given.minutes * 60
         schedule = faults.draw(
-            self._own_random(), seconds, pause=self._manner.pause, left_out=world.left_out
+            self._own_random(),
+            seconds,
+            pause=self._manner.pause,
+            left_out=world.site.left_out,
+            weights=world.site.weights,
         )
         if self._given.calm:
             schedule = ()
@@ -199,7 +215,7 @@ class Run:
             asking = [asyncio.create_task(agent.run(stop)) for agent in agents]
             telling = asyncio.create_task(self._tell())
             switching = asyncio.create_task(self._switch(person))
-            projects = sorted({agent.folder for agent in agents})
+            projects = sorted({world.project_name(agent.folder) for agent in agents})
             writing = asyncio.create_task(
                 tell_now_and_then(person, projects, self._log, self._own_random())
             )
@@ -250,15 +266,14 @@ class Run:
                 self._troubles.append(f"{agent.name} still waits for {riddle}")
             elif (error := task.exception()) is not None:
                 self._troubles.append(f"{agent.name} failed: {error!r}")
-        database = world.state / "chatbridge.db"
-        asks, notices, messages = await self._read(database)
+        asks, notices, messages = await self._read(world.rows)
         shown = 0
         while time.monotonic() < until:
             behind = any(it.behind for it in messages)
             if final.agree(asks) and final.all_shown(notices) and not behind:
                 break
             await asyncio.sleep(1.0)
-            asks, notices, messages = await self._read(database)
+            asks, notices, messages = await self._read(world.rows)
             now = sum(len(notice.shown) for notice in notices)
             if (now := now + sum(not it.behind for it in messages)) > shown:
                 shown, until = now, max(until, time.monotonic() + NEXT_WITHIN)
@@ -288,13 +303,13 @@ class Run:
         self._troubles.append("the web inbox does not list the notices")
         return ()
 
-    async def _read(self, database: Path) -> Stored:
+    async def _read(self, database: final.Database) -> Stored:
         def whole() -> Stored:
             messages = final.stored_messages(database)
             return final.stored(database), final.stored_notices(database), messages
 
         for _ in range(10):
-            with suppress(sqlite3.Error):
+            with suppress(NotReadable):
                 return await asyncio.to_thread(whole)
             await asyncio.sleep(0.5)
         return await asyncio.to_thread(whole)

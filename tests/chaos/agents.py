@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -181,7 +182,7 @@ class Agent:
                 status=result.status.value,
                 values=result.values,
                 text=result.text[:500],
-                files=tuple(map(_content, result.files)),
+                files=(*map(_content, result.files), *result.texts),
             )
         )
         return result
@@ -214,11 +215,15 @@ class Agent:
             return "get_answered_questions", {"session_id": ticket, "blocking": True}
         if ticket is not None:
             return "wait_for_answer", {"askId": ticket}
-        name = f"{self.name}.png"
-        if riddle.picture:  # the same bytes for who asks again
-            path = self._world.project(self.folder) / name
-            path.write_bytes(png(400, 300) + riddle.key.encode())
-        return riddle.tool, riddle.arguments(name)
+        return riddle.tool, riddle.arguments(self._picture(riddle) if riddle.picture else {})
+
+    def _picture(self, riddle: Riddle) -> Json:
+        """The same bytes for who asks again."""
+        name, content = f"{self.name}.png", png(400, 300) + riddle.key.encode()
+        if not self._world.files_by_path():
+            return {"name": name, "data": b64encode(content).decode()}
+        (self._world.project(self.folder) / name).write_bytes(content)
+        return {"path": name}
 
     def _patience(self, riddle: Riddle, attempt: int) -> float | None:
         """Some calls are given up after a while; never for ever, so that a riddle ends."""
@@ -282,7 +287,7 @@ class Agent:
                 Heard(
                     at=_now(),
                     agent=self.name,
-                    project=self.folder,
+                    project=self._world.project_name(self.folder),
                     link=link,
                     message=key,
                     text=text,
@@ -306,7 +311,7 @@ class Agent:
             self._world.link_command(),
             name=name,
             cwd=self._world.project(self.folder),
-            environment=self._world.link_environment(),
+            environment=self._world.link_environment(self.folder),
             stderr=self._world.stderr_of(name),
             born=self._world.born,
             heard=partial(self._heard, name),

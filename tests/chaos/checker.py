@@ -16,6 +16,7 @@ from tests.chaos.night import ANOTHER_FIRST, Final, Night, StoredAsk, Violation
 from tests.chaos.notice_rules import NOTICE_RULES, WITHOUT_IDEMPOTENT_SEND
 from tests.chaos.riddles import Kind, Riddle, Status, Values
 
+TAKE_OVER_SECONDS = 5.0
 UNDER_WAY = 2.0
 """A call that began so shortly after an answer may have been on its way before it."""
 
@@ -245,6 +246,13 @@ def no_summary_twice(night: Night) -> Iterator[Violation]:
             yield Violation(rule="one summary for a night", about="", what=what)
 
 
+def another_hub_leads_soon(night: Night) -> Iterator[Violation]:
+    for took in night.took_over:
+        if took.due and took.seconds > TAKE_OVER_SECONDS:
+            what = f"{took.seconds} s after: {took.fault}"
+            yield night.violation("another hub leads soon", "", what, took.at)
+
+
 def nothing_is_left(night: Night) -> Iterator[Violation]:
     for process in night.final.leftovers:
         yield Violation(rule="nothing is left running", about="", what=process)
@@ -273,6 +281,7 @@ RULES = (
     all_cards_final,
     no_card_twice,
     no_summary_twice,
+    another_hub_leads_soon,
     nothing_is_left,
     *NOTICE_RULES,
     *MESSAGE_RULES,

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +24,28 @@ from tests.chaos.notices import CHATS, NOTICE
 from tests.chaos.person_buttons import ANYWAY, BESIDE, DISCARD, ButtonChat, Message
 from tests.chaos.person_matrix import CARD, Room
 from tests.chaos.riddles import KEY
+from tests.chaos.sites import Rows
 
 Json = dict[str, Any]
+Database = Callable[..., list[Rows]]
+"""What some statements find."""
 
 RETIRED_WITHIN = 15.0
 SUMMARY, BELOW = "☀️", "continued below"
 
 
-def stored(database: Path) -> tuple[StoredAsk, ...]:
-    """:raises sqlite3.Error: it cannot be read now."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
-        store.row_factory = sqlite3.Row
-        shown: dict[int, dict[str, int]] = {}
-        for post in store.execute("SELECT ask, surface, revision FROM posts"):
-            shown.setdefault(post["ask"], {})[post["surface"]] = post["revision"]
-        rows = store.execute("SELECT * FROM asks ORDER BY seq").fetchall()
+def stored(database: Database) -> tuple[StoredAsk, ...]:
+    """:raises NotReadable:"""
+    rows, posts = database(
+        "SELECT * FROM asks ORDER BY seq", "SELECT ask, surface, revision FROM posts"
+    )
+    shown: dict[int, dict[str, int]] = {}
+    for post in posts:
+        shown.setdefault(post["ask"], {})[post["surface"]] = post["revision"]
     return tuple(_stored(row, shown.get(row["seq"], {})) for row in rows)
 
 
-def _stored(row: sqlite3.Row, shown: dict[str, int]) -> StoredAsk:
+def _stored(row: Mapping[str, Any], shown: dict[str, int]) -> StoredAsk:
     found = KEY.search(row["questions"])
     outcome = json.loads(row["outcome"] or row["late"] or "{}")
     return StoredAsk(
@@ -64,31 +65,37 @@ def _values(answer: Json) -> tuple[str, ...]:
     return (*answer["values"], own) if own is not None else tuple(answer["values"])
 
 
-def stored_notices(database: Path) -> tuple[StoredNotice, ...]:
-    """:raises sqlite3.Error: it cannot be read now."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
-        rows = store.execute(
-            "SELECT message, at, group_concat(surface, ' ') FROM notices"
-            " LEFT JOIN notice_posts ON notice = seq GROUP BY seq ORDER BY seq"
-        ).fetchall()
+def stored_notices(database: Database) -> tuple[StoredNotice, ...]:
+    """:raises NotReadable:"""
+    rows, posts = database(
+        "SELECT seq, message, at FROM notices ORDER BY seq",
+        "SELECT notice, surface FROM notice_posts",
+    )
+    shown: dict[int, list[str]] = {}
+    for post in posts:
+        shown.setdefault(post["notice"], []).append(post["surface"])
     return tuple(
-        StoredNotice(notice=found[0], at=at, shown=tuple((surfaces or "").split()))
-        for message, at, surfaces in rows
-        if (found := NOTICE.search(message))
+        StoredNotice(notice=found[0], at=row["at"], shown=tuple(shown.get(row["seq"], ())))
+        for row in rows
+        if (found := NOTICE.search(row["message"]))
     )
 
 
-def stored_messages(database: Path) -> tuple[StoredMessage, ...]:
-    """:raises sqlite3.Error: it cannot be read now."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=5.0)) as store:
-        rows = store.execute(
-            "SELECT text, project_name, state, surface != '' AND shown < revision"
-            " FROM owner_messages ORDER BY seq"
-        ).fetchall()
+def stored_messages(database: Database) -> tuple[StoredMessage, ...]:
+    """:raises NotReadable:"""
+    (rows,) = database(
+        "SELECT text, project_name, state, surface != '' AND shown < revision AS behind"
+        " FROM owner_messages ORDER BY seq"
+    )
     return tuple(
-        StoredMessage(key=found[0], project=project, state=state, behind=bool(behind))
-        for text, project, state, behind in rows
-        if (found := MESSAGE.search(text))
+        StoredMessage(
+            key=found[0],
+            project=row["project_name"],
+            state=row["state"],
+            behind=bool(row["behind"]),
+        )
+        for row in rows
+        if (found := MESSAGE.search(row["text"]))
     )
 
 

@@ -162,7 +162,31 @@ class Heard:
     """The agent had cancelled its call, or was about to drop it without a word."""
 
 
-Event = Asked | CameBack | Gave | Refused | Struck | Notified | Told | Carried | Wrote | Heard
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TookOver:
+    """So long after a fault of the hub that led, or of the database, another hub led."""
+
+    at: float
+    fault: str
+    seconds: float
+    due: bool
+    """Whether it had to be quick: a hub and the database were there all the time, and nothing else
+    happened to who leads."""
+
+
+Event = (
+    Asked
+    | CameBack
+    | Gave
+    | Refused
+    | Struck
+    | Notified
+    | Told
+    | Carried
+    | Wrote
+    | Heard
+    | TookOver
+)
 
 
 class Log:

@@ -14,9 +14,14 @@ from itertools import pairwise
 
 from tests.chaos.log import Heard
 from tests.chaos.night import Night, Violation
-from tests.chaos.notice_rules import A_MOMENT, HUB_DIES
+from tests.chaos.notice_rules import A_MOMENT, HUB_DIES, TAKES_OVER
 
 WAITING, DELIVERED = ("waiting", "handed_over"), "delivered"
+PASSED_ON = (
+    *(*HUB_DIES, *TAKES_OVER),
+    *("kill a follower", "stop a follower", "freeze a follower"),
+)
+"""The way of an agent's words to where they are noted ends, or stands still."""
 LINK_FAULTS = ("kill a link", "freeze a link", "restart everything", "fill the disk")
 CONFIRMED_WITHIN = 5.0
 """How long before a fault a result may have come that was not confirmed then: the hub may have been
@@ -82,7 +87,7 @@ def _excused(night: Night, first: Heard, until: float, again: Heard | None = Non
     since = first.at - A_MOMENT
     late = night.was_struck(LINK_FAULTS, since, min(until, first.at + CONFIRMED_WITHIN))
     elsewhere = again is not None and again.link != first.link
-    return first.late or late or (elsewhere and night.was_struck(HUB_DIES, since, until))
+    return first.late or late or (elsewhere and night.was_struck(PASSED_ON, since, until))
 
 
 MESSAGE_RULES = (

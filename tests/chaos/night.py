@@ -17,6 +17,7 @@ from tests.chaos.log import (
     Refused,
     Struck,
     Told,
+    TookOver,
     Wrote,
 )
 from tests.chaos.riddles import Riddle, Status, Values
@@ -141,6 +142,7 @@ class Night:
         self.notified: dict[str, list[Notified]] = defaultdict(list)
         self.told: dict[str, list[Told]] = defaultdict(list)
         self.carried: dict[str, list[Carried]] = defaultdict(list)
+        self.took_over: list[TookOver] = []
         self.wrote: dict[str, Wrote] = {}
         self.heard: dict[str, list[Heard]] = defaultdict(list)
         for event in self.events:
@@ -161,6 +163,8 @@ class Night:
                     self.told[event.notice].append(event)
                 case Carried():
                     self.carried[event.notice].append(event)
+                case TookOver():
+                    self.took_over.append(event)
                 case Wrote():
                     self.wrote[event.message] = event
                 case Heard():

@@ -26,6 +26,16 @@ HUB_DIES = (
     "stop the hub",
     "restart everything",
 )
+TAKES_OVER = (
+    "freeze the leader",
+    "cut the leader off",
+    "kill all hubs",
+    "kill postgresql",
+    "restart postgresql",
+)
+"""Of several hubs another one leads, which does not know what could not be noted."""
+NOTED_WITHIN = 5.0
+"""Seconds from a request until its answer, which may be late, counts as noted."""
 HUB_IS_DEAF = ("freeze the hub",)
 """An answer comes, and counts as too late when the hub goes on."""
 TIDIED_WITHIN = 20.0
@@ -128,6 +138,7 @@ def _excused(night: Night, carried: Carried, *, until: float) -> bool:
         not carried.heard
         or night.was_struck(HUB_DIES, since, until)
         or night.was_struck(HUB_IS_DEAF, since, carried.at + A_MOMENT)
+        or night.was_struck(TAKES_OVER, since, carried.at + NOTED_WITHIN)
     )
 
 

@@ -73,7 +73,7 @@ class Desk:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=errors,
                 stderr=errors,
-                env={"PATH": os.environ["PATH"], **self.world.link_environment()},
+                env={"PATH": os.environ["PATH"], **self.world.command_environment()},
             )
         try:
             async with asyncio.timeout(COMMAND_WITHIN):

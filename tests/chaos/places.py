@@ -46,15 +46,25 @@ class World(Protocol):
     telegram: TelegramPlace
     matrix: MatrixPlace
     discord: DiscordPlace
-    state: Path
-    """The hub's state directory, on the small disk."""
 
     def project(self, agent: str) -> Path:
         """The folder that this agent works in."""
         ...
 
-    def link_environment(self) -> dict[str, str]:
-        """What a link gets from its client; PATH is added."""
+    def project_name(self, agent: str) -> str:
+        """What people call the project of this agent."""
+        ...
+
+    def files_by_path(self) -> bool:
+        """Whether agents name their files by paths; else they send what is in them."""
+        ...
+
+    def link_environment(self, agent: str) -> dict[str, str]:
+        """What a link gets from the client of this agent; PATH is added."""
+        ...
+
+    def command_environment(self) -> dict[str, str]:
+        """The same for a command that the person gives, on one computer or another."""
         ...
 
     def link_command(self) -> list[str]:

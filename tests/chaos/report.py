@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from tests.chaos.log import Gave, Struck, Told
+from tests.chaos.log import Gave, Struck, Told, TookOver
 from tests.chaos.night import Night, Violation
 from tests.chaos.notices import CHATS, Ending
 from tests.chaos.riddles import Status
 
+BESIDE = " (no limit: beside others)"
 SHOWN = 12
 """How many events are printed beside a violation; the file has all."""
 
@@ -22,6 +24,7 @@ SHOWN = 12
 class Summary:
     seed: int
     manner: str
+    store: str
     minutes: float
     agents: int
     left_out: dict[str, str] = field(default_factory=dict)
@@ -33,6 +36,8 @@ class Summary:
     """Seconds from an accepted answer until its agent had it."""
     usual_wait: float = 0.0
     """The same for the one in the middle."""
+    take_overs: dict[str, list[float]] = field(default_factory=dict)
+    """Seconds until another hub led, by fault; in order."""
     violations: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -42,6 +47,7 @@ def summary(
     *,
     seed: int,
     manner: str,
+    store: str,
     minutes: float,
     agents: int,
     left_out: dict[str, str],
@@ -64,6 +70,7 @@ def summary(
     return Summary(
         seed=seed,
         manner=manner,
+        store=store,
         minutes=minutes,
         agents=agents,
         left_out=left_out,
@@ -72,6 +79,7 @@ def summary(
         faults=_faults(night.struck),
         longest_wait=round(waits[-1], 1) if waits else 0.0,
         usual_wait=round(waits[len(waits) // 2], 1) if waits else 0.0,
+        take_overs=_take_overs(night.took_over),
         violations=[asdict(it) for it in violations],
     )
 
@@ -99,6 +107,14 @@ def _faults(struck: Iterable[Struck]) -> dict[str, int]:
     return dict(sorted(Counter(it.fault for it in struck if not it.detail).items()))
 
 
+def _take_overs(took: Iterable[TookOver]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for each in took:
+        named = each.fault if each.due else f"{each.fault}{BESIDE}"
+        found.setdefault(named, []).append(each.seconds)
+    return {fault: sorted(seconds) for fault, seconds in sorted(found.items())}
+
+
 def write(found: Summary, file: Path) -> None:
     file.write_text(json.dumps(asdict(found), indent=1, ensure_ascii=False) + "\n")
 
@@ -115,6 +131,7 @@ def lines(found: Summary, folder: Path) -> Iterable[str]:
     for fault, why in found.left_out.items():
         yield f"  left out: {fault}: {why}"
     yield ""
+    yield from _distributions(found.take_overs)
     yield (
         f"from an accepted answer to the agent: usually {found.usual_wait} s, "
         f"at most {found.longest_wait} s"
@@ -133,8 +150,21 @@ def lines(found: Summary, folder: Path) -> Iterable[str]:
     yield f"{len(found.violations)} violations. Logs: {folder}"
     yield (
         f"Again: CHAOS_SEED={found.seed} CHAOS_MINUTES={found.minutes:g} "
-        f"CHAOS_MANNER={found.manner} CHAOS_AGENTS={found.agents} make chaos"
+        f"CHAOS_MANNER={found.manner} CHAOS_AGENTS={found.agents} CHAOS_STORE={found.store} "
+        "make chaos"
     )
+
+
+def _distributions(take_overs: dict[str, list[float]]) -> Iterable[str]:
+    if not take_overs:
+        return
+    together = sorted(s for fault, took in take_overs.items() if BESIDE not in fault for s in took)
+    yield "seconds until another hub led:  times  median     p95  longest"
+    for fault, took in {**take_overs, "each of those that had to be quick": together}.items():
+        if took:
+            p95 = took[min(len(took) - 1, int(0.95 * len(took)))]
+            yield (f"  {fault:58} {len(took):5} {median(took):7.2f} {p95:7.2f} {took[-1]:8.2f}")
+    yield ""
 
 
 def _headed(heading: str, counts: dict[str, int]) -> Iterable[str]:

@@ -71,9 +71,9 @@ class Riddle:
     picture: bool = False
     """It comes with one."""
 
-    def arguments(self, file: str) -> Json:
-        """`file`: where its picture is, if it has one."""
-        files = {"attachments": [{"path": file}]} if self.picture else {}
+    def arguments(self, picture: Json) -> Json:
+        """`picture`: as an attachment, if it has one."""
+        files = {"attachments": [picture]} if self.picture else {}
         match self.tool:
             case "question_ask":
                 return {"question": self.parts[0].text}
@@ -189,12 +189,15 @@ class Result:
     text: str = ""
     files: tuple[str, ...] = ()
     """Where what the person sent with the answer is."""
+    texts: tuple[str, ...] = ()
+    """What is in it, where it came along."""
 
 
 TICKET = re.compile(r"(?:askId |session_id \")([0-9a-f-]{36})")
 STILL_OPEN = "No answers yet."
 SENTENCE = re.compile(r"User (?:answered|selected): (.*)", re.DOTALL)
 FILE = re.compile(r"The user attached .*: (/.*)")
+ALONG = re.compile(r"The user attached .*; its text follows\.")
 SILENCE = ("User did not respond within the timeout period", "Status: timed_out")
 
 
@@ -205,8 +208,10 @@ def read(riddle: Riddle, response: Json) -> Result:
     result = messages.without(response)["result"]
     texts = [block.get("text", "") for block in result.get("content", ())]
     files = tuple(path for text in texts for path in FILE.findall(text))
-    text = "\n".join(text for text in texts if not FILE.match(text))
-    return replace(_read(riddle, result, text), files=files)
+    along = sum(len(ALONG.findall(text)) for text in texts)
+    texts, last = texts[: len(texts) - along], texts[len(texts) - along :]
+    text = "\n".join(text for text in texts if not (FILE.match(text) or ALONG.match(text)))
+    return replace(_read(riddle, result, text), files=files, texts=tuple(last))
 
 
 def _read(riddle: Riddle, result: Json, text: str) -> Result:

@@ -7,7 +7,7 @@ machine's mood.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 FIRST, LAST = 4.0, 3.0
@@ -55,6 +55,20 @@ WEIGHTS = {
     "restart everything": 1,
 }
 """How often each is drawn, beside the others."""
+FOR_SEVERAL = {fault: weight for fault, weight in WEIGHTS.items() if fault != "freeze the hub"} | {
+    "kill the hub": 10,
+    "stop the hub": 4,
+    "freeze the leader": 10,
+    "cut the leader off": 10,
+    "kill a follower": 3,
+    "stop a follower": 1,
+    "freeze a follower": 2,
+    "cut a follower off": 2,
+    "kill all hubs": 1,
+    "kill postgresql": 2,
+    "restart postgresql": 2,
+}
+"""With several hubs, where the others of the hub are for the one that leads."""
 STEPS = (-7200.0, -3600.0, -600.0, -30.0, -4.0, 4.0, 30.0, 600.0, 3600.0, 7200.0)
 
 
@@ -75,7 +89,12 @@ class Strike:
 
 
 def draw(
-    source: random.Random, seconds: float, *, pause: float, left_out: Collection[str] = ()
+    source: random.Random,
+    seconds: float,
+    *,
+    pause: float,
+    left_out: Collection[str] = (),
+    weights: Mapping[str, int] = WEIGHTS,
 ) -> tuple[Strike, ...]:
     """All faults of a run of so many seconds, `pause` apart on average. What is left out
     leaves the others as they are."""
@@ -83,16 +102,16 @@ def draw(
     at = FIRST
     while at < seconds - LAST:
         count = 2 if source.randrange(PAIR_EVERY) == 0 else 1
-        strikes += [_drawn(source, at) for _ in range(count)]
+        strikes += [_drawn(source, at, weights) for _ in range(count)]
         at += source.expovariate(1 / pause)
         at += LULL if source.randrange(LULL_EVERY) == 0 else 0.0
     return tuple(strike for strike in strikes if strike.fault not in left_out)
 
 
-def _drawn(source: random.Random, at: float) -> Strike:
+def _drawn(source: random.Random, at: float, weights: Mapping[str, int]) -> Strike:
     return Strike(
         at=round(at, 2),
-        fault=source.choices(list(WEIGHTS), list(WEIGHTS.values()))[0],
+        fault=source.choices(list(weights), list(weights.values()))[0],
         seconds=round(source.uniform(0.2, 5.0), 2),
         chance=source.random(),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -25,7 +26,7 @@ _LETTERS = "ABCDEFGHabcdefgh0123456789_-"
 class Service:
     """Killed and started one at a time, whoever wants it. Both are blocking work elsewhere."""
 
-    def __init__(self, name: str, *, start: Callable[[], None], kill: Callable[[], None]) -> None:
+    def __init__(self, name: str, *, start: Callable[[], None], kill: Callable[..., None]) -> None:
         self.name = name
         self._start, self._kill = start, kill
         self._turn = asyncio.Lock()
@@ -34,15 +35,15 @@ class Service:
     async def start(self) -> None:
         await asyncio.shield(asyncio.ensure_future(self._turned(up=True)))
 
-    async def kill(self) -> None:
-        await asyncio.shield(asyncio.ensure_future(self._turned(up=False)))
+    async def kill(self, *how: signal.Signals) -> None:
+        await asyncio.shield(asyncio.ensure_future(self._turned(*how, up=False)))
 
-    async def _turned(self, *, up: bool) -> None:
+    async def _turned(self, *how: signal.Signals, up: bool) -> None:
         """To its end, also if whoever wanted it waits no longer: the next turn comes after."""
         async with self._turn:
             if self.up != up:
                 self.up = False
-                await asyncio.to_thread(self._start if up else self._kill)
+                await asyncio.to_thread(self._start if up else self._kill, *how)
                 self.up = up
 
 

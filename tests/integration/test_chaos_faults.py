@@ -25,7 +25,7 @@ from tests.chaos.moved_clock import MovedClock, NoClock
 from tests.chaos.places import DiscordPlace
 from tests.chaos.relays import Passed, Relay, discord_limit, matrix_limit, telegram_limit
 from tests.chaos.riddles import Deck, Kind
-from tests.chaos.schedule import WEIGHTS, Strike, draw
+from tests.chaos.schedule import FOR_SEVERAL, WEIGHTS, Strike, draw
 from tests.chaos.world import ChaosWorld
 from tests.fakes.discord_desk import running_discord
 from tests.fakes.inbox import TEXT
@@ -37,8 +37,14 @@ EACH_ANEW = httpx.Limits(max_keepalive_connections=0)
 def test_the_same_seed_brings_the_same_faults() -> None:
     once, again = (draw(random.Random(7), HOUR, pause=BUSY.pause) for _ in range(2))
     assert once == again
-    assert {strike.fault for strike in once} == set(WEIGHTS) == set(FAULTS)
+    assert {strike.fault for strike in once} == set(WEIGHTS)
     assert draw(random.Random(8), HOUR, pause=BUSY.pause) != once
+
+
+def test_every_fault_comes_in_some_night() -> None:
+    of_hubs = draw(random.Random(7), HOUR, pause=BUSY.pause, weights=FOR_SEVERAL)
+    assert {strike.fault for strike in of_hubs} == set(FOR_SEVERAL)
+    assert {*WEIGHTS, *FOR_SEVERAL} == set(FAULTS)
 
 
 def test_a_fault_that_cannot_be_had_leaves_the_others_as_they_are() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from pathlib import Path
 
 import pytest
+from starlette.types import Receive, Scope, Send
 
 from chatbridge.channels.web import events
 from chatbridge.channels.web.events import AskChange, Events
+from chatbridge.channels.web.server import serving
 from chatbridge.core.model import Answer, Person, Priority, Question
 from tests.fakes.inbox import CONFIRM, SELECT, TEXT, more_time
 from tests.fakes.web import TOKEN, Web, running_web
@@ -117,6 +120,30 @@ async def test_open_streams_and_slow_clients_do_not_hold_up_the_end(web: Web) ->
             async with asyncio.timeout(20):
                 await reader.read()
             writer.close()
+
+
+async def test_a_request_that_is_cut_at_the_end_is_no_fault_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun, cut = asyncio.Event(), asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut.set()
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    listener.setblocking(False)
+    async with asyncio.timeout(20), serving(app, listener):
+        _, writer = await asyncio.open_connection(*listener.getsockname())
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await begun.wait()
+    async with asyncio.timeout(20):
+        await cut.wait()
+    writer.close()
+    assert caplog.records == []
 
 
 async def test_a_closed_page_leaves_nothing_behind(web: Web) -> None:

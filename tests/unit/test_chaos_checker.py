@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.chaos.checker import check
-from tests.chaos.log import Asked, CameBack, Event, Gave, Refused, Struck, Way
+from tests.chaos.log import Asked, CameBack, Event, Gave, Refused, Struck, TookOver, Way
 from tests.chaos.night import Final, LastCard, StoredAsk, Violation
-from tests.chaos.riddles import Kind, Part, Riddle, Status, Values
+from tests.chaos.riddles import Kind, Part, Riddle, Status, Values, read
 
 K, OTHER = "k0001z", "k0002z"
 TRUE = "a refusal is true"
@@ -340,6 +340,29 @@ def test_a_violation_names_its_riddle_and_what_happened_around_it() -> None:
     assert crossed.about == K
     assert "k9" in crossed.what
     assert [line.split()[1] for line in crossed.around] == ["Asked", "Gave", "Struck", "CameBack"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "due", "rules_broken"),
+    [(4.9, True, set()), (5.1, True, {"another hub leads soon"}), (9.0, False, set())],
+)
+def test_a_take_over_that_was_due_and_slow_is_found(
+    seconds: float, due: bool, rules_broken: set[str]
+) -> None:
+    took = TookOver(at=2.5, fault="kill the hub", seconds=seconds, due=due)
+    assert rules((*CLEAN, took)) == rules_broken
+
+
+def test_what_came_with_an_answer_is_read_whether_by_its_path_or_along() -> None:
+    text = {"type": "text", "text": "User answered: k0001z says 1"}
+    by_path = {"type": "text", "text": "The user attached a.txt (text/plain, 9 B): /p/a.txt"}
+    along = {"type": "text", "text": "The user attached a.txt (text/plain, 9 B); its text follows."}
+    content = {"type": "text", "text": "k0001z says 1"}
+    first = read(riddle(), {"result": {"content": [by_path, text]}})
+    second = read(riddle(), {"result": {"content": [along, text, content]}})
+    assert first.values == second.values == (("k0001z says 1",),)
+    assert (first.files, first.texts) == (("/p/a.txt",), ())
+    assert (second.files, second.texts) == ((), ("k0001z says 1",))
 
 
 # ── whatever happens beside it ────────────────────────────────────────────────────────────────────

@@ -69,8 +69,9 @@ def test_it_may_come_again_if_its_first_link_could_not_confirm_it(name: str) -> 
     assert found(WROTE, fault(30.0, name), HEARD, AGAIN) == ["no message comes twice"]
 
 
-def test_a_dead_hub_excuses_another_link_and_not_the_same() -> None:
-    died = fault(12.5, "kill the hub")
+@pytest.mark.parametrize("name", ["kill the hub", "cut the leader off", "kill a follower"])
+def test_a_dead_hub_excuses_another_link_and_not_the_same(name: str) -> None:
+    died = fault(12.5, name)
     same = replace(AGAIN, link=HEARD.link, agent="ada")
     assert found(WROTE, HEARD, died, AGAIN) == []
     assert found(WROTE, HEARD, died, same) == ["no message comes twice"]

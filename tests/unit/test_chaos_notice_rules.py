@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.chaos.checker import check
 from tests.chaos.log import Carried, Event, Notified, Struck, Told
 from tests.chaos.night import Final, SeenNotice, StoredNotice, Violation
-from tests.chaos.notice_rules import EDIT, HUB_DIES, SEND
+from tests.chaos.notice_rules import EDIT, HUB_DIES, SEND, TAKES_OVER
 from tests.chaos.notices import LISTED, Ending, Result, read, words
 
 N, TEXT = words("ada", 1)
@@ -146,6 +146,16 @@ VIOLATIONS: dict[str, tuple[str, tuple[Event, ...], Final]] = {
         (Struck(at=0, fault="kill the hub"), over(0.2, "kill the hub"), *CLEAN, carried(4)),
         TWO_COPIES,
     ),
+    "a second send after a take-over long after the first was noted": (
+        "no notice comes twice",
+        (*CLEAN, Struck(at=9, fault="cut the leader off"), carried(13)),
+        TWO_COPIES,
+    ),
+    "a second send though only a follower was killed": (
+        "no notice comes twice",
+        (*CLEAN, Struck(at=1.2, fault="kill a follower"), carried(4)),
+        TWO_COPIES,
+    ),
     "a second message in Matrix, whatever happened": (
         "no notice comes twice",
         (
@@ -232,7 +242,7 @@ HARMLESS: dict[str, tuple[tuple[Event, ...], Final]] = {
         FINAL,
     ),
 }
-for _fault in HUB_DIES:
+for _fault in (*HUB_DIES, *TAKES_OVER):
     HARMLESS[f"a second copy in Telegram: {_fault}"] = (
         (*CLEAN, Struck(at=1.15, fault=_fault), over(1.2, _fault), carried(8)),
         TWO_COPIES,

@@ -32,8 +32,16 @@ from chatbridge.core.errors import SettingsError
 from chatbridge.core.tasks import end_tasks
 
 log = logging.getLogger(__name__)
-# Anybody at the port can send what is no HTTP: as a line each they would fill the log.
-logging.getLogger("uvicorn.error").addFilter(lambda record: record.levelno >= logging.ERROR)
+
+
+def _is_a_fault(record: logging.LogRecord) -> bool:
+    """Anybody at the port can send what is no HTTP: as a line each they would fill the log. A
+    request that still waits for the database when the hub stops leading is cancelled."""
+    error = record.exc_info[1] if record.exc_info else None
+    return record.levelno >= logging.ERROR and not isinstance(error, asyncio.CancelledError)
+
+
+logging.getLogger("uvicorn.error").addFilter(_is_a_fault)
 
 FIRST_PORT = 8787
 PORTS_TO_TRY = 100

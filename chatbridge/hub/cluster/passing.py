@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -51,6 +52,8 @@ class Passing:
     certificate: HubCertificate | None
     status: Status
     trouble: str | None = None  # Why the leader cannot be reached
+    _context: tuple[str, ssl.SSLContext] | None = None
+    """For the leader with this certificate."""
     _links: dict[Writer, Json] = field(default_factory=dict)
     _to: dict[asyncio.Task[Any], tuple[str, int]] = field(default_factory=dict)
     """What is passed on, and to whom."""
@@ -180,9 +183,11 @@ class Passing:
         writer: Writer | None = None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                context = self.certificate.for_following(leader.certificate)
+                if self._context is None or self._context[0] != leader.certificate:
+                    made = self.certificate.for_following(leader.certificate)
+                    self._context = (leader.certificate, made)
                 reader, writer = await asyncio.open_connection(
-                    host, port, ssl=context, limit=MAX_LINE, server_hostname=""
+                    host, port, ssl=self._context[1], limit=MAX_LINE, server_hostname=""
                 )
                 keep_alive(writer.get_extra_info("socket"))
                 if digest_in(writer.get_extra_info("ssl_object")) != digest_of(leader.certificate):
