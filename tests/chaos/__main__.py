@@ -343,6 +343,7 @@ class Run:
             words = chance.choice(["0.1m", "0.25m", "off"])
             await chance.choice(person.phones).command("quiet", words)
             await person.discord.command(chance.choice(["pending", "help"]))
+            await person.desk.list_open()
 
     async def _tell(self) -> None:
         while True:

@@ -64,6 +64,10 @@ class Desk:
         """On the terminal. Whether it said that the message is taken."""
         return (await self._typed("tell", agent, text))[0] is True
 
+    async def list_open(self) -> None:
+        """On the terminal; what it says is only searched for secrets."""
+        await self._typed("pending")
+
     async def _typed(self, *words: str) -> tuple[bool | None, str]:
         self.commands += 1
         file = self.world.stderr_of(f"{words[0]}-{self.commands}")

@@ -55,7 +55,9 @@ WEIGHTS = {
     "restart everything": 1,
 }
 """How often each is drawn, beside the others."""
-FOR_SEVERAL = {fault: weight for fault, weight in WEIGHTS.items() if fault != "freeze the hub"} | {
+OF_ONE_HUB = ("freeze the hub", "fill the disk")
+FOR_SEVERAL = {
+    **{fault: often for fault, often in WEIGHTS.items() if fault not in OF_ONE_HUB},
     "kill the hub": 10,
     "stop the hub": 4,
     "freeze the leader": 10,
@@ -68,7 +70,8 @@ FOR_SEVERAL = {fault: weight for fault, weight in WEIGHTS.items() if fault != "f
     "kill postgresql": 2,
     "restart postgresql": 2,
 }
-"""With several hubs, where the others of the hub are for the one that leads."""
+"""With several hubs, where the others of the hub are for the one that leads. Their database has a
+disk of its own."""
 STEPS = (-7200.0, -3600.0, -600.0, -30.0, -4.0, 4.0, 30.0, 600.0, 3600.0, 7200.0)
 
 

@@ -7,11 +7,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from chatbridge.channels.matrix.client.api import STORE
+from chatbridge.core.asks import transitions
 from chatbridge.core.errors import SettingsError
 from chatbridge.core.model import Answer, Ask, Person, Post, Status
 from chatbridge.store.sqlite.store import SqliteStore
@@ -71,6 +73,33 @@ async def test_a_reaction_that_nobody_noted_goes_with_the_others(
         await matrix.dealt_with()
         assert (await matrix.now(ask)).status is Status.ANSWERED
         assert "SQLite" in await without_buttons(matrix, card.event_id)
+
+
+async def test_a_reaction_that_nobody_noted_goes_from_a_card_that_goes_on_below(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        relay.lose("send/m.reaction")
+        lost = relay.lose("send/m.reaction")  # nio's session tries once more by itself
+        ask = await matrix.desk.ask(SELECT, timeout=LONG)
+        await lost.came()
+        card = await matrix.ada.sees(
+            lambda m: matrix.bot.user_id in m.reactions.get("1️⃣", ()), room=matrix.room
+        )
+        await crash(matrix)
+        remind = partial(transitions.remind, now=matrix.clock.time(), last=False)
+        await matrix.desk.broker.change(ask.id, remind)
+        async with next_hub(matrix, tmp_path) as after:
+            await after.in_time(
+                after.ada.until(
+                    after.room, card.event_id, lambda m: m.body.endswith("continued below")
+                )
+            )
+            await after.desk.inbox.answer(ask.id, (Answer(values=("SQLite",)),), person=OWNER)
+            assert await without_buttons(after, card.event_id)
 
 
 @pytest.mark.parametrize("step", [0, 1], ids=["root", "step"])

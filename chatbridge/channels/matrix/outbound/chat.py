@@ -54,7 +54,8 @@ class Chat(ChatSurface[Words]):
         self._api = api
         self._people = people
         self._sure: set[str] = set()
-        """Asks of which every reaction is known: all were sent by this hub, and none in doubt."""
+        """Cards of which every reaction is known: this hub has sent all, and none is in doubt. One
+        that goes on below may be older than this hub."""
 
     def attach(self, inbox: AskActions) -> None:
         super().attach(inbox)
@@ -127,10 +128,10 @@ class Chat(ChatSurface[Words]):
         elif new.root is not None or after:
             made |= content.in_reply(new.root or after)
         event = await self._api.send(new.room, made, tx=transaction(*new.key))
-        if new.card is not None and new.root is None:
+        if new.card is not None:
             if len(self._sure) >= MAX_SURE:
                 self._sure.clear()
-            self._sure.add(new.card[0])
+            self._sure.add(event)
         return Sent(id=event)
 
     async def edit(
@@ -154,7 +155,7 @@ class Chat(ChatSurface[Words]):
             return await self._api.react(room, message, emoji, tx=tx)
         except RetryLater as error:
             if error.after is None:
-                self._sure.discard(ask.id)
+                self._sure.discard(message)
             raise
         except MayNot as error:
             log.warning("%s: without reactions, so answers are typed: %s", self.name, error)
@@ -164,8 +165,8 @@ class Chat(ChatSurface[Words]):
     async def finished(self, ask: Ask, place: CardMessages) -> None:
         """A reaction may have arrived though the hub was killed, or the connection lost, before it
         heard so."""
-        if ask.id not in self._sure:
-            for part in place.parts:
+        for part in place.parts:
+            if part.event not in self._sure:
                 for event in await self._api.own_reactions(place.room, part.event):
                     await self.remove(place.room, event)
         await self.picks.forget(ask)
