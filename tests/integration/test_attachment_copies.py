@@ -15,7 +15,7 @@ import pytest
 
 from chatbridge.attachments.files import GRACE_SECONDS, AttachmentFiles
 from chatbridge.attachments.settings import AttachmentLimits
-from chatbridge.core.errors import AttachmentError
+from chatbridge.core.errors import AttachmentError, StoreError
 from chatbridge.core.model import Ask, Attachment, Status
 from chatbridge.store.postgres import file_copies
 from chatbridge.store.postgres.connection import Address
@@ -196,3 +196,22 @@ async def test_a_file_of_any_size_takes_little_memory(
             tracemalloc.stop()
         assert content_of(two, log) == content
     assert most < 4 * file_copies.PART_BYTES
+
+
+async def test_a_server_that_does_not_answer_holds_up_no_file_for_ever(
+    address: Address, store: PostgresStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_copies, "STATEMENT_SECONDS", 0.1)
+    assert store.file_copies
+    path = tmp_path / "build.log"
+    path.write_bytes(LOG)
+    holder = await asyncpg.connect(address.dsn)
+    try:
+        await holder.execute("BEGIN; LOCK TABLE attachment_bytes")
+        async with asyncio.timeout(20.0):
+            with pytest.raises(StoreError, match="does not answer"):
+                await store.file_copies.save("attachments/x", path, now=1.0)
+    finally:
+        await holder.close()
+    await store.file_copies.save("attachments/x", path, now=1.0)
+    assert b"".join([part async for part in store.file_copies.read("attachments/x")]) == LOG

@@ -11,13 +11,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg
 
 from chatbridge.store.database import ConnectionLost
-from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.connection import (
+    STATEMENT_SECONDS,
+    Address,
+    connect,
+    translated_error,
+)
 
 T = TypeVar("T")
 
@@ -55,29 +61,34 @@ class FileTable:
 
     async def save(self, name: str, path: Path, *, now: float) -> None:
         async def do(connection: asyncpg.Connection[Any]) -> None:
-            async with connection.transaction():
-                if await connection.execute(_KEEP, name, now) != "UPDATE 0":
-                    return
-                with closing(await asyncio.to_thread(path.open, "rb")) as file:
-                    part = 0
-                    while data := await asyncio.to_thread(file.read, PART_BYTES):
-                        await connection.execute(_ADD, name, now, part, data)
-                        part += 1
+            run = partial(connection.execute, timeout=STATEMENT_SECONDS)
+            if await run(_KEEP, name, now) != "UPDATE 0":
+                return
+            await run("BEGIN")  # undone by the end of the connection
+            with closing(await asyncio.to_thread(path.open, "rb")) as file:
+                part = 0
+                while data := await asyncio.to_thread(file.read, PART_BYTES):
+                    await run(_ADD, name, now, part, data)
+                    part += 1
+            await run("COMMIT")
 
         await self._run(do)
 
     async def names(self, *, of_open: bool = False) -> Sequence[str]:
-        rows = await self._run(lambda connection: connection.fetch(_OPEN if of_open else _NAMES))
+        sql = _OPEN if of_open else _NAMES
+        rows = await self._run(lambda one: one.fetch(sql, timeout=STATEMENT_SECONDS))
         return [str(row["name"]) for row in rows]
 
     async def read(self, name: str) -> AsyncIterator[bytes]:
         part = 0
-        while data := await self._run(lambda one: one.fetchval(_PART, name, part)):  # noqa: B023
+        while data := await self._run(
+            lambda one: one.fetchval(_PART, name, part, timeout=STATEMENT_SECONDS)  # noqa: B023
+        ):
             yield data
             part += 1
 
     async def sweep(self, *, before: float) -> None:
-        await self._run(lambda connection: connection.execute(_SWEEP, before))
+        await self._run(lambda one: one.execute(_SWEEP, before, timeout=STATEMENT_SECONDS))
 
     async def _run(self, do: Callable[[asyncpg.Connection[Any]], Awaitable[T]]) -> T:
         """All of this can be done again."""
