@@ -5,13 +5,19 @@ The hub that leads reads them each second; `chatbridge token` changes them.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 
-from chatbridge.store.postgres.connection import Address, connect, translated_error
+from chatbridge.store.postgres.connection import (
+    STATEMENT_SECONDS,
+    Address,
+    connect,
+    translated_error,
+)
 
 SELECT = "SELECT name, created, digest, used FROM http_tokens ORDER BY created, name"
 ADD = "INSERT INTO http_tokens (name, created, digest) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
@@ -58,7 +64,8 @@ class TokenTable:
         if self._connection is None or self._connection.is_closed():
             self._connection = await connect(self._address)
         try:
-            return await run(self._connection, sql, *values)
+            async with asyncio.timeout(STATEMENT_SECONDS):
+                return await run(self._connection, sql, *values)
         except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             self._connection.terminate()
             raise translated_error(error, self._address.called) from error
