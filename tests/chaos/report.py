@@ -158,12 +158,14 @@ def lines(found: Summary, folder: Path) -> Iterable[str]:
 def _distributions(take_overs: dict[str, list[float]]) -> Iterable[str]:
     if not take_overs:
         return
-    together = sorted(s for fault, took in take_overs.items() if BESIDE not in fault for s in took)
-    yield "seconds until another hub led:  times  median     p95  longest"
-    for fault, took in {**take_overs, "each of those that had to be quick": together}.items():
-        if took:
-            p95 = took[min(len(took) - 1, int(0.95 * len(took)))]
-            yield (f"  {fault:58} {len(took):5} {median(took):7.2f} {p95:7.2f} {took[-1]:8.2f}")
+    due = sorted(s for fault, took in take_overs.items() if BESIDE not in fault for s in took)
+    shown = {**take_overs, **({"all that have a limit": due} if due else {})}
+    width = max(map(len, shown))
+    yield f"{'seconds until another hub led':{width + 2}}  times  median     p95  longest"
+    for fault, took in shown.items():
+        p95 = took[min(len(took) - 1, int(0.95 * len(took)))]
+        figures = f"{len(took):7} {median(took):7.2f} {p95:7.2f} {took[-1]:8.2f}"
+        yield f"  {fault:{width}}{figures}"
     yield ""
 
 
