@@ -15,7 +15,7 @@ from tests.chaos.night import Night, Violation
 from tests.chaos.notices import CHATS, Ending
 from tests.chaos.riddles import Status
 
-BESIDE = " (no limit: beside others)"
+BESIDE = " (beside others)"
 SHOWN = 12
 """How many events are printed beside a violation; the file has all."""
 

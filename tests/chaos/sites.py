@@ -174,6 +174,7 @@ class SeveralHubs(Site):
             return  # it has not begun
         program = self._server.programs / "pg_dump"
         server = ("-h", "127.0.0.1", "-p", str(self._server.port), "-U", USER)
+        folder.mkdir(exist_ok=True)
         with (folder / "database.sql").open("wb") as dump:
             subprocess.run([program, *server, DATABASE], stdout=dump, cwd="/")
 

@@ -16,7 +16,7 @@ from tests.chaos.night import Final, LastCard, StoredAsk, Violation
 from tests.chaos.riddles import Kind, Part, Riddle, Status, Values, read
 
 K, OTHER = "k0001z", "k0002z"
-TRUE = "a refusal is true"
+TRUE, SOON = "a refusal is true", "another hub leads soon"
 BLUE: Values = (("k0001z1b",),)
 
 
@@ -344,7 +344,7 @@ def test_a_violation_names_its_riddle_and_what_happened_around_it() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "due", "rules_broken"),
-    [(4.9, True, set()), (5.1, True, {"another hub leads soon"}), (9.0, False, set())],
+    [(4.9, True, set()), (5.1, True, {SOON}), (9.0, False, set()), (20.1, False, {SOON})],
 )
 def test_a_take_over_that_was_due_and_slow_is_found(
     seconds: float, due: bool, rules_broken: set[str]

@@ -168,8 +168,11 @@ class Passing:
                 if self.election.leader is not None and self.trouble != str(error):
                     log.warning("%s", error)
                     self.trouble = str(error)
+                # Not `wait_for`: before Python 3.12 it may lose a cancellation that comes in the
+                # same turn as the news, as it does when this hub is elected.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), AGAIN_SECONDS)
+                    async with asyncio.timeout(AGAIN_SECONDS):
+                        await self._news.wait()
             else:
                 self.trouble = None
                 return found

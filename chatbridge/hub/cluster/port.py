@@ -105,7 +105,8 @@ class ClusterPort:
             if hub is None:
                 self._refused("its certificate is not that of a hub of this database")
                 return
-            line = await asyncio.wait_for(reader.readline(), HANDSHAKE_SECONDS)
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                line = await reader.readline()
             preface = safe_json.loads(line)
             if not isinstance(preface, dict) or (taken := self.taken) is None:
                 return

@@ -109,7 +109,8 @@ class Entrance:
 async def read_preface(reader: Reader, writer: Writer) -> Json | None:
     """The first line, if it is one of ours; who sends another one is told so."""
     try:
-        line = await asyncio.wait_for(reader.readline(), PREFACE_WITHIN)
+        async with asyncio.timeout(PREFACE_WITHIN):
+            line = await reader.readline()
         if not line:
             return None  # somebody looked whether a hub is there
         preface: Json | None = safe_json.loads(line)
