@@ -115,7 +115,10 @@ class Member:
             assert self.process is not None
             assert self.process.poll() is None, self.log
             holder = self._holder()
-            return holder is not None and holder.socket is not None
+            # A link may have started one meanwhile, which hands over to this one.
+            if holder is None or holder.started_by != "service":
+                return False
+            return holder.socket is not None
 
         until(up, f"{self.name} did not come up")
         return self
