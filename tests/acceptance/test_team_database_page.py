@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,8 +52,15 @@ def told(home: House, command: str) -> str:
         env=bare(home.environment),
         start_new_session=True,
     )
-    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
+
+
+def until_it_leads(home: House) -> None:
+    """A person types more slowly."""
+    until = time.monotonic() + PATIENCE
+    while json.loads(home.run("status", "--json").stdout)["cluster"]["role"] != "leads":
+        assert time.monotonic() < until
 
 
 def of_page(home: House, postgres: Postgres) -> Iterator[str]:
@@ -81,6 +90,8 @@ def test_the_page_leads_from_an_empty_server_to_a_restored_backup(
         for command in of_page(home, postgres):
             # At a terminal it asks.
             unasked = " --yes" if command.startswith("chatbridge store copy --stop --to") else ""
+            if command == "chatbridge doctor":
+                until_it_leads(home)
             said = told(home, f"{command}{unasked}")
             run.append(command)
             if command == "chatbridge doctor":
