@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 
 import pytest
@@ -13,11 +14,12 @@ from chatbridge.core.model import Agent, Ask, Project, Question, QuestionType, S
 from chatbridge.core.statistics import QUARTER, AskTimes
 from chatbridge.core.store_port import Store
 from tests.contract.asks import a_late_answer, an_ask, answered, keep, timed_out
-from tests.contract.stores import DATABASES, PARAMETERS, store_in, takes
+from tests.contract.stores import takes
 
 NOW = 1_000_000.0
 APPROVAL = (Question(id="port", text="Run it?", type=QuestionType.APPROVAL),)
 One = tuple[str, str, bool, Status, int, int, int]
+EXAMPLES = itertools.count()
 
 
 def one_by_one(found: list[AskTimes]) -> Counter[One]:
@@ -139,7 +141,6 @@ def counted_by_hand(ask: Ask, *, since: float, until: float) -> One | None:
     return (ask.project.name, ask.agent.name, ask.approval, ask.status, *times)
 
 
-@pytest.mark.parametrize("kind", PARAMETERS)
 @settings(
     max_examples=30,
     deadline=None,
@@ -147,18 +148,20 @@ def counted_by_hand(ask: Ask, *, since: float, until: float) -> One | None:
 )
 @given(asks=st.lists(some_ask(), max_size=12), since=st.floats(0, NOW))
 async def test_the_query_tells_what_is_counted_one_by_one(
-    kind: str,
-    asks: list[Ask],
-    since: float,
-    tmp_path_factory: pytest.TempPathFactory,
-    request: pytest.FixtureRequest,
+    store: Store, asks: list[Ask], since: float
 ) -> None:
+    assume(takes(store, asks))
     # In one quarter hour each, so that what nobody heard can be told whose it was.
-    asks = list({int(ask.created_at / QUARTER): ask for ask in asks}.values())
-    folder = tmp_path_factory.mktemp("store")
-    async with DATABASES[kind](folder, request) as database, store_in(database) as store:
-        assume(takes(store, asks))
-        await keep(store, *asks)
-        told = one_by_one(await found(store, since=since))
+    by_quarter = {int(ask.created_at / QUARTER): ask for ask in asks}
+    mark = f" of {next(EXAMPLES)}"  # In one store with all examples
+    asks = [
+        dataclasses.replace(
+            ask, project=dataclasses.replace(ask.project, name=f"{ask.project.name}{mark}")
+        )
+        for ask in by_quarter.values()
+    ]
+    await keep(store, *asks)
+    times = await found(store, since=since)
+    told = one_by_one([each for each in times if each.project.endswith(mark)])
     by_hand = (counted_by_hand(ask, since=since, until=NOW) for ask in asks)
     assert told == Counter(filter(None, by_hand))

@@ -13,7 +13,7 @@ def _spans(since: str) -> str:
     until its end."""
     seconds = f"greatest(0, least({_UNTIL} - {since}, {SCALE - 1}))"
     return (
-        f"string_agg((trunc(created_at / {QUARTER})::bigint * {SCALE}"
+        f"string_agg((trunc(created_at)::bigint / {QUARTER} * {SCALE}"
         f" + trunc({seconds})::bigint)::text, ',')"
     )
 
