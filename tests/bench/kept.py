@@ -15,6 +15,10 @@ from tests.bench.machine import Json
 LINE = 1 << 22
 
 
+class BadStatus(Exception):
+    """The server refuses it."""
+
+
 class Kept:
     def __init__(
         self, head: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -57,10 +61,11 @@ class Kept:
             yield line
 
     async def _body(self) -> bytes:
-        status = await self._reader.readline()
-        assert status.split()[1] < b"400", status
+        status = await self._line()
+        if status.split()[1] >= b"400":
+            raise BadStatus(status.decode().strip())
         self.headers: dict[str, str] = {}
-        while (line := await self._reader.readline()) != b"\r\n":
+        while (line := await self._line()) != b"\r\n":
             name, _, value = line.decode().partition(":")
             self.headers[name.lower()] = value.strip()
         if "content-length" in self.headers:
@@ -68,10 +73,16 @@ class Kept:
         return b"".join([chunk async for chunk in self._chunks()])
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        while size := int(await self._reader.readline(), 16):
+        while size := int(await self._line(), 16):
             yield await self._reader.readexactly(size)
-            await self._reader.readline()
-        await self._reader.readline()
+            await self._line()
+        await self._line()
+
+    async def _line(self) -> bytes:
+        """:raises EOFError: the connection was cut off."""
+        if not (line := await self._reader.readline()).endswith(b"\n"):
+            raise EOFError("cut off")
+        return line
 
 
 def _fields(headers: dict[str, str]) -> str:

@@ -69,6 +69,9 @@ def main() -> int:
     wrong = [it for it in stages if {*it["wrong"]} - ({CUT} if it.get("broken") else set())]
     for stage in wrong:
         say(f"{NAMES[stage['store']]} at {stage['rate']:g}: {stage['wrong']} {stage['said'][:3]}")
+    for stage in stages:
+        if stage["again"]:
+            say(f"{NAMES[stage['store']]} at {stage['rate']:g}, again: {stage['again']}")
     lost = [it for it in figures["stages"] if it["answers"]["heard"] < it["answers"]["asked"]]
     return 1 if wrong or lost else 0
 
@@ -99,7 +102,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--ramp-seconds", type=float, default=60.0, help="how long each of these lasts")
     add("--crowds", default="10,50,100,200", help="numbers of people, one after another; '': none")
-    add("--json", type=Path, default=Path("load.json"), help="where to keep the figures")
+    kept = "where to keep the figures, and the hubs' logs beside them"
+    add("--json", type=Path, default=Path("load.json"), help=kept)
     add("--write-docs", action="store_true", help="write the figures into docs/load.md")
     add("--draw", action="store_true", help="measure nothing, write what was kept")
     return parser
@@ -148,7 +152,16 @@ def _plans(
     options: argparse.Namespace, stores: Sequence[str], *, profiled: bool = False
 ) -> list[Plan]:
     given = {name: getattr(options, name) for name in ("agents", "people", "seed")}
-    return [Plan(store=store, profiled=profiled, **given) for store in stores]
+    kept = options.json.absolute()
+    return [
+        Plan(
+            store=store,
+            profiled=profiled,
+            log=str(kept.with_suffix(f".{'ramp-' if profiled else ''}{store}.log")),
+            **given,
+        )
+        for store in stores
+    ]
 
 
 def _server(stack: AsyncExitStack) -> Postgres:

@@ -54,6 +54,7 @@ def _main(figures: Json, stages: Sequence[Json]) -> Table:
         ("the same by links: there, back, p95", lambda it: _kind(it, "link")),
         ("the same over HTTP", lambda it: _kind(it, "http")),
         ("answers lost, twice, crossed, failed", _wrong),
+        ("calls and answers that were cut off and came again", _again),
         ("warnings and errors in the hub's log", _log),
         ("CPU of the hub, ms a question", lambda it: _each(it, it["cpu"]["hub"] * 1e3)),
         ("CPU of the database's server, ms a question", _server),
@@ -232,6 +233,10 @@ def _wrong(stage: Json) -> str:
     lost = answers["asked"] - answers["heard"]
     found = [lost, *(wrong.pop(name, 0) for name in ("twice", "crossed")), sum(wrong.values())]
     return ", ".join(map(str, found))
+
+
+def _again(stage: Json) -> str:
+    return str(sum(stage["again"].values()))
 
 
 def _log(stage: Json) -> str:

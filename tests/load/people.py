@@ -13,13 +13,18 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from random import randrange
 from typing import Any, ClassVar
 
 from chatbridge.clock import SystemClock
 from tests.bench.chats import remove_lock
-from tests.bench.kept import Kept
+from tests.bench.kept import BadStatus, Kept
 from tests.bench.machine import Json
 from tests.fakes.discord.server import Discord
 from tests.fakes.slack import blocks
@@ -29,6 +34,7 @@ from tests.fakes.telegram.server import BotApi
 from tests.load.team import GROUP, SLACK_ROOMS, Member
 
 ROOM = "/channels/"
+AGAIN_SECONDS = 0.2
 Answer = Callable[[str], Coroutine[Any, Any, None]]
 """Choose what has this label."""
 Seen = Callable[[str, str, float, Answer], None]
@@ -265,27 +271,35 @@ class Browsers:
 
     name = "web"
 
-    def __init__(self, address: tuple[str, int], token: str, projects: list[str]) -> None:
+    def __init__(
+        self, address: Callable[[], tuple[str, int]], token: str, projects: list[str]
+    ) -> None:
         self._address, self._token, self._projects = address, token, projects
 
-    def _connection(self) -> Any:
-        return Kept.open(self._address, Authorization=f"Bearer {self._token}")
+    def _connection(self) -> AbstractAsyncContextManager[Kept]:
+        return Kept.open(self._address(), Authorization=f"Bearer {self._token}")
 
     async def watch(self, seen: Seen) -> None:
         await asyncio.gather(*(self._page(project, seen) for project in self._projects))
 
     async def _page(self, project: str, seen: Seen) -> None:
+        """It is loaded again while its hub has gone."""
         known: set[str] = set()
-        mine = f'"{project}'.encode()
-        async with self._connection() as page:
-            async for line in page.lines("/api/events?alive"):
-                at = time.time()
-                if not line.startswith(b"data: {") or mine not in line:
-                    continue
-                shown = json.loads(line[6:])
-                if shown["id"] not in known:
-                    known.add(shown["id"])
-                    seen(line.decode(), self.name, at, self._answer(shown["id"]))
+        while True:
+            with suppress(OSError, EOFError, BadStatus):
+                async with self._connection() as page:
+                    async for line in page.lines("/api/events?alive"):
+                        self._read(line, project, known, seen)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    def _read(self, line: bytes, project: str, known: set[str], seen: Seen) -> None:
+        at = time.time()
+        if not line.startswith(b"data: {") or f'"{project}'.encode() not in line:
+            return
+        shown = json.loads(line[6:])
+        if shown["id"] not in known:
+            known.add(shown["id"])
+            seen(line.decode(), self.name, at, self._answer(shown["id"]))
 
     def _answer(self, ask_id: str) -> Answer:
         async def answer(label: str) -> None:

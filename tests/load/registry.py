@@ -6,17 +6,18 @@ that is lost, comes twice, or reaches another agent shows.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tests.bench.machine import Json, percentiles
 
 NUMBER = re.compile(r"Number (\d+):")
 CUT = "failed"
-"""A call or an answer that was refused or cut off."""
+"""What an agent or a person could not do at all."""
 WAYS = ("left", "right", "straight on")
 
 
@@ -33,6 +34,8 @@ class Question:
     channel: str = ""
     answered: float = 0.0
     heard: float = 0.0
+    over: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
+    """Set once it is heard."""
 
     @property
     def arguments(self) -> Json:
@@ -50,8 +53,6 @@ class Registry:
     """What must not happen, and how often it did."""
     said: list[str] = field(default_factory=list)
     """The first of it, in words."""
-    hears: Callable[[Question], None] = lambda question: None
-    """Told of each that is over."""
 
     def ask(self, project: str, kind: str, now: float) -> Question:
         number = len(self.questions) + 1
@@ -80,7 +81,7 @@ class Registry:
         elif not question.answered:
             self.note("before it was given", str(question))
         question.heard = now
-        self.hears(question)
+        question.over.set()
 
     def note(self, what: str, more: str) -> None:
         self.wrong[what] += 1

@@ -5,7 +5,6 @@ its own, which does what it reads and writes what came of it, a JSON object a li
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import random
@@ -16,7 +15,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -27,6 +26,7 @@ from chatbridge import lock_file
 from chatbridge.hub.http.shared_tokens import LOOK_SECONDS
 from chatbridge.hub.http.tokens import digest_of
 from chatbridge.system import descriptors
+from tests.bench.kept import BadStatus
 from tests.bench.machine import CHATBRIDGE, ROOT, Json, cpu_seconds
 from tests.bench.watchdog import say
 from tests.fakes.network import free_port
@@ -43,6 +43,7 @@ AT_ONCE = 20
 PING_EVERY, LOOK_EVERY = 0.2, 10.0
 TELL_EVERY = 6
 """Looks from one line of progress to the next."""
+TAP_AGAIN_SECONDS, MOST_TAPS = 10.0, 6
 PROFILED = [sys.executable, "-m", "tests.load.profiled_hub"]
 
 
@@ -58,6 +59,8 @@ class Plan:
     """Its process."""
     profiled: bool = False
     """Without limits of services and without pace, to see what the hub can do."""
+    log: str = ""
+    """Where the hub's log is kept. Empty: it goes."""
 
 
 @dataclass
@@ -74,17 +77,22 @@ class Side:
     idle: list[Agent] = field(default_factory=list)
     store: StoreWatch = field(init=False)
     _socket: str = ""
-    _page: str = ""
     _pinger: LinkAgent = field(init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _unasked: int = 0
     """Questions for which no agent was free."""
+    _cut: Counter[str] = field(default_factory=Counter)
+    """What people had to do again, in words."""
     _answer_within: tuple[float, float] = (0.0, 0.0)
     _http: int = field(default_factory=free_port)
 
     @property
     def state(self) -> Path:
         return self.folder / "s"
+
+    @property
+    def _output(self) -> Path:
+        return Path(self.plan.log or self.folder / "output")
 
     @classmethod
     @asynccontextmanager
@@ -139,7 +147,7 @@ class Side:
             "CHATBRIDGE_RUNTIME_DIR": str(self.state),
         }
         words = [*PROFILED, str(self._profile)] if self.plan.profiled else [*CHATBRIDGE, "hub"]
-        with (self.folder / "output").open("wb") as output:
+        with self._output.open("wb") as output:
             # It ends with this process, however that ends.
             process = await asyncio.create_subprocess_exec(
                 *("setpriv", "--pdeathsig", "TERM", *words),
@@ -170,11 +178,19 @@ class Side:
             and info.web
             and all(chat.is_heard() for chat in self.chats)
         ):
-            said = (self.folder / "output").read_text(errors="replace")[-4000:]
+            said = self._output.read_text(errors="replace")[-4000:]
             assert process.returncode is None, said
             assert time.monotonic() < until, f"the hub does not come up: {said}"
             await asyncio.sleep(0.05)
-        self._socket, self._page = info.socket, info.web
+        self._socket = info.socket
+
+    def _page(self) -> tuple[str, int]:
+        """Where the inbox is. :raises ConnectionRefusedError: nowhere now."""
+        info = lock_file.find_holder(str(self.state))
+        if info is None or not info.web:
+            raise ConnectionRefusedError("no hub leads")
+        host, _, port = info.web.removeprefix("http://").rpartition(":")
+        return host, int(port)
 
     async def _make_agents(self) -> None:
         """Every second one is a link; the others have tokens, before the hub has seen them."""
@@ -217,10 +233,9 @@ class Side:
         await asyncio.gather(*(begin(it) for it in (self._pinger, *self.agents)))
 
     def _watchers(self) -> list[Chat | Browsers]:
-        host, _, port = self._page.removeprefix("http://").rpartition(":")
         token = (self.state / "web-token").read_text().strip()
         projects = [it.project for it in self.members if it.channel == "web"]
-        return [*self.chats, Browsers((host, int(port)), token, projects)]
+        return [*self.chats, Browsers(self._page, token, projects)]
 
     # ── a stage ───────────────────────────────────────────────────────────────────────────────────
 
@@ -231,6 +246,7 @@ class Side:
         these two; then what is open is waited for, up to `patience` seconds."""
         self._answer_within = answer
         wrong, refused, sent = Counter(self.registry.wrong), self._refused(), self._sent()
+        cut = self._cuts()
         self._unasked = 0
         first = len(self.registry.questions)
         before, cpu = await self.store.look(), self._cpu()
@@ -264,6 +280,7 @@ class Side:
             "answers": figures(asked),
             "wrong": dict(self.registry.wrong - wrong),
             "said": self.registry.said,
+            "again": dict(self._cuts() - cut),
             "unasked": self._unasked,
             "sent": {name: dict(it - sent[name]) for name, it in self._sent().items()},
             "refused": {name: it - refused[name] for name, it in self._refused().items()},
@@ -283,6 +300,10 @@ class Side:
 
     def _refused(self) -> dict[str, int]:
         return {chat.name: chat.refused for chat in self.chats}
+
+    def _cuts(self) -> Counter[str]:
+        """How often agents and people had to begin again, and why."""
+        return sum((it.cut for it in self.agents), Counter(self._cut))
 
     def _sent(self) -> dict[str, Counter[str]]:
         return {chat.name: chat.sent() for chat in self.chats}
@@ -312,7 +333,7 @@ class Side:
 
     def _log(self) -> Json:
         """How many lines the hub has written of each kind that nobody wants to see."""
-        lines = (self.folder / "output").read_text(errors="replace").splitlines()
+        lines = self._output.read_text(errors="replace").splitlines()
         return {kind: sum(f" {kind} " in it for it in lines) for kind in ("WARNING", "ERROR")}
 
     def _where(self, since: float) -> Json:
@@ -354,9 +375,19 @@ class Side:
             self._spawn(self._answer(question, answer))
 
     async def _answer(self, question: Question, answer: Answer) -> None:
+        """And again, as people do, if nothing comes of it."""
         await asyncio.sleep(self.registry.chance.uniform(*self._answer_within))
         question.answered = time.time()
-        await answer(question.label)
+        for _ in range(MOST_TAPS):
+            try:
+                await answer(question.label)
+            except (OSError, EOFError, BadStatus, LookupError) as error:
+                self._cut[f"at an answer: {error!r}"] += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TAP_AGAIN_SECONDS):
+                    await question.over.wait()
+                return
+            self._cut["an answer that nobody took"] += 1
 
 
 async def _oversleep(late: list[float]) -> None:
@@ -395,5 +426,5 @@ def _say(what: Json) -> None:
 
 if __name__ == "__main__":
     descriptors.raise_limit()
-    with contextlib.suppress(asyncio.CancelledError):
+    with suppress(asyncio.CancelledError):
         uvloop.run(serve(Plan(**json.loads(sys.argv[1]))))
