@@ -25,7 +25,7 @@ import json, os, sys, time
 os.environ.setdefault("PTB_TIMEDELTA", "true")
 from importlib import import_module
 from pathlib import Path
-from chatbridge.hub.wiring.hub import import_everything
+from chatbridge.hub.wiring.serving import import_everything
 
 def pss():
     for line in Path("/proc/self/smaps_rollup").read_text().splitlines():

@@ -28,7 +28,7 @@ import httpx, telegram
 from chatbridge.core.errors import StoreError
 from chatbridge import redaction
 from chatbridge.hub.process import log as hub_log, standalone, start
-from chatbridge.hub.wiring import hub as wiring
+from chatbridge.hub.wiring import serving as wiring
 
 folder, call, token, server, nobody = sys.argv[1:]
 letters = token.partition(":")[2]

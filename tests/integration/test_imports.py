@@ -82,7 +82,7 @@ sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
 """
 HUBS = """
 import json, os, sys
-import chatbridge.hub.wiring.hub as hub
+import chatbridge.hub.wiring.serving as serving
 from chatbridge.__main__ import main
 for line in sys.stdin:
     environment, modules = json.loads(line)
@@ -92,7 +92,7 @@ for line in sys.stdin:
         continue
     os.environ.clear()
     os.environ.update(environment)
-    code = hub.import_everything(modules) if modules else main(["hub"])
+    code = serving.import_everything(modules) if modules else main(["hub"])
     print(json.dumps([code, sorted(sys.modules)]), flush=True)
     os._exit(0)
 """

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.model import Status
-from chatbridge.hub.wiring.hub import digests
+from chatbridge.hub.wiring.serving import digests
 from chatbridge.link.preface import build_preface
 from chatbridge.settings import load
 from chatbridge.tools.ask_user import AskUser

@@ -14,7 +14,7 @@ from pydantic import SecretStr, ValidationError
 from chatbridge.channels.matrix.settings import Matrix
 from chatbridge.channels.matrix.spec import MATRIX
 from chatbridge.core.errors import SettingsError
-from chatbridge.hub.wiring.hub import digests
+from chatbridge.hub.wiring.serving import digests
 from chatbridge.link.preface import build_preface
 from chatbridge.settings import Settings, load
 

@@ -52,7 +52,7 @@ def serve(address: str, *, config: Path | None) -> None:
         import uvloop
 
         from chatbridge.hub.process.systemd import Systemd
-        from chatbridge.hub.wiring.hub import run_hub
+        from chatbridge.hub.wiring.serving import run_hub
 
         uvloop.run(
             run_hub(lock, config=config, ready=lambda: None, systemd=Systemd(), http=address)

@@ -37,7 +37,7 @@ from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.process.lock import Lock
 from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring.database import Term
-from chatbridge.hub.wiring.hub import ServingHub, attended, import_everything, serving
+from chatbridge.hub.wiring.serving import ServingHub, attended, import_everything, serving
 from chatbridge.settings import Settings
 from chatbridge.settings.tools import host_and_port
 from chatbridge.store.fence import Fence

@@ -20,7 +20,8 @@ from chatbridge.core.tasks import end_tasks, race
 from chatbridge.framing import MAX_LINE
 from chatbridge.hub.links.session import Session
 from chatbridge.hub.process.lock import Lock
-from chatbridge.hub.wiring.hub import open_hub, stop_on_signals
+from chatbridge.hub.wiring.hub import open_hub
+from chatbridge.hub.wiring.serving import stop_on_signals
 from chatbridge.link import unavailable
 from chatbridge.link.preface import working_directory
 from chatbridge.projects import project_of

@@ -54,7 +54,7 @@ def main(argv: list[str]) -> int:
             with _heavy_imports():
                 import uvloop
 
-                from chatbridge.hub.wiring.hub import run_hub
+                from chatbridge.hub.wiring.serving import run_hub
 
             sys.setswitchinterval(THREADS_TURN_SECONDS)
             uvloop.run(

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import signal
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 from mcp.server.lowlevel import Server
 
-from chatbridge import __version__, runtime_paths
+from chatbridge import runtime_paths
 from chatbridge.attachments.files import AttachmentFiles
 from chatbridge.attachments.project_files import open_in_project, own_folders
 from chatbridge.channels.spec import ChannelContext, ChannelSpec
@@ -43,43 +39,29 @@ from chatbridge.core.nights.summaries import Summaries
 from chatbridge.core.pairing import Pairing
 from chatbridge.core.ports import Channel, Health
 from chatbridge.core.store_port import Store
-from chatbridge.core.tasks import end_tasks
-from chatbridge.digests import sha256_hex
 from chatbridge.hub.control.asks import TerminalAsks, Watchers
 from chatbridge.hub.control.messages import TerminalMessages
 from chatbridge.hub.control.server import Json, Request, TerminalPairing, Terminals, status
-from chatbridge.hub.http.serving import HttpServing
-from chatbridge.hub.links.listener import Links
-from chatbridge.hub.links.peers import Peers
 from chatbridge.hub.links.processes import AgentProcesses
 from chatbridge.hub.process.background import Background, Faults
 from chatbridge.hub.process.confinement import confinement
 from chatbridge.hub.process.lock import Lock, account_held
 from chatbridge.hub.process.log import set_level
-from chatbridge.hub.process.systemd import Systemd
 from chatbridge.hub.wiring import database
 from chatbridge.hub.wiring.change_alerts import tell_of_newcomers, tell_of_other_settings
 from chatbridge.hub.wiring.channel_supervisor import ChannelSupervisor
 from chatbridge.hub.wiring.commands import Commands, open_commands
+from chatbridge.hub.wiring.own_tools import own_tools
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
 from chatbridge.settings.secrets import place_of
-from chatbridge.tools import ask_user, auq
-from chatbridge.tools.approvals.tool import ApproveToolUse
-from chatbridge.tools.ask_user import AskUser
 from chatbridge.tools.attachments import ToolFiles
-from chatbridge.tools.auq import AskUserQuestions, GetAnsweredQuestions
-from chatbridge.tools.auq import Limits as AuqLimits
-from chatbridge.tools.call import Caller, ToolHandler
+from chatbridge.tools.call import Caller
 from chatbridge.tools.clients import Client, Clients, agent_of
-from chatbridge.tools.elicitation import Elicitation, States, key_in
 from chatbridge.tools.journal.journal import Journal, JournalKeeper
-from chatbridge.tools.messages import CheckMessages, ToolMessages
-from chatbridge.tools.notify_user import NotifyUser
-from chatbridge.tools.question_ask import QuestionAsk, QuestionSummary
+from chatbridge.tools.messages import ToolMessages
 from chatbridge.tools.server import build_server
-from chatbridge.tools.waiting import WaitForAnswer, Waiting
-from chatbridge.tools.what_next import WhatNext
+from chatbridge.tools.waiting import Waiting
 from chatbridge.voice.transcriber import transcriber_of
 
 log = logging.getLogger(__name__)
@@ -89,9 +71,6 @@ BRING_SECONDS = 1.0
 """For files that another hub has stored: the rest comes with the first sweep."""
 LATE_ANSWERS = 50
 """Ended asks in which an answer may have been begun."""
-LATE = ("chatbridge.tools.journal.yaml_text",)
-"""Imported where they are first used: most hubs of links never do."""
-RENDERERS = {AskUser.name: ask_user.render_result, AskUserQuestions.name: auq.render_result}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,136 +90,6 @@ class Hub:
     halt: Callable[[], None]  # Cancels at once what goes on in the background, bots first of all
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServingHub:
-    """A hub with its ways in."""
-
-    hub: Hub
-    links: Links
-    http: HttpServing
-
-    def halt(self) -> None:
-        """Do and say nothing more, at once: another one leads. Everything is closed afterwards."""
-        self.links.mute()
-        self.hub.halt()
-
-
-async def run_hub(
-    lock: Lock,
-    *,
-    config: Path | None,
-    ready: Callable[[], None],
-    systemd: Systemd,
-    listener: socket | None = None,
-    system: bool = False,
-    http: str | None = None,
-) -> None:
-    """Serve links until SIGTERM or SIGINT, at the `listener` that systemd passed, if there is one.
-    `system`: links of several users. `http`: where agents over HTTP must be able to connect."""
-    stop = stop_on_signals()
-    path = listener.getsockname() if listener else runtime_paths.socket_path(str(lock.state))
-    settings = settings_in_force(config)
-    if settings.server() is not None:
-        await database.run_member(
-            lock,
-            settings,
-            config=config,
-            ready=ready,
-            systemd=systemd,
-            bind=lambda: listener or runtime_paths.bind_socket(path),
-            path=path,
-            system=system,
-            http=http,
-            stop=stop,
-        )
-        return
-    async with serving(
-        lock,
-        config=config,
-        bind=lambda: listener or runtime_paths.bind_socket(path),
-        path=path,
-        system=system,
-        http=http,
-    ) as served:
-        lock.note(socket=path)
-        ready()
-        async with attended(systemd, served.hub):
-            await stop.wait()
-            systemd.notify("STOPPING=1", "STATUS=stops; open questions stay open")
-        log.info("hub stops; open questions stay open")
-
-
-@asynccontextmanager
-async def serving(
-    lock: Lock,
-    *,
-    config: Path | None,
-    bind: Callable[[], socket],
-    path: str,
-    system: bool = False,
-    http: str | None = None,
-    term: database.Term | None = None,
-) -> AsyncIterator[ServingHub]:
-    """A hub that serves links at the socket that is bound once everything else is there."""
-    links: Links | None = None
-    ways_in: list[Links | HttpServing] = []
-    async with (
-        open_hub(
-            lock,
-            config=config,
-            agents=lambda: [name for way in ways_in for name in way.projects()],
-            remarks=lambda: [remark for way in ways_in for remark in way.remarks()],
-            links=lambda of: links.connected(of) if links else [],
-            commands=not system,
-            term=term,
-        ) as hub,
-        AsyncExitStack() as stack,
-    ):
-        links = Links(
-            hub.server,
-            hub.waiting_calls,
-            settings=digests(hub.settings),
-            tell=hub.tell,
-            terminals=hub.terminals,
-            peers=Peers(os.stat(path).st_gid if system else None, term.hub if term else None),
-            processes=hub.processes,
-            pushes=hub.commands.pushes,
-            delivered=hub.commands.delivered,
-            opened=hub.commands.opened,
-            returned=hub.returned,
-        )
-        stack.push_async_callback(links.close)
-        remote = HttpServing(
-            hub.server, hub.waiting_calls, hub.settings.http, state=lock.state, clock=SystemClock()
-        )
-        if term is not None:
-            remote.passed_on, remote.listener = term.knows, term.http
-            remote.tokens = await stack.enter_async_context(database.shared_tokens(term))
-        ways_in += [links, remote]
-        await stack.enter_async_context(remote.listening(http))
-        await links.listen(bind())
-        log.info("hub %s ready pid=%d state=%s", __version__, os.getpid(), lock.state)
-        yield ServingHub(hub=hub, links=links, http=remote)
-
-
-@asynccontextmanager
-async def attended(systemd: Systemd, hub: Hub) -> AsyncIterator[None]:
-    """Ready on entering, once the channels' modules are imported. The watchdog is fed meanwhile,
-    also while a channel cannot be reached."""
-
-    async def responds() -> None:
-        await hub.store.note("systemd", "watchdog")
-        await hub.store.write(lambda _: asyncio.sleep(0))
-
-    await asyncio.to_thread(import_everything, hub.modules)
-    systemd.notify("READY=1", f"STATUS=version {__version__}, ready")
-    feeding = asyncio.ensure_future(systemd.feed_watchdog(responds, SystemClock().sleep))
-    try:
-        yield
-    finally:
-        await end_tasks([feeding])
-
-
 def settings_in_force(config: Path | None) -> Settings:
     """Also applies what counts for the process as a whole."""
     settings = load(config or Path(runtime_paths.config_path()))
@@ -249,17 +98,6 @@ def settings_in_force(config: Path | None) -> Settings:
     for secret in settings.secrets():
         hide(secret)
     return settings
-
-
-def import_everything(modules: Iterable[str]) -> None:
-    """What this hub may come to use: after an upgrade of the files under it, a module that is
-    imported late would be of another version. One that cannot be imported is reported by who needs
-    it."""
-    for name in (*modules, *LATE):
-        try:
-            import_module(name)
-        except ImportError as error:
-            log.warning("%s cannot be imported: %s", name, error)
 
 
 @asynccontextmanager
@@ -372,41 +210,20 @@ async def open_hub(
         )
         waiting = Waiting(broker, reached, tool_files)
         notices = Notices(store, delivery, clock=clock)
-        elicitation = Elicitation(intake)
-        states = States(lambda: key_in(lock.state / "form-key"))
-        # In the order of the settings' names, which is the order in which clients see them.
-        known: list[ToolHandler] = [
-            AskUser(waiting, None if settings.elicit == "chats" else elicitation),
-            WaitForAnswer(waiting, RENDERERS),
-            AskUserQuestions(
-                waiting,
-                limits=AuqLimits(
-                    questions=settings.auq_max_questions, options=settings.auq_max_options
-                ),
-                timeout=settings.auq_timeout,
-            ),
-            GetAnsweredQuestions(waiting, store),
-            QuestionAsk(waiting, elicitation, keeper, states, elicit=settings.elicit),
-            QuestionSummary(
-                keeper.journal, store, clock=clock, other_tools=settings.journal.other_tools
-            ),
-            NotifyUser(notices, supervisor, tool_files, policy.nights.team.places_for_notice),
-            ApproveToolUse(
-                waiting, timeout=settings.approvals.timeout, rules=settings.approvals.rules()
-            ),
-            CheckMessages(messages, policy.max_block),
-        ]
-        own = [tool for tool in known if settings.enabled and tool.name in settings.tools]
-        if own:
-            own.append(
-                WhatNext(
-                    waiting,
-                    messages,
-                    notices if NotifyUser.name in settings.tools else None,
-                    asks=settings.claude.when_done == "ask",
-                    wait=settings.claude.wait,
-                )
-            )
+        own = own_tools(
+            settings,
+            policy,
+            state=lock.state,
+            waiting=waiting,
+            store=store,
+            actions=intake,
+            keeper=keeper,
+            notices=notices,
+            channels=supervisor,
+            files=tool_files,
+            messages=messages,
+            clock=clock,
+        )
         extra = Commands(tools=lambda: own)
         if commands and settings.enabled and settings.commands.enabled:
             extra = await stack.enter_async_context(
@@ -554,13 +371,6 @@ async def open_hub(
         )
 
 
-def stop_on_signals() -> asyncio.Event:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return stop
-
-
 def _sweeper(
     sweep: Callable[[], Coroutine[Any, Any, None]], background: Background, clock: SystemClock
 ) -> Callable[[], None]:
@@ -575,14 +385,3 @@ def _sweeper(
             background.spawn(sweep())
 
     return after_call
-
-
-def digests(settings: Settings) -> dict[str, str]:
-    """What this hub uses, comparable with what a link's environment names, without the values."""
-    found = {}
-    for variable, value in settings.compared().items():
-        # As the variable is spelt, if it counts: links spell it alike.
-        given = None if variable in settings.ignored else os.environ.get(variable)
-        if given or value:
-            found[variable] = sha256_hex(os.fsencode(given or value))[:16]
-    return found

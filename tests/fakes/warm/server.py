@@ -36,7 +36,7 @@ HEAVY = (
     "uvloop",
     "chatbridge.__main__",
     "chatbridge.hub.process.start",
-    "chatbridge.hub.wiring.hub",
+    "chatbridge.hub.wiring.serving",
     "chatbridge.channels.web.channel",
     "chatbridge.channels.telegram.channel",
     "chatbridge.channels.matrix.channel",
