@@ -14,7 +14,7 @@ import pytest
 
 from chatbridge.core.errors import StoreError
 from chatbridge.core.tasks import end_tasks
-from chatbridge.hub.cluster.member import looked_over
+from chatbridge.hub.cluster.member import Turns, looked_over
 from chatbridge.store.fence import Deposed, Fence
 from chatbridge.store.postgres import lease, migrate
 from chatbridge.store.postgres.connection import Address, PostgresConnection, connect
@@ -152,14 +152,38 @@ async def test_a_database_of_a_newer_version_is_only_followed(address: Address) 
         connection.terminate()
 
 
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("LEASE_SECONDS", "HELD_SECONDS"):
+        monkeypatch.setattr(lease, name, getattr(lease, name) / FASTER)
+
+
+async def test_a_hub_that_is_elected_and_never_comes_to_lead_is_replaced_and_ends(
+    address: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hurry(monkeypatch)
+    async with nodes(address, "a", "b") as (a, b):
+        await leads(a.start())
+        turns, ended = Turns(a.election, asyncio.Event().set, seconds=0.2), asyncio.Event()
+        turns.begins()
+        turns.is_over()  # in time: it costs nothing
+        Turns(b.election, ended.set, seconds=0.2).begins()
+        await ended.wait()
+        assert a.election.elected.is_set()
+
+        ended.clear()
+        Turns(a.election, ended.set, seconds=0.2).begins()
+        await leads(b.start())
+        async with asyncio.timeout(PATIENCE):
+            await ended.wait()
+        assert not a.election.elected.is_set()
+
+
 async def test_never_two_hold_the_lease_whatever_is_cut(
     address: Address, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Everything goes faster, and every connection may be cut at any moment."""
     chance = random.Random(1)
-    names = ("LEASE_SECONDS", "HELD_SECONDS")
-    for name in names:
-        monkeypatch.setattr(lease, name, getattr(lease, name) / FASTER)
+    hurry(monkeypatch)
     for name in ("RENEW_SECONDS", "LOOK_SECONDS", "AGAIN_AFTER_SECONDS", "WATCH_SECONDS"):
         path = f"chatbridge.store.postgres.election.{name}"
         monkeypatch.setattr(path, 0.2 if name == "RENEW_SECONDS" else 0.05)

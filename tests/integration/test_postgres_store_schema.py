@@ -19,7 +19,7 @@ from chatbridge.core.model import Post
 from chatbridge.store import audit, operations, sql_store, transaction
 from chatbridge.store.postgres import election, file_copies, migrate, tokens
 from chatbridge.store.postgres.ask_times import ASK_TIMES
-from chatbridge.store.postgres.connection import Address
+from chatbridge.store.postgres.connection import Address, connect
 from chatbridge.store.postgres.sql import translated
 from chatbridge.store.postgres.store import PostgresStore
 from chatbridge.store.rows import STATE, ask_row, columns, insert, insert_of_ask
@@ -146,6 +146,18 @@ async def test_hubs_that_start_together_create_the_schema_once(empty: Address) -
     before = await asyncio.gather(*(migrate.upgrade(empty) for _ in range(6)))
     assert sorted(before) == [0] + [migrate.newest()] * 5
     assert await value(empty, "SELECT count(*) FROM leader") == 1
+
+
+async def test_a_hub_that_stands_still_while_it_changes_tables_holds_up_no_other(
+    empty: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(migrate, "WAIT_SECONDS", 0.2)
+    still = await connect(empty)
+    await still.execute("SELECT pg_advisory_lock($1)", migrate.ALONE)
+    with pytest.raises(StoreError, match="another hub has been changing its tables"):
+        await migrate.upgrade(empty)
+    still.terminate()
+    await migrate.upgrade(empty)
 
 
 async def test_a_newer_schema_is_refused_and_left_untouched(empty: Address) -> None:

@@ -16,7 +16,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,10 @@ log = logging.getLogger(__name__)
 
 ABSTAIN_SECONDS = 10.0
 """For a hub that could not lead: another one may be able to."""
+TURN_SECONDS = 20.0
+"""From following to leading, or back, which takes a tenth of a second."""
+HANGS = 70
+"""The exit status of a hub that came to neither."""
 LEADING = (
     *("chatbridge.store.postgres.store", "chatbridge.hub.http.agents"),
     "chatbridge.hub.http.shared_tokens",
@@ -165,6 +169,36 @@ def _bound(place: str) -> socket.socket:
     return listener
 
 
+@dataclass(slots=True)
+class Turns:
+    """Watches over the turns from following to leading and back. One that does not end costs the
+    lease, so that another hub has it, and after the same time again the process: whoever started
+    it starts it anew, and agents wait for that."""
+
+    election: Election
+    end: Callable[[], None]
+    seconds: float = TURN_SECONDS
+    _timer: asyncio.TimerHandle | None = None
+
+    def begins(self) -> None:
+        self._then(self._give_up)
+
+    def is_over(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _then(self, do: Callable[[], None]) -> None:
+        self.is_over()
+        self._timer = asyncio.get_running_loop().call_later(self.seconds, do)
+
+    def _give_up(self) -> None:
+        log.error("this hub comes neither to lead nor to follow: another one may lead")
+        self.election.abstain(ABSTAIN_SECONDS)
+        self.election.depose()
+        # Not set before: after a process has stood still, all timers are due at once.
+        self._then(self.end)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Member:
     lock: Lock
@@ -181,11 +215,18 @@ class _Member:
     systemd: Systemd
     since: float
     _passing: Passing | None = None
+    _turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._turns = Turns(self.election, _hangs)
 
     async def live(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
             async with self._following():
+                self._turns.is_over()
                 await race(stop.wait(), self.election.elected.wait())
+                if not stop.is_set():
+                    self._turns.begins()
             if stop.is_set():
                 break
             try:
@@ -197,6 +238,7 @@ class _Member:
                 self.election.abstain(ABSTAIN_SECONDS)
             finally:
                 await self.election.release()
+        self._turns.is_over()
 
     @asynccontextmanager
     async def _following(self) -> AsyncIterator[None]:
@@ -226,6 +268,9 @@ class _Member:
         if epoch is None:
             return
         log.info("this hub leads (epoch %d)", epoch)
+        self._turns.is_over()  # new tables may take their time
+        await migrate.upgrade(self.address)
+        self._turns.begins()
         term = Term(
             address=self.address,
             fence=Fence(election.candidate.id, epoch),
@@ -251,8 +296,11 @@ class _Member:
                     served.halt()
                 if self.port is not None:
                     self.port.taken = PassedOn(served.links.take, partial(_take_http, served))
+                self._turns.is_over()
                 async with attended(self.systemd, served.hub):
                     await asyncio.wait({over})
+                if not stop.is_set():
+                    self._turns.begins()
                 if self.port is not None:
                     self.port.taken = None
                     served.links.mute()
@@ -313,6 +361,12 @@ class _Member:
             "remarks": [trouble for trouble in troubles if trouble],
             "cluster": self._about(),
         }
+
+
+def _hangs() -> None:
+    log.critical("this hub comes neither to lead nor to follow: it ends, to be started anew")
+    logging.shutdown()
+    os._exit(HANGS)
 
 
 async def _responds() -> None:

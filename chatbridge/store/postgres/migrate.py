@@ -7,18 +7,24 @@ test holds their digests.
 
 from __future__ import annotations
 
+import asyncio
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
 
 import asyncpg
 
-from chatbridge.core.errors import NewerDatabase
+from chatbridge.core.errors import NewerDatabase, StoreError
 from chatbridge.store.postgres.connection import Address, connect, translated_error
 
 SCHEMA: Traversable = files("chatbridge.store.postgres") / "schema"
 
 ALONE = 0x63627267  # The lock under which one hub at a time changes the version
+WAIT_SECONDS = 10.0  # For another hub that does: it may stand still, and keep others from leading
+_BUSY = (
+    "another hub has been changing its tables for a while. This one tries again; if that hub "
+    "stands still, end it"
+)
 
 
 async def upgrade(address: Address) -> int:
@@ -29,7 +35,11 @@ async def upgrade(address: Address) -> int:
         found = await version_of(connection)
         if found < newest():
             # Not inside the transaction, which may not see what was created while it waited.
-            await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
+            try:
+                async with asyncio.timeout(WAIT_SECONDS):
+                    await connection.execute("SELECT pg_advisory_lock($1)", ALONE)
+            except TimeoutError:
+                raise StoreError(f"{address.called}: {_BUSY}") from None
             async with connection.transaction():
                 found = await version_of(connection)  # another hub may have been first
                 await apply(connection, found)
