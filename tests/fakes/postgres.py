@@ -6,6 +6,7 @@ some hundredths of a second.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -27,8 +28,12 @@ from chatbridge.store.postgres import migrate
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.store import PostgresStore
 from chatbridge.store.sql_store import SqlStore
+from tests.fakes.authority import Issued
 
 USER = "nobody"
+AWAY = "127.0.0.2"
+"""Who connects there looks like another computer: the server sees two addresses."""
+HOSTS = f"127.0.0.1,{AWAY}"
 START_SECONDS = 30.0
 FENCE = Fence("test", 1)
 LEADS = "UPDATE leader SET holder = 'test', epoch = 1, beat = 0"
@@ -104,7 +109,7 @@ class Postgres:
                 [
                     *_as_another_user(die_with_us=True),
                     self.programs / "postgres",
-                    *("-D", self.folder / "data", "-p", str(self.port), "-h", "127.0.0.1"),
+                    *("-D", self.folder / "data", "-p", str(self.port), "-h", HOSTS),
                     *("-k", "", "-c", "max_connections=200"),
                     *(() if self.durable else ("-c", "full_page_writes=off", "-F")),
                 ],
@@ -118,6 +123,34 @@ class Postgres:
             said = (self.folder / "log").read_text(errors="replace")
             assert self.process.poll() is None, said
             assert time.monotonic() < until, said
+
+    @asynccontextmanager
+    async def encrypted(self, issued: Issued) -> AsyncIterator[None]:
+        """For connections that begin meanwhile and want that."""
+        for name, file in (("server.crt", issued.file), ("server.key", issued.key)):
+            there = self.folder / "data" / name
+            shutil.copy(file, there)
+            if os.getuid() == 0:
+                shutil.chown(there, USER, "nogroup")
+        await self._set("ssl", "on")
+        try:
+            yield
+        finally:
+            await self._set("ssl", "off")
+
+    async def _set(self, name: str, value: str) -> None:
+        await self.sql(f"ALTER SYSTEM SET {name} = {value}")
+        await self.sql("SELECT pg_reload_conf()")
+        async with asyncio.timeout(START_SECONDS):
+            while await self._value(f"SHOW {name}") != value:  # noqa: ASYNC110 - it tells nobody
+                await asyncio.sleep(0.01)
+
+    async def _value(self, sql: str) -> object:
+        connection = await self.connect()
+        try:
+            return await connection.fetchval(sql)
+        finally:
+            await connection.close()
 
     @contextmanager
     def standby(self) -> Iterator[Postgres]:

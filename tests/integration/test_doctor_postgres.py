@@ -23,9 +23,10 @@ from chatbridge.core.model import ChannelState
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.store import PostgresStore
 from tests.contract.asks import an_ask, answered, keep
+from tests.fakes.authority import Authority
 from tests.fakes.clock import StillClock
 from tests.fakes.doctor import Machine
-from tests.fakes.postgres import FENCE, Postgres
+from tests.fakes.postgres import AWAY, FENCE, Postgres
 
 pytestmark = pytest.mark.postgres
 DATABASE = Check("database", database)
@@ -130,6 +131,32 @@ async def test_a_distance_and_a_clock_that_matter_are_said(
     said = " ".join(of(found, Mark.REMARK))
     assert "far away: " in said
     assert "the server's clock is 1 h ahead of this computer's" in said
+
+
+async def test_a_server_with_few_connections_left_is_said(
+    machine: Machine, team: Address, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEW_CONNECTIONS", 1000)
+    (said,) = (it for it in await machine.look(DATABASE) if "connections left" in it.what)
+    assert said.mark is Mark.REMARK
+    assert "max_connections" in said.fix[0]
+
+
+async def test_on_another_computer_it_wants_a_server_that_encrypts_and_is_checked(
+    machine: Machine, postgres: Postgres, team: Address, tmp_path: Path
+) -> None:
+    away = team.dsn.replace("@127.0.0.1:", f"@{AWAY}:")
+    authority = Authority(tmp_path)
+
+    async def said(parameters: str = "") -> list[str]:
+        machine.set(CHATBRIDGE_STORE=away + parameters)
+        found = of(await machine.look(DATABASE), Mark.REMARK)
+        return [it for it in found if "encryption" in it or "checks" in it]
+
+    assert await said() == ["questions and answers go to the server without encryption"]
+    async with postgres.encrypted(authority.issue(AWAY, file="server")):
+        assert await said() == ["nobody checks that the server is the right one"]
+        assert await said(f"?sslmode=verify-full&sslrootcert={authority.file}") == []
 
 
 async def test_rows_that_cannot_be_read_are_a_problem(
