@@ -36,8 +36,8 @@ demo: $(VENV) ## Try it: a hub, a web inbox and a pretend agent, on this machine
 	@$(BIN)/chatbridge demo
 
 .PHONY: test
-test: $(VENV) ## Everything: style, types, import contracts, and all tests
-	@$(MAKE) --jobs 3 --output-sync=target check browser synapse inspector mcp1 nspawn postgres collect
+test: ## Everything: style, types, import contracts, and all tests
+	@$(MAKE) --jobs 3 --output-sync=target browser nspawn postgres check synapse inspector mcp1 collect
 	@echo "  pytest    with $(WORKERS) workers"
 	@.ci/scratch $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
@@ -47,8 +47,9 @@ quick: $(VENV) ## The fast tests: unit and contract, no other programs, few exam
 		--hypothesis-profile=quick --numprocesses 2 --quiet $(PYTEST_ARGS)
 
 .PHONY: browser synapse inspector mcp1 nspawn postgres
-browser synapse inspector mcp1 nspawn postgres: $(VENV)
+browser synapse inspector mcp1 nspawn postgres:
 	@.ci/$@ set-up
+synapse inspector mcp1: $(VENV)
 nspawn: | browser # one apt at a time
 postgres: | nspawn
 
