@@ -42,6 +42,7 @@ settings.load_profile("repeatable")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CI = Path(__file__).parent.parent / ".ci"
+UNIT = Path(__file__).parent / "unit"
 MISSING = {
     "browser": "no Chromium or Google Chrome on PATH",
     "dbus": "no dbus-daemon on PATH",
@@ -200,13 +201,26 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Those that wait for long come first: as the last ones they would keep the others waiting.
     Then those with the acceptance tests' shared connections. Workers start with tests that are side
-    by side, so one worker opens them, and not each."""
+    by side, so one worker opens them, and not each. Among the rest modules that compute come
+    between those that wait, so that the processor is never without work."""
+    places = _places(items)
     items.sort(
         key=lambda item: (
             item.get_closest_marker("early") is None,
             "connections" not in getattr(item, "fixturenames", ()),
+            places[item.path],
         )
     )
+
+
+def _places(items: list[pytest.Item]) -> dict[Path, float]:
+    """Where each module comes among those of its kind, from 0 to 1."""
+    modules = dict.fromkeys(item.path for item in items)
+    places: dict[Path, float] = {}
+    for computes in (True, False):
+        kind = [path for path in modules if (UNIT in path.parents) is computes]
+        places |= {path: place / len(kind) for place, path in enumerate(kind)}
+    return places
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

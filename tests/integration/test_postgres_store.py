@@ -384,7 +384,8 @@ def small_disk(postgres: Postgres) -> Iterator[Path]:
         shutil.chown(folder, USER, "nogroup")
         yield folder
     finally:
-        subprocess.run(["umount", folder], check=True)
+        # The server may keep a file of it open for a while.
+        subprocess.run(["umount", "--lazy", folder], check=True)
 
 
 @pytest.mark.root
