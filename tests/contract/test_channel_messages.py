@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import pytest_asyncio
@@ -172,9 +172,12 @@ async def test_in_quiet_hours_that_comes_without_a_sound(driver: Driver) -> None
     clock = driver.desk.clock
     assert isinstance(clock, StillClock)
     message, _ = await tell(driver)
-    quiet = QuietRule(hours=("00:00-23:30",) * 7, zone="UTC")
+    clock.advance(EXPIRE_AFTER - 60)
+    now = datetime.fromtimestamp(clock.time(), UTC)
+    hours = f"{now - timedelta(hours=1):%H:%M}-{now + timedelta(hours=1):%H:%M}"
+    quiet = QuietRule(hours=(hours,) * 7, zone="UTC")
     driver.desk.inbox.nights.policy = NightPolicy(quiet=quiet)
-    clock.advance(EXPIRE_AFTER)
+    clock.advance(60)
     found = await hears(driver, says_only_that_it_expired)
     assert found[-1] == (EXPIRED, False)
     await recorded(driver, message)
