@@ -21,6 +21,8 @@ from tests.fakes.synapse import Synapse
 from tests.fakes.telegram_log import warnings
 
 PATIENCE = 20.0
+NOW = r"GET .*/sync\?(?!.*timeout=)"
+"""What is there, without waiting for more."""
 SENDS = r"PUT .*/(send|redact)/"
 LIMITED = {"errcode": "M_LIMIT_EXCEEDED", "error": "Too fast", "retry_after_ms": 100}
 SEEDS = ["1️⃣", "2️⃣", "❔", "❌"]
@@ -115,6 +117,28 @@ async def test_a_homeserver_that_does_not_answer_holds_up_nobody_and_loses_nothi
         assert await answered(matrix, first)
         assert (await matrix.in_time(matrix.card(second))).event_id
         assert len(by_bot(matrix, "m.room.message")) == 2
+
+
+async def test_an_old_answer_that_comes_again_is_not_taken_for_the_newest(
+    tmp_path: Path, synapse: Synapse
+) -> None:
+    """A homeserver keeps what it said, and says it again to who asks again from the same place."""
+    async with (
+        Relay.running(synapse.port) as relay,
+        running_matrix(tmp_path, synapse, address=relay.address) as matrix,
+    ):
+        ask = await matrix.desk.ask(TEXT)
+        card = await matrix.card(ask)
+        await matrix.dealt_with()
+        await matrix.ada.create_room("elsewhere")
+        relay.lose(NOW)
+        lost = relay.lose(NOW)  # the session tries once more by itself
+        waiting = asyncio.ensure_future(matrix.dealt_with())
+        await lost.came()
+        await matrix.ada.in_thread(matrix.room, "fix: it", root=card.event_id)
+        await matrix.in_time(matrix.dealt_with())
+        assert await answered(matrix, ask)
+        await waiting
 
 
 async def test_a_server_with_limits_gets_its_pauses_and_everything_comes_in_order(

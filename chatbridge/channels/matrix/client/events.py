@@ -59,6 +59,8 @@ class Batch:
     invites: tuple[Invite, ...] = ()
     keys: bool = False
     """Keys may have come with it."""
+    is_fresh: bool = True
+    """Not what the homeserver has kept for who asks again: there may be more by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -89,6 +89,8 @@ class Poll(PollLoop[Batch]):
         self._cursor = Cursor(since=None)
         self._held: Batch | None = None
         """The first one, until it is dealt with."""
+        self._asked: str | None = None
+        """From where it was read last, or tried to."""
         self._keys = True
         """Some may have come that nothing has been read with yet: also to the hub before this."""
 
@@ -115,7 +117,12 @@ class Poll(PollLoop[Batch]):
         self._held = replace(batch, invites=tuple(invites))
 
     async def read(self, *, wait: bool) -> Batch:
-        return self._held or await self._api.sync(self._cursor.since, wait=WAIT if wait else 0.0)
+        if self._held is not None:
+            return self._held
+        since = self._cursor.since
+        is_fresh, self._asked = since != self._asked, since
+        batch = await self._api.sync(since, wait=WAIT if wait else 0.0)
+        return replace(batch, is_fresh=is_fresh or batch.next == since)
 
     async def deal_with(self, batch: Batch) -> bool:
         await self._api.keep_keys()
@@ -129,7 +136,7 @@ class Poll(PollLoop[Batch]):
         self._held = None
         await self._after(replace(batch, keys=self._keys))
         self._keys = False
-        return any(timeline.events for timeline in batch.timelines)
+        return not batch.is_fresh or any(timeline.events for timeline in batch.timelines)
 
     async def _take_all(self, batch: Batch) -> None:
         for invite in batch.invites:
