@@ -8,14 +8,19 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 from chatbridge import runtime_paths
 from chatbridge.atomic_write import write_atomically
 from chatbridge.core.errors import SettingsError
 
+if TYPE_CHECKING:
+    from chatbridge.settings import Settings
+
 Key = tuple[str, ...]
+"""In a list of tables, digits are a place: `("people", "0", "telegram")`."""
 Value = str | int | bool | Sequence[str] | Sequence[int] | None
 """None takes the key out."""
 
@@ -39,6 +44,15 @@ def table_in(path: Path, name: str) -> dict[str, Any]:
     found = settings.read(path)
     settings.checked(found, path)
     return dict(found.get(name, {}))
+
+
+def settings_with(path: Path, changes: Mapping[Key, Value]) -> Settings:
+    """Those that would be in force with these keys set. Nothing is written.
+    :raises SettingsError: the file cannot be read, or not be used with them."""
+    from chatbridge import settings
+
+    after = changed(settings.text(path) or "", changes, path=path)
+    return settings.checked(tomllib.loads(after), path)
 
 
 def change(path: Path, changes: Mapping[Key, Value]) -> None:
@@ -105,22 +119,25 @@ def changed(text: str, changes: Mapping[Key, Value], *, path: Path) -> str:
             f"{why}. It was not changed. Correct it, or rename it to start over"
         ) from None
     for key, value in changes.items():
-        _set(cast("dict[str, Any]", document), key, value, path=path)
+        _set(document, key, value, path=path)
     return tomlkit.dumps(document)
 
 
-def _set(table: dict[str, Any], key: Key, value: Value, *, path: Path) -> None:
+def _set(table: Any, key: Key, value: Value, *, path: Path) -> None:
     import tomlkit
 
-    *tables, last = key
-    for name in tables:
+    for name, inner in pairwise(key):
+        if isinstance(table, list):
+            table = table[int(name)]
+            continue
         if name not in table:
             if value is None:
                 return
             table[name] = tomlkit.table()
         table = table[name]
-        if not isinstance(table, dict):
+        if not isinstance(table, list if inner.isdecimal() else dict):
             raise SettingsError(f"{name} in {path} has to be a table: [{name}]. Correct it")
+    last = key[-1]
     if value is None:
         table.pop(last, None)
     elif isinstance(value, list | tuple) and isinstance(table.get(last), list):

@@ -2,7 +2,8 @@
 on the screen, Start pressed on a phone, and the owner who confirms.
 
 Owns what `pair` and `setup` show for it, and what is changed once the person at the terminal has
-said who it was: the channel's `allowed_users`. The codes are the hub's.
+said who it was: the channel's `allowed_users`, and in `[[people]]` the ids of who is removed. The
+codes are the hub's.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chatbridge.cli.config_file import Key, Value, change, config_file, table_in
+from chatbridge.cli.config_file import Key, Value, change, config_file, settings_with, table_in
 from chatbridge.cli.hub.control import restart_hub
 from chatbridge.cli.hub.hub_client import HubClient, ask_hub, connected
 from chatbridge.cli.ui import prompts, tables
 from chatbridge.cli.ui.running import columns, fitted
 from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.core.errors import ChatbridgeError, HubUnreachable
-from chatbridge.core.people.team import Role
+from chatbridge.core.people.team import Member, Role
 from chatbridge.core.text import title_of
 
 if TYPE_CHECKING:
@@ -40,6 +41,14 @@ LOOK_EVERY = 5.0
 INVERT = "i"
 NAMES_WITHIN = 4.0
 """How long a service may take to say what people are called."""
+
+
+class Removal(NamedTuple):
+    """What takes somebody out of the file, and the settings without them."""
+
+    spec: ChannelSpec[Any]
+    changes: dict[Key, Value]
+    after: Settings
 
 
 class Listed(NamedTuple):
@@ -87,7 +96,8 @@ def _team(found: Settings) -> int:
     titles = ("ID", "NAME", "CHANNEL", "ROLES")
     tables.write(Table(columns=tuple(map(Column, titles)), rows=rows))
     if sys.stdout.isatty():
-        print(fitted("\nAdd or change: [[people]] in config.toml"))
+        change_it = "\nAdd or change: [[people]] in config.toml"
+        print(fitted(f"{change_it}     Remove: chatbridge people remove ID"))
     return 0
 
 
@@ -129,48 +139,88 @@ def _remove(id: str) -> int:
     from chatbridge import settings
 
     path = config_file()
-    spec, changes = _without(path, id)
-    channel = spec.title
+    spec, _, after = removal(path, id)
     prompts.take_terminal("people remove")
-    names = names_of(spec, settings.load().table(spec))
-    who = next((with_id(it, name) for it, name in names.items() if str(it) == id), id)
-    prompts.wrapped(f"{who} will no longer answer on {channel}, nor read new questions there.")
-    if not changes[spec.name, spec.people or ""]:
-        prompts.wrapped(f"Nobody else is paired on {channel}: no questions will arrive there.")
+    found = settings.load()
+    member = next((it for it in found.team().members if (spec.name, id) in it.identities), None)
+    if member:
+        who = f"{member.name} ({id})"
+    else:
+        names = names_of(spec, found.table(spec))
+        who = next((with_id(it, name) for it, name in names.items() if str(it) == id), id)
+    left = after.table(spec)
+    if spec.chats_in(left):
+        chats = f"{spec.name}.{spec.chats}"
+        reads = f". Whoever is in a chat of {chats} still reads new questions there."
+    else:
+        reads = ", nor read new questions there."
+    prompts.wrapped(f"{who} will no longer answer on {spec.title}{reads}")
+    if not spec.people_in(left):
+        prompts.wrapped(f"Nobody else is paired on {spec.title}: no questions will arrive there.")
     if not prompts.confirm(f"Remove {who}?", default=False):
         prompts.say("Nothing was changed.")
         return 1
-    change(path, changes)
-    restart_hub(start=False)
+    change(path, removal(path, id).changes)  # by the file as it is now
+    try:
+        restart_hub(start=False)
+    except BaseException:
+        prompts.remark(f"{who} is out of {path}, but counts until chatbridge restart has worked.")
+        raise
+    if _is_let_in(settings.load(), spec, id):
+        raise ChatbridgeError(
+            f"{who} still counts: {path} was changed meanwhile. "
+            f"Look at it, then run again: chatbridge people remove {id}"
+        )
     prompts.good(f"{who} is removed")
     prompts.wrapped("    Cards that are in that chat stay there, but do nothing any more.")
+    if member:
+        prompts.wrapped(f"    {_what_stays(member, (spec.name, id))}")
+    if found.server() is not None:
+        prompts.wrapped(
+            "    Each hub on the same database goes by its own list: run this there, too."
+        )
     return 0
 
 
-def _without(path: Path, id: str) -> tuple[ChannelSpec[Any], dict[Key, Value]]:
-    """The channel, and what to change. :raises ChatbridgeError: they are not in the file."""
+def _what_stays(member: Member, removed: tuple[str, str]) -> str:
+    others = [f"{title_of(it[0])} ({it[1]})" for it in member.identities if it != removed]
+    if others:
+        return f"{member.name} is still let in on {', '.join(others)}."
+    return f"{member.name} stays in [[people]], without an id."
+
+
+def removal(path: Path, id: str) -> Removal:
+    """:raises ChatbridgeError: a change of the file does not remove them."""
     from chatbridge import settings
 
-    specs = _with_people()
+    found, specs = settings.load(path), _with_people()
     for spec in specs:
         listed = people_in(path, spec)
+        changes: dict[Key, Value] = {}
         if id in map(str, listed.allowed):
             left = [each for each in listed.allowed if str(each) != id]
-            changes: dict[Key, Value] = {(spec.name, spec.people or ""): left}
-            if spec.chats and id in map(str, listed.chats):
-                chats = [each for each in listed.chats if str(each) != id]
-                changes[spec.name, spec.chats] = chats or None
-            return spec, changes
-    found = settings.load()
-    if who := next(
-        (it.name for it in found.team().members if id in dict(it.identities).values()), ""
-    ):
-        raise ChatbridgeError(f"{id} is {who} in {path}. Take {who} out of [[people]] there")
-    if any(id in map(str, spec.people_in(found.table(spec))) for spec in specs):
+            changes[spec.name, spec.people or ""] = left
+        for at, person in enumerate(found.people):
+            if str(person.identity(spec)) == id:
+                changes["people", str(at), spec.name] = None
+        if not changes:
+            continue
+        if spec.chats and id in map(str, listed.chats):
+            chats = [each for each in listed.chats if str(each) != id]
+            changes[spec.name, spec.chats] = chats or None
+        after = settings_with(path, changes)
+        if not _is_let_in(after, spec, id):
+            return Removal(spec, changes, after)
+    if any(_is_let_in(found, spec, id) for spec in specs):
         raise ChatbridgeError(
-            f"{id} is not in {path} but in a variable or a credential. Remove it there"
+            f"{id} is let in by a variable, a credential or a file in secrets, whatever {path} "
+            "says. Nothing was changed. Remove it there first"
         )
     raise ChatbridgeError(f"{id} is not among those who may answer. List them: chatbridge people")
+
+
+def _is_let_in(found: Settings, spec: ChannelSpec[Any], id: str) -> bool:
+    return id in map(str, spec.people_in(found.table(spec)))
 
 
 def people_in(path: Path, spec: ChannelSpec[Any]) -> Listed:

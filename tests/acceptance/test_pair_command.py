@@ -11,6 +11,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.acceptance.bridge import until
 from tests.acceptance.wizard import Desk, code_on, phone_of, telegram_desk
 from tests.fakes.pty_person import ENTER, ESCAPE, PtyPerson
 from tests.fakes.scripted_hub import Connection, ScriptedHub, scripted_hub
@@ -259,6 +260,46 @@ def test_people_are_listed_and_who_is_taken_out_can_do_nothing_any_more(
         assert ben.tap(other, "red").answered() == ""
         ada.tap(card, "blue").answered()
         assert agent.result()["answers"][0]["values"] == ["blue"]
+
+
+def test_whoever_is_in_the_list_of_people_is_removed_there_too(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    people = "".join(
+        f'[[people]]\nname = "{name}"\ntelegram = {person}\nslack = "U0000{person}"\n'
+        for name, person in (("Ann", 4242), ("Bob", 4243))
+    )
+    telegram = f'[telegram]\napi_base = "{api.address}"\nchat_id = [-5]\n'
+    desk.config.write_text(f"{telegram}allowed_users = [4242, 4243]\n{people}")
+    with desk.runs("people", "remove", "4243") as me:
+        me.expect("Bob (4243) will no longer answer on Telegram. Whoever is in a chat of")
+        me.expect("Remove Bob (4243)? (y/N)")
+        me.enter("y")
+        me.expect("✓ Bob (4243) is removed", "Bob is still let in on Slack (U00004243).")
+        me.ends(0)
+    ids = [row.split()[0] for row in desk.home.run("people").stdout.splitlines()]
+    assert ids == ["ID", "4242", "U00004242", "U00004243"]
+    assert telegram_of(desk) == {"allowed_users": [4242], "chat_id": [-5]}
+
+
+def test_nobody_is_called_removed_whom_another_program_has_let_in_again(
+    place: tuple[Desk, BotApi],
+) -> None:
+    desk, api = place
+    before = f'[telegram]\napi_base = "{api.address}"\nallowed_users = [4242, 4243]\n'
+    desk.config.write_text(before)
+    with desk.home.agent() as agent:
+        agent.initialize()
+        agent.ask(1)  # so that a hub runs, which takes its time to start again
+        with desk.runs("people", "remove", "4243") as me:
+            me.expect("Remove 4243? (y/N)")
+            me.enter("y")
+            until(lambda: "4243" not in desk.config.read_text() or None, "it is written")
+            desk.config.write_text(before)
+            me.expect("4243 still counts:", "run again: chatbridge people remove 4243")
+            me.ends(1)
+        assert "is removed" not in me.scrolled
 
 
 def test_taking_somebody_out_is_no_unless_it_is_said(place: tuple[Desk, BotApi]) -> None:

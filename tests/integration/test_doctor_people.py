@@ -10,7 +10,6 @@ from chatbridge.channels.checks import Mark
 from chatbridge.cli import people
 from chatbridge.cli.doctor import people as checks
 from chatbridge.cli.doctor.run import Check, all_checks
-from chatbridge.core.errors import ChatbridgeError
 from tests.fakes.doctor import Machine
 
 PEOPLE = Check("people", checks.people)
@@ -83,9 +82,3 @@ def test_people_lists_names_roles_and_who_is_only_in_a_channels_list(
         ["@bob:example.org", "Bob", "Matrix", "read"],
         ["7", "Telegram", "answer,", "approve"],
     ]
-
-
-def test_somebody_in_the_list_of_people_is_taken_out_there(machine: Machine) -> None:
-    machine.configure(TELEGRAM + ANN)
-    with pytest.raises(ChatbridgeError, match=r"4242 is Ann in .*Take Ann out of \[\[people\]\]"):
-        people.people(argparse.Namespace(command="remove", id="4242"))

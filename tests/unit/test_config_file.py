@@ -75,6 +75,22 @@ def test_taking_out_what_is_not_there_changes_nothing() -> None:
 @pytest.mark.parametrize(
     "before",
     [
+        "[[people]]\nname = 'Ann'\n[[people]]  # two\ntelegram = 2\nname = 'Bob'\n[web]\nport = 1",
+        "people = [{name = 'Ann'}, {telegram = 2, name = 'Bob'}]  # two\n[web]\nport = 1\n",
+    ],
+)
+def test_a_key_in_a_list_of_tables_is_taken_out_by_its_place(before: str) -> None:
+    after = changed(before, {("people", "1", "telegram"): None}, path=HERE)
+    assert tomllib.loads(after) == {
+        "people": [{"name": "Ann"}, {"name": "Bob"}],
+        "web": {"port": 1},
+    }
+    assert "# two" in after
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
         "",
         "# only a remark",
         'telegram.token = "x"\n[web]\n',
@@ -152,7 +168,9 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert 'default_timeout = "20m"' in real.read_text()
 
 
-@pytest.mark.parametrize("broken", ["[telegram", 'a = "\n', "a = 1\na = 2\n", "telegram = 5\n"])
+@pytest.mark.parametrize(
+    "broken", ["[telegram", 'a = "\n', "a = 1\na = 2\n", "telegram = 5\n", "[[telegram]]"]
+)
 def test_a_broken_file_is_told_and_left_alone(tmp_path: Path, broken: str) -> None:
     path = tmp_path / "config.toml"
     path.write_text(broken)
