@@ -83,4 +83,4 @@ async def test_the_command_tells_who_asked_answered_allowed_and_ran_what() -> No
         assert command == ["requested", "run", "ended"]
         text = trail(home, "--since", "1h", "--project", "shop").splitlines()
         assert len(text) == len(found)
-        assert any("answered" in line and "Which port?, answers: 9090" in line for line in text)
+        assert any("answered" in line and '"Which port?", answers: "9090"' in line for line in text)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -32,6 +33,10 @@ Json = dict[str, Any]
 OFF = "There is no audit trail: it is off. To switch it on: enabled = true under [audit]"
 EMPTY = "Nothing was found."
 SHORT_ID = 6
+NOBODY = "-"
+PLAIN = re.compile(r"\w[\w .@/'-]*")
+LIKE_QUOTES = "\u02ba\u02dd\u02ee\u05f4\u201c\u201d\u201e\u201f\u2033\u2036\u275d\u275e\u3003\uff02"
+AS_QUOTES = str.maketrans(dict.fromkeys(LIKE_QUOTES, '"'))
 IN_WORDS = {"timed_out": "timed out", "handed_over": "handed over", "taken_back": "taken back"}
 
 
@@ -39,7 +44,7 @@ def audit(given: argparse.Namespace) -> int:
     settings = load()
     for secret in settings.secrets():
         hide(secret)
-    found = asyncio.run(_print(settings, given, _as_json if given.json else _as_text))
+    found = asyncio.run(_print(settings, given, _as_json if given.json else as_text))
     if not found:
         say(EMPTY if settings.keeps_audit() else OFF)
     return 0
@@ -117,21 +122,32 @@ def _as_json(line: Line) -> str:
     )
 
 
-def _as_text(line: Line) -> str:
+def as_text(line: Line) -> str:
     at = datetime.fromtimestamp(line.at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     kind = cell(IN_WORDS.get(line.kind, line.kind))
     name = f"rule {line.id}" if line.thing == Thing.RULE else line.id[:SHORT_ID]
-    name_or_id = line.who or line.who_id
-    who = f"{name_or_id} ({line.surface})" if name_or_id else line.surface
-    agent = f"{line.project_name}/{line.agent_name}"
-    parts = (f"{at}  {kind:<11}", cell(name), cell(agent), cell(who), cell(_words(line.what)))
+    name_or_id = _named(line.who) if line.who else cell(line.who_id)
+    who = f"{name_or_id} ({cell(line.surface)})" if name_or_id else cell(line.surface)
+    agent = _named(f"{line.project_name}/{line.agent_name}")
+    # Who it was comes before whatever an agent could choose.
+    parts = (f"{at}  {kind:<11}", cell(name), who or NOBODY, agent, _words(line.what))
     return "  ".join(part for part in parts if part)
 
 
+def _named(name: str) -> str:
+    """In quotes if it could be taken for more than a name."""
+    return cell(name) if PLAIN.fullmatch(name) else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """So that nothing in it can be taken for its end."""
+    return json.dumps(cell(text).translate(AS_QUOTES), ensure_ascii=False)
+
+
 def _words(what: Any) -> str:
-    """What a line says, as `about, key: value, …`."""
+    """What a line says, as `"about", key: value, …`."""
     rest = {key: value for key, value in what.items() if key != "about" and value is not None}
-    said = [str(what["about"])] if "about" in what else []
+    said = [_value(what["about"])] if "about" in what else []
     return ", ".join([*said, *(f"{key}: {_value(value)}" for key, value in rest.items())])
 
 
@@ -146,4 +162,4 @@ def _value(value: Any) -> str:
         )
     if isinstance(value, list):
         return "; ".join(map(_value, value))
-    return str(value)
+    return _quoted(value) if isinstance(value, str) else str(value)
