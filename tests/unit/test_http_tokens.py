@@ -189,6 +189,18 @@ def test_the_list_is_there_for_programs_too(here: str, capsys: pytest.CaptureFix
     assert rows == [{"name": "ci", "created": 5.0, "lastUsed": None}]
 
 
+def test_no_token_is_called_removed_while_settings_do_not_say_where_tokens_are(
+    here: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    http_tokens.add(here, "ci", now=1.0)
+    monkeypatch.setenv("CHATBRIDGE_STORE", "postgres://db.internal/chatbridge")
+    assert main(["token", "remove", "ci"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("store: accepted:")
+    assert "Removed" not in said
+    assert [token.name for token, _ in http_tokens.listed(here)] == ["ci"]
+
+
 def test_what_cannot_be_done_is_a_sentence_and_exit_1(
     here: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -105,13 +105,11 @@ def _listed() -> list[tuple[tokens.Token, float | None]]:
 
 
 def _shared() -> Address | None:
-    """The database that several hubs share, and their tokens with it; None: these are in a file."""
+    """The database that several hubs share, and their tokens with it; None: these are in a file.
+    :raises SettingsError: nobody can tell. A hub that still runs may go by either."""
     from chatbridge.settings import load
 
-    try:
-        server = load().server()
-    except SettingsError:
-        return None  # no hub can use them; the file is there in any case
+    server = load().server()
     if server is None:
         return None
     need(POSTGRES)
