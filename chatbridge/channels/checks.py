@@ -110,6 +110,28 @@ class HubState:
         return self._channels.get(channel)
 
     @property
+    def follows(self) -> bool:
+        """Whether it is one of several hubs and does not lead: it has no channels."""
+        return self._cluster.get("role") == "follows"
+
+    @property
+    def leader(self) -> str | None:
+        """Of a hub that follows: the name and the computer of the one that leads, if one does."""
+        if not (self.follows and self._cluster["leader"]):
+            return None
+        host = str(self._cluster["address"]).rpartition(":")[0]
+        return one_line(f"{self._cluster['leader']} ({host})" if host else self._cluster["leader"])
+
+    @property
+    def waits_for_leader(self) -> bool:
+        """Whether no hub leads, as far as this one knows."""
+        return self.follows and self.leader is None
+
+    @property
+    def _cluster(self) -> Json:
+        return (self.status or {}).get("cluster") or {}
+
+    @property
     def _channels(self) -> dict[str, str | None]:
         found = (self.status or {}).get("channels", ())
         return {each["name"]: each["trouble"] for each in found}

@@ -409,6 +409,14 @@ def checked(found: dict[str, Any], path: Path) -> Settings:
         )
     if wrong := problems_with(settings.people, settings.routes):
         raise SettingsError(mistakes.located(wrong, found=found, text=text(path) or "", path=path))
+    if settings.cluster.listen and settings.server() is None:
+        alone = (
+            "cluster.listen is for hubs that share a PostgreSQL database, and store names none; "
+            'set store = "postgresql://user@host/database", the same for each, or take '
+            "cluster.listen out"
+        )
+        told = [(("cluster", "listen"), alone)]
+        raise SettingsError(mistakes.located(told, found=found, text=text(path) or "", path=path))
     settings.let_people_in()
     if problem := settings.escalation_problem():
         told = [(("reminders", "escalate"), f"reminders.escalate: {problem}")]

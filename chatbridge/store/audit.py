@@ -25,7 +25,8 @@ READ_AT_ONCE = 1_000
 
 AUDIT_LINES = """
     SELECT * FROM audit WHERE seq > :after AND +at >= :since AND +at < :until
-    AND (:project = '' OR project = :project OR project_name = :project)
+    AND (:project = '' OR project = :project OR project_name = :project
+         OR substr(project_name, length(project_name) - length(:project)) = '/' || :project)
     AND (:person = '' OR who = :person OR who_id = :person)
     ORDER BY seq LIMIT :limit
 """

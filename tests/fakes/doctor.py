@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -50,23 +51,34 @@ class Machine:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_bytes(b"x" * size)
 
-    def situation(self, clock: Clock | None = None, *, hub_within: float = 4.0) -> DoctorContext:
+    def situation(
+        self,
+        clock: Clock | None = None,
+        *,
+        hub_within: float = 4.0,
+        leader_within: float = PATIENCE,
+    ) -> DoctorContext:
         found = DoctorContext.here(clock=clock)
-        found.hub_within = hub_within
+        found.hub_within, found.leader_within = hub_within, leader_within
         return found
 
     async def look(
-        self, *checks: Check, clock: Clock | None = None, hub_within: float = 4.0
+        self,
+        *checks: Check,
+        clock: Clock | None = None,
+        hub_within: float = 4.0,
+        leader_within: float = PATIENCE,
     ) -> list[Finding]:
         """What these checks find, with settings as they are now."""
-        situation = self.situation(clock, hub_within=hub_within)
+        situation = self.situation(clock, hub_within=hub_within, leader_within=leader_within)
         return [finding async for finding in run_checks(situation, checks)]
 
     @contextmanager
-    def hub(self, **status: object) -> Iterator[None]:
-        """A hub that runs here and says this of itself, to as many as ask."""
+    def hub(self, *first: Json, **status: object) -> Iterator[None]:
+        """A hub that runs here and says this of itself, to as many as ask; `first` once each."""
+        said = chain([a_status(**each) for each in first], repeat(a_status(**status)))
         with scripted_hub(str(self.state)) as hub:
-            thread = threading.Thread(target=_answer, args=(hub, a_status(**status)), daemon=True)
+            thread = threading.Thread(target=_answer, args=(hub, said), daemon=True)
             thread.start()
             yield
             # Whoever waits for a connection gets one that says nothing.
@@ -105,8 +117,8 @@ def screen(findings: Sequence[Finding]) -> str:
     return "".join(drawn(finding, width=80) for finding in findings)
 
 
-def _answer(hub: ScriptedHub, status: Json) -> None:
-    while True:
+def _answer(hub: ScriptedHub, said: Iterator[Json]) -> None:
+    for status in said:
         try:
             connection, preface = hub.accept()
             assert preface["chatbridge"] == "terminal"

@@ -47,7 +47,8 @@ def on() -> Trail:
 async def fill(store: SqlStore, trail: Trail) -> None:
     """Three days of a trail."""
     ask = an_ask(title=HOSTILE)
-    for days, work in ((2, ask), (1, replace(an_ask(), project=replace(ask.project, name="blog")))):
+    elsewhere = replace(ask.project, name="hub-a/blog")
+    for days, work in ((2, ask), (1, replace(an_ask(), project=elsewhere))):
         trail.now = lambda days=days: time.time() - days * DAY  # type: ignore[misc]
         await keep(store, work)
     trail.now = time.time
@@ -88,7 +89,10 @@ async def test_lines_come_in_their_order_and_the_wanted_ones_alone(
     assert await kinds() == ["asked", "asked", "answered"]
     assert await kinds("--since", "36h") == ["asked", "answered"]
     assert await kinds("--since", "36h", "--until", "12h") == ["asked"]
-    assert await kinds("--project", "blog") == ["asked"]
+    for name in ("blog", "hub-a/blog"):
+        assert await kinds("--project", name) == ["asked"]
+    for another in ("log", "hub-a", "a/blog", "hub-a/blog/", "hub-b/blog"):
+        assert await kinds("--project", another) == []
     assert await kinds("--project", "/src/shop") == ["asked", "asked", "answered"]
     assert await kinds("--person", "Ada") == await kinds("--person", "telegram:42") == ["answered"]
     assert await kinds("--since", "2026-01-01", "--person", "Eve") == []

@@ -140,6 +140,9 @@ def test_commands_at_a_hub_that_follows_reach_the_one_that_leads(hubs: Cluster) 
         refused = run("tell", "Claude Code", "hello")
         assert refused.returncode != 0
         assert "Only a person at a terminal" in refused.stderr
+    told = run("inbox")
+    assert told.returncode != 0
+    assert f"The inbox is at {leader.name} (127.0.0.1), which leads." in told.stderr
     said = run("status")
     assert f"{leader.name} at 127.0.0.1:{leader.port}" in said.stdout
     assert f"This hub, {follower.name}, follows" in said.stdout
@@ -189,6 +192,26 @@ def test_without_the_setting_a_second_hub_says_who_leads(hubs: Cluster, postgres
             agent.initialize()
             agent.ask(1)
             assert f"the hub {leader.name} leads" in json.dumps(agent.receive())
+
+
+def test_doctor_waits_until_a_hub_that_has_just_started_leads(postgres: Postgres) -> None:
+    """Its lease of before has to end first."""
+    asyncio.run(postgres.sql("CREATE DATABASE doctors"))
+    with cluster(postgres.port, "doctors", USER, hubs=1) as here:
+        (hub,) = here.members
+        hub.start()
+        here.leader()
+        hub.house.kill_hub()
+        hub.stop()
+        hub.start()
+        checks = json.loads(hub.house.run("doctor", "--json").stdout)["checks"]
+    said = {
+        name: [check["what"] for check in checks if check["name"] == name]
+        for name in ("leader", "database", "web inbox")
+    }
+    assert said["leader"] == []
+    assert said["database"][0].endswith("hub-0 leads")
+    assert said["web inbox"][0].startswith("http://127.0.0.1:")
 
 
 def test_a_hub_waits_for_a_database_that_is_not_there_yet(postgres: Postgres) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from chatbridge.channels.checks import Mark
 from chatbridge.cli.doctor.approvals import approvals
 from chatbridge.cli.doctor.run import Check, all_checks
 from chatbridge.core.cards.phrases import clock_time
@@ -48,6 +49,26 @@ async def test_each_rule_has_a_line_and_a_doubtful_one_says_why(machine: Machine
         "✓ approvals        rule 6 allows Edit, Write of **/*.md in ~/shop until 31.12.99\n"
         "                   12:00\n"
     )
+
+
+async def test_rules_that_do_not_apply_because_several_hubs_share_a_database_are_said(
+    machine: Machine,
+) -> None:
+    (machine.home / "shop").mkdir()
+    rules = rule(tool="'Bash'", command="'npm test'") + rule(path="'src/**'")
+    several = 'store = "postgresql://nobody@127.0.0.1:1/x"\n[cluster]\n'
+    for settings, marks in (
+        (several + "name = 'hub-a'\n", [Mark.FINE, Mark.FINE]),
+        (several + "listen = '10.0.0.5:8788'\n", [Mark.REMARK]),
+    ):
+        machine.configure(settings + rules)
+        found = await machine.look(APPROVALS)
+        assert [finding.mark for finding in found] == marks
+    assert found[0].what.startswith("approvals.allow does not apply with cluster.listen")
+    assert found[0].fix == ("Change approvals.allow in ~/config.toml, or take cluster.listen out",)
+    machine.configure(several + "listen = '10.0.0.5:8788'\n")
+    (said,) = await machine.look(APPROVALS)
+    assert said.what == "nothing is allowed without asking"
 
 
 async def test_what_was_allowed_for_a_time_is_listed_until_then(machine: Machine) -> None:

@@ -256,3 +256,80 @@ async def test_why_the_inbox_does_not_work_is_told_in_the_hubs_words(machine: Ma
 )
 def test_versions_are_compared_as_people_do(older: str, newer: str) -> None:
     assert order_of(older) < order_of(newer)
+
+
+# ── several hubs ──────────────────────────────────────────────────────────────────────────────────
+
+AWAY = "the database x on 127.0.0.1:1: the server cannot be reached. Check that it runs"
+
+
+def among(**other: object) -> dict[str, object]:
+    """What a hub says of its part that follows hub-b."""
+    led = {"leader": "hub-b", "address": "10.0.0.6:8788", "epoch": 7, "hubs": ["hub-a", "hub-b"]}
+    return {"name": "hub-a", "role": "follows", **led, **other}
+
+
+NOBODY = among(leader=None, address=None, epoch=None)
+
+
+async def test_one_that_follows_names_the_one_that_leads_and_has_the_inbox(
+    machine: Machine,
+) -> None:
+    with machine.hub(cluster=among()):
+        _, leader, inbox = await machine.look(HUB, WEB)
+    assert (leader.mark, leader.name) == (Mark.FINE, "leader")
+    assert leader.what.startswith("hub-b at 10.0.0.6:8788 (epoch 7); channels and questions")
+    assert (inbox.mark, inbox.what) == (Mark.FINE, "served by hub-b (10.0.0.6), which leads")
+    machine.configure("[web]\nenabled = false\n")
+    with machine.hub(cluster=among()):
+        (inbox,) = await machine.look(WEB)
+    assert inbox.what == "off"
+
+
+async def test_that_nobody_leads_is_said_once_it_has_lasted_and_without_the_databases_trouble(
+    machine: Machine,
+) -> None:
+    """Which the check of the database finds itself."""
+    other = "the hub hub-b, which leads, cannot be reached at 10.0.0.6:8788 (no answer)"
+    machine.set(CHATBRIDGE_STORE="postgresql://nobody@127.0.0.1:1/x")
+    with machine.hub(cluster=NOBODY, remarks=[AWAY, other]):
+        _, leader, said, inbox = await machine.look(HUB, WEB, leader_within=0.1)
+    assert (leader.mark, leader.what) == (
+        Mark.REMARK,
+        "no hub leads at present; agents wait",
+    )
+    assert leader.fix
+    assert (said.name, said.what) == ("settings", other)
+    assert (inbox.mark, inbox.what) == (Mark.FINE, "opens where a hub leads")
+
+
+async def test_right_after_a_start_it_waits_until_a_hub_leads_with_its_inbox_open(
+    machine: Machine,
+) -> None:
+    led = among(role="leads", leader="hub-a")
+    web = [{"name": "web", "trouble": None}]
+    first = (
+        {"cluster": NOBODY, "remarks": [AWAY]},
+        {"cluster": NOBODY},
+        {"cluster": led, "channels": web},
+    )
+    with machine.hub(*first, cluster=led, channels=web, web="http://127.0.0.1:1"):
+        situation = machine.situation()
+        found = await situation.hub()
+    assert found.status is not None
+    assert not found.follows
+    assert found.status["web"]
+
+
+@pytest.mark.parametrize(
+    "cluster", [None, among(), among(role="leads")], ids=["alone", "follows", "leads"]
+)
+async def test_where_a_hub_leads_nothing_is_waited_for(
+    machine: Machine, cluster: dict[str, object] | None
+) -> None:
+    told = {} if cluster is None else {"cluster": cluster}
+    channels = [{"name": "web", "trouble": None}]
+    with machine.hub({**told, "channels": channels}, web="asked again"):
+        found = await machine.situation().hub()
+    assert found.status is not None
+    assert found.status["web"] is None

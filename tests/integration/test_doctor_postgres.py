@@ -13,13 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from chatbridge.channels.checks import Finding, Mark
+from chatbridge.channels.checks import Finding, HubState, Mark
+from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.doctor import postgres as module
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
 from chatbridge.cli.doctor.tonight import deadlines, disk
 from chatbridge.cli.questions import commands
+from chatbridge.clock import SystemClock
 from chatbridge.core.model import ChannelState
+from chatbridge.core.tasks import end_tasks
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.store import PostgresStore
 from tests.contract.asks import an_ask, answered, keep
@@ -89,6 +92,40 @@ async def test_a_hub_that_has_ended_without_a_word_does_not_lead(
     await postgres.sql(ENDED_HUB, name_of(team))
     (said,) = of(await machine.look(DATABASE), Mark.FINE)
     assert said.endswith("no hub leads")
+
+
+async def test_a_hub_that_begins_to_lead_meanwhile_is_seen(
+    machine: Machine, postgres: Postgres, team: Address
+) -> None:
+    async def elected() -> HubState:
+        await postgres.sql(ENDED_HUB, name_of(team))
+        beating.append(asyncio.ensure_future(beat()))
+        return HubState(status={})
+
+    async def beat() -> None:
+        while True:
+            await postgres.sql("UPDATE leader SET beat = beat + 1", name_of(team))
+
+    beating: list[asyncio.Task[None]] = []
+    try:
+        found = await module.server(DatabaseServer(team.dsn, None), SystemClock(), hub=elected)
+    finally:
+        await end_tasks(beating)
+    assert found[0].what.endswith("night-1 leads")
+
+
+async def test_what_the_hub_alone_meets_is_said_of_the_database(
+    machine: Machine, team: Address
+) -> None:
+    """It may have another network, or password, than this terminal."""
+    told = f"the database {team.name}: the server does not answer"
+    with machine.hub(remarks=[told]):
+        found = await machine.look(DATABASE)
+        assert found[0].mark is Mark.FINE
+        assert of(found, Mark.PROBLEM) == [f"for the hub, {told}"]
+        machine.set(CHATBRIDGE_STORE="postgresql://nobody@127.0.0.1:1/x")
+        (said,) = await machine.look(DATABASE)
+        assert "the server cannot be reached" in said.what
 
 
 async def test_a_hub_that_says_so_each_second_leads(

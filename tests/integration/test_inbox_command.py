@@ -14,6 +14,9 @@ from typing import IO
 
 import pytest
 
+from chatbridge.cli.inbox import link
+from chatbridge.core.errors import ChatbridgeError
+from tests.fakes.doctor import Machine
 from tests.fakes.machine import House, house
 
 
@@ -117,3 +120,35 @@ def test_help_and_unknown_words(home: House) -> None:
     assert unknown.returncode == 2
     assert "--colour" in unknown.stderr
     assert home.hubs() == []
+
+
+# ── one of several hubs ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def follower(machine: Machine) -> Iterator[Machine]:
+    machine.set(CHATBRIDGE_STORE="postgresql://nobody@127.0.0.1:1/x")
+    link._settings.cache_clear()
+    yield machine
+    link._settings.cache_clear()
+
+
+def test_at_a_hub_that_follows_it_says_at_once_where_the_inbox_is(follower: Machine) -> None:
+    about = {"role": "follows", "leader": "hub-b", "address": "10.0.0.6:8788"}
+    with follower.hub(cluster=about), pytest.raises(ChatbridgeError) as error:
+        link.inbox_address(str(follower.state))
+    assert str(error.value) == (
+        "This hub follows. The inbox is at hub-b (10.0.0.6), which leads. Run there: "
+        "chatbridge inbox"
+    )
+
+
+def test_while_no_hub_leads_it_waits_for_one_and_says_so(
+    follower: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "ADDRESS_WITHIN", 0.2)
+    about = {"role": "follows", "leader": None, "address": None}
+    with follower.hub(cluster=about), pytest.raises(ChatbridgeError) as error:
+        link.inbox_address(str(follower.state))
+    assert str(error.value).startswith("There is no inbox, because no hub leads at present. ")
+    assert "chatbridge doctor" in str(error.value)

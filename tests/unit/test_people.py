@@ -99,6 +99,32 @@ def test_the_first_route_that_fits_decides_and_a_label_never_does(team: Team, as
         assert team.places_for(labelled) == team.places_for(ask)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ("shop-*", {"shop-api", "hub-a/shop-api", "alice/shop-api"}),
+        ("SHOP-API", {"shop-api", "hub-a/shop-api", "alice/shop-api"}),
+        ("hub-a/*", {"hub-a/shop-api", "hub-a/blog"}),
+        ("*/shop-api", {"hub-a/shop-api", "alice/shop-api"}),
+        ("hub-a", set()),
+        ("alice*", set()),
+        ("chatbridge", {"./chatbridge"}),
+        (None, {"shop-api", "hub-a/shop-api", "hub-a/blog", "alice/shop-api", "./chatbridge"}),
+    ],
+)
+def test_a_pattern_without_a_slash_is_for_the_folder_at_every_hub_and_of_every_user(
+    pattern: str | None, fits: set[str]
+) -> None:
+    route, ask = Route(to=("Ann",), project=pattern), an_ask()
+    names = ("shop-api", "hub-a/shop-api", "hub-a/blog", "alice/shop-api", "./chatbridge")
+    found = {
+        name
+        for name in names
+        if route.fits(replace(ask, project=replace(ask.project, name=name)), Priority.NORMAL)
+    }
+    assert found == fits
+
+
 @given(teams, asks())
 def test_handing_over_and_the_second_line_only_add_places(team: Team, ask: Ask) -> None:
     bare = replace(ask, attention=Attention(priority=ask.attention.priority))

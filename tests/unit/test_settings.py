@@ -201,6 +201,7 @@ NEEDS = {
     "web.tls_cert": {"web.tls_key": "/inbox.key"},
     "web.tls_key": {"web.tls_cert": "/inbox.pem"},
     "reminders.escalate": {"telegram.token": BOT, "approvals.channels": "web"},
+    "cluster.listen": {"store": "postgresql://chatbridge@db.internal/chatbridge"},
 }
 """Variables that have to be there as well."""
 
@@ -425,6 +426,23 @@ def test_a_mistake_in_a_variable_is_a_settings_error_too(
     with pytest.raises(SettingsError, match=r"(?i)web|tools") as error:
         load()
     assert SECRET not in str(error.value)
+
+
+@pytest.mark.parametrize("store", ["", 'store = "sqlite:///srv/a.db"\n'])
+def test_several_hubs_without_the_database_that_they_share_are_a_mistake(
+    file: Path, store: str
+) -> None:
+    """Each would be a hub by itself, with the same bots."""
+    file.write_text(f'{store}[cluster]\nname = "hub-a"\n')
+    assert load(file).cluster.name == "hub-a"
+    file.write_text(f'{store}[cluster]\nlisten = "10.0.0.5:8788"\n')
+    line = file.read_text().splitlines().index('listen = "10.0.0.5:8788"') + 1
+    with pytest.raises(SettingsError) as error:
+        load(file)
+    said = str(error.value)
+    assert said.startswith("cluster.listen is for hubs that share a PostgreSQL database, and store")
+    assert 'set store = "postgresql://user@host/database", the same for each, or take' in said
+    assert f"(line {line}). Correct {file}" in said
 
 
 def test_approvals_that_nobody_could_give_are_remarked_on(monkeypatch: pytest.MonkeyPatch) -> None:

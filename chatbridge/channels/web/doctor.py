@@ -30,8 +30,12 @@ OTHERS = 0o077
 
 async def check(table: Web, context: CheckContext) -> Sequence[Finding]:
     hub = await context.hub()
-    if not (table.enabled if hub.status is None else hub.has("web")):
+    known = hub.status is not None and not hub.follows
+    if not (hub.has("web") if known else table.enabled):
         return [fine(NAME, "off")]
+    if hub.follows:
+        where = f"served by {hub.leader}, which leads" if hub.leader else "opens where a hub leads"
+        return [_reach(table, where), *_key(table, context)]
     if hub.status is None:
         return [_reach(table, None)]
     address, trouble = hub.status.get("web"), hub.trouble_of("web")

@@ -14,12 +14,18 @@ from chatbridge.core.approval_rules import Rule
 from chatbridge.core.cards.phrases import format_time
 
 NAME = "approvals"
+NOT_AMONG_SEVERAL = (
+    "approvals.allow does not apply with cluster.listen: the hub that leads may be on another "
+    "computer than the files, so you are asked"
+)
 
 
 def approvals(context: DoctorContext) -> list[Finding]:
     rules, now = context.settings.approvals.rules(), context.clock.time()
     fix = f"Change approvals.allow in {shown(context.config)}"
     found = [_rule(number, rule, now, fix) for number, rule in enumerate(rules, 1)]
+    if found and context.settings.cluster.listen is not None:
+        found = [remark(NAME, NOT_AMONG_SEVERAL, f"{fix}, or take cluster.listen out")]
     for project, folder, until in timed_grants(context.database, now):
         what = f"edits in {shown(Path(folder))}" if folder else f"one exact use in {project}"
         found.append(fine(NAME, f"you allowed {what} until {format_time(until, now=now)}"))

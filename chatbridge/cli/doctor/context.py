@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ Json = dict[str, Any]
 
 HUB_ANSWER_SECONDS = 4.0
 """Less than a check has: those that need the hub's word go on without it."""
+LEADER_SECONDS = 4.0
+"""How long one of several hubs may take to lead, as after a restart."""
+AGAIN_SECONDS = 0.25
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +43,7 @@ class DoctorContext:
     clock: Clock = field(default_factory=SystemClock)
     manager: Manager = field(default_factory=this_manager)
     hub_within: float = HUB_ANSWER_SECONDS
+    leader_within: float = LEADER_SECONDS
     _hub: asyncio.Task[HubState] | None = None
 
     @classmethod
@@ -67,7 +72,7 @@ class DoctorContext:
     async def hub(self) -> HubState:
         """The same for all who ask."""
         if self._hub is None:
-            self._hub = asyncio.ensure_future(self._look())
+            self._hub = asyncio.ensure_future(self._settled())
         return await asyncio.shield(self._hub)
 
     async def ask(self, do: str) -> Json:
@@ -85,6 +90,21 @@ class DoctorContext:
     def place_of(self, channel: str, *settings: str) -> str:
         """Where the owner finds the secrets of these settings."""
         return place_of(self.config, channel, *settings, shown=shown)
+
+    async def _settled(self) -> HubState:
+        """Where no hub leads yet, wait for one, and until its inbox is open."""
+        found, until = await self._look(), time.monotonic() + self.leader_within
+        waits = found.waits_for_leader
+        while waits and time.monotonic() < until:
+            await asyncio.sleep(AGAIN_SECONDS)
+            found = await self._look()
+            opens = found.has("web") and not (found.status or {}).get("web")
+            waits = (
+                found.status is None  # it begins to lead at this moment
+                or found.waits_for_leader
+                or (opens and found.trouble_of("web") is None)
+            )
+        return found
 
     async def _look(self) -> HubState:
         info = await asyncio.to_thread(lock_file.read, str(self.state))

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.channels.checks import Finding, Mark, fine, from_error, problem, remark
 from chatbridge.cli.database import DatabaseServer, opened
 from chatbridge.cli.doctor.context import DoctorContext
 from chatbridge.cli.doctor.postgres import cannot_read, server
@@ -19,14 +19,18 @@ LOOK_SECONDS = 8.0
 """Less than a check has. A file of many gigabytes takes longer."""
 STEPS = 10_000
 GONE = "the database "
-"""How a hub begins that has lost its file."""
+"""How a hub begins that has lost its file, or cannot work with its server."""
 
 
 async def database(context: DoctorContext) -> Sequence[Finding]:
     from chatbridge.store.sqlite import migrate  # slow to import
 
     if isinstance(context.database, DatabaseServer):
-        return await server(context.database, context.clock)
+        looked = await server(context.database, context.clock, hub=context.hub)
+        if any(found.mark is Mark.PROBLEM for found in looked):
+            return looked
+        said = [it for it in (await context.hub()).remarks if it.startswith(GONE)]
+        return [*looked, *(from_error("database", f"for the hub, {it}") for it in said)]
     name, path = "database", context.database.path
     if not path.exists():
         if any(said.startswith(GONE) for said in (await context.hub()).faults):

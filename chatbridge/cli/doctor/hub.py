@@ -14,7 +14,7 @@ from chatbridge.channels.registry import channel_specs
 from chatbridge.cli.doctor.context import DoctorContext, Json
 from chatbridge.cli.doctor.database import GONE
 from chatbridge.cli.hub.hub_client import why_not_running
-from chatbridge.cli.hub.status import RESTART
+from chatbridge.cli.hub.status import RESTART, among
 from chatbridge.cli.ui.wording import first_of, lasted, shown
 from chatbridge.core.text import one_line, shortened
 from chatbridge.hub.process.confinement import ANOTHER, OUTSIDE, SANDBOXED
@@ -28,7 +28,7 @@ async def hub(context: DoctorContext) -> Sequence[Finding]:
     found = await context.hub()
     if found.status is not None:
         changed = await asyncio.to_thread(_changed_at, context)
-        return list(_running(context, found.status, found.faults, changed=changed))
+        return list(_running(context, found, found.status, changed=changed))
     if found.trouble is not None:
         holder = f"pid {found.pid}" if found.pid else "a process"
         if found.version not in (None, __version__):
@@ -64,7 +64,7 @@ def _is_older(version: str) -> bool:
 
 
 def _running(
-    context: DoctorContext, status: Json, faults: Sequence[str], *, changed: float
+    context: DoctorContext, found: HubState, status: Json, *, changed: float
 ) -> Iterator[Finding]:
     version, since, links = str(status["version"]), float(status["since"]), status["links"]
     restart = f"{RESTART}    (waiting agents do not notice)"
@@ -91,7 +91,9 @@ def _running(
         of = "" if where in ("", str(context.state)) else f", the system's ({where})"
         what = f"running for {running}, version {version}, links {len(links)}{of}"
         yield fine("hub", what, **details)
-    for said in faults:
+    if found.follows:
+        yield among(status["cluster"])
+    for said in found.faults:
         yield from_error("database" if said.startswith(GONE) else "hub", said)
     yield from _elsewhere(status)
     yield from _links(links)
@@ -100,6 +102,8 @@ def _running(
     for said in status["remarks"]:
         if said.startswith(SANDBOXED):
             yield from_error("hub", said)
+        elif said.startswith(GONE) and context.settings.server() is not None:
+            continue  # the check of the database says so
         elif said not in own and not said.startswith(of_channels):
             yield from_error("settings", said, mark=Mark.REMARK)
 

@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from chatbridge.channels.checks import Finding, fine, from_error, problem, remark
+from chatbridge.channels.checks import Finding, HubState, fine, from_error, problem, remark
 from chatbridge.cli.database import DatabaseServer
 from chatbridge.cli.ui.wording import counted, first_of, lasted
 from chatbridge.core.errors import ChatbridgeError, NewerDatabase
@@ -56,8 +56,11 @@ COMMIT = "SELECT pg_logical_emit_message(true, 'chatbridge', 'doctor')"
 """It is in the server's log alone, which has to be on the disk for the commit."""
 LEADER = "SELECT holder, beat, name FROM leader"
 
+Hub = Callable[[], Awaitable[HubState]]
+"""What the hub of this computer says, once one leads or none has for a while."""
 
-async def server(database: DatabaseServer, clock: Clock) -> Sequence[Finding]:
+
+async def server(database: DatabaseServer, clock: Clock, *, hub: Hub) -> Sequence[Finding]:
     try:
         address = database.address
         from chatbridge.store.postgres.connection import connect, translated_error
@@ -68,7 +71,7 @@ async def server(database: DatabaseServer, clock: Clock) -> Sequence[Finding]:
     import asyncpg
 
     try:
-        return await _looked_at(connection, address, clock)
+        return await _looked_at(connection, address, clock, hub)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
         return [from_error(NAME, str(translated_error(error, address.called)))]
     finally:
@@ -76,7 +79,7 @@ async def server(database: DatabaseServer, clock: Clock) -> Sequence[Finding]:
 
 
 async def _looked_at(
-    server: asyncpg.Connection[Any], address: Address, clock: Clock
+    server: asyncpg.Connection[Any], address: Address, clock: Clock, hub: Hub
 ) -> list[Finding]:
     from chatbridge.store.postgres import migrate
 
@@ -111,7 +114,10 @@ async def _looked_at(
     said.append(f"PostgreSQL {about['version'].split()[0]}")
     said.append(f"{_ms(there)} there and back, {_ms(commit)} for a commit")
     if leader is not None:
-        details["leader"] = name = await _who_leads(server, leader, seen)
+        name = await _who_leads(server, leader, seen)
+        if name is None and (await hub()).status is not None:
+            name = await _who_leads(server, await server.fetchrow(LEADER), time.monotonic())
+        details["leader"] = name
         said.append(f"{name} leads" if name else "no hub leads")
     return [fine(NAME, f"{address.name}: {'; '.join(said)}", **details), *found]
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RESTART = "chatbridge restart"
+NO_LEADER = (
+    "wait some seconds; if it lasts, look at the database (chatbridge doctor) and the hub's log"
+)
 
 
 def status(given: argparse.Namespace) -> int:
@@ -57,7 +60,7 @@ def findings(
     if status["version"] != __version__:
         yield remark("version", _other_version(status["version"]), RESTART)
     if (cluster := status.get("cluster")) is not None:
-        yield _among(cluster)
+        yield among(cluster)
         if cluster["role"] == "follows":
             yield from _links(status)
             yield from _remarks(status)
@@ -83,7 +86,7 @@ def findings(
     yield from _remarks(status)
 
 
-def _among(cluster: Json) -> Finding:
+def among(cluster: Json) -> Finding:
     """What this hub is among several."""
     from chatbridge.channels.checks import fine, remark
 
@@ -92,7 +95,7 @@ def _among(cluster: Json) -> Finding:
         of = f", followed by {', '.join(followers)}" if followers else ""
         return fine("leader", f"{cluster['name']}, this hub{of} (epoch {cluster['epoch']})")
     if cluster["leader"] is None:
-        return remark("leader", "no hub leads at present; agents wait")
+        return remark("leader", "no hub leads at present; agents wait", NO_LEADER)
     at = f" at {cluster['address']}" if cluster["address"] else ""
     return fine(
         "leader",

@@ -6,20 +6,27 @@ import argparse
 import os
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
 from chatbridge import lock_file, runtime_paths
 from chatbridge.cli.hub.hub_client import ask_hub, connection
 from chatbridge.cli.ui.running import WrongUsage
-from chatbridge.core.errors import ChatbridgeError
+from chatbridge.core.errors import ChatbridgeError, HubUnreachable
 from chatbridge.link import search
 
 if TYPE_CHECKING:
+    from chatbridge.channels.checks import HubState
     from chatbridge.channels.web.settings import Web
+    from chatbridge.settings import Settings
 
 ADDRESS_WITHIN = 5.0
 """A hub that has just started takes a moment longer to open its inbox."""
+NO_LEADER = (
+    "There is no inbox, because no hub leads at present. Find out why: chatbridge doctor, and then "
+    "again: chatbridge inbox"
+)
 OF_A_MACHINE = (
     "This computer has one hub for all its users, and its inbox is root's. Your own questions: "
     "chatbridge pending. For root: sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge inbox"
@@ -65,6 +72,12 @@ def inbox_address(state: str) -> str:
     """:raises ChatbridgeError: the hub that runs has none."""
     until = time.monotonic() + ADDRESS_WITHIN
     while (info := lock_file.read(state)) is None or info.web is None:
+        hub = _of_several()
+        if hub.leader:
+            raise ChatbridgeError(
+                f"This hub follows. The inbox is at {hub.leader}, which leads. Run there: "
+                "chatbridge inbox"
+            )
         if not _web().enabled:
             raise ChatbridgeError(
                 f"The web inbox is off. Set web.enabled = true in {runtime_paths.config_path()} "
@@ -72,6 +85,8 @@ def inbox_address(state: str) -> str:
                 "chatbridge inbox"
             )
         if time.monotonic() > until:
+            if hub.follows:
+                raise ChatbridgeError(NO_LEADER)
             raise ChatbridgeError(
                 "The hub runs without its web inbox; its log says why: "
                 f"{runtime_paths.log_path(state)}. Then: chatbridge restart, and again: "
@@ -81,12 +96,27 @@ def inbox_address(state: str) -> str:
     return info.web
 
 
+def _of_several() -> HubState:
+    """What the hub says of itself, if it may be one of several."""
+    from chatbridge.channels.checks import HubState
+
+    if _settings().server() is not None:
+        with suppress(HubUnreachable):  # it begins to lead at this moment, or to follow
+            return HubState(status=ask_hub("status"))
+    return HubState()
+
+
 @cache
-def _web() -> Web:
+def _settings() -> Settings:
     from chatbridge import settings
+
+    return settings.load()
+
+
+def _web() -> Web:
     from chatbridge.channels.web.spec import WEB
 
-    return settings.load().table(WEB)
+    return _settings().table(WEB)
 
 
 def _outside() -> str | None:

@@ -44,7 +44,8 @@ class Route:
 
     to: tuple[str, ...]
     project: str | None = None
-    """A shell pattern for the name of the project's folder or, over HTTP, of the token."""
+    """A shell pattern for the name of the project's folder or, over HTTP, of the token. With a `/`
+    it is for the whole name, which has the user or the hub before the folder."""
     agent: str | None = None
     """A shell pattern for the name of the agent's client."""
     priority: Priority | None = None
@@ -55,10 +56,14 @@ class Route:
     def fits(self, what: Sent, priority: Priority) -> bool:
         # Never the label: agents choose it.
         return (
-            _matches(self.project, what.project.name)
+            self._is_of(what.project.name)
             and _matches(self.agent, what.agent.client)
             and self.priority in (None, priority)
         )
+
+    def _is_of(self, project: str) -> bool:
+        whole = self.project is None or "/" in self.project
+        return _matches(self.project, project if whole else project.rpartition("/")[2])
 
 
 def _matches(pattern: str | None, name: str) -> bool:

@@ -334,9 +334,11 @@ class _Member:
     def _about(self) -> Json:
         election = self.election
         leads = election.epoch is not None
-        leader = election.row if leads else election.leader
+        leader, me = election.row if leads else election.leader, election.candidate
+        if not leads and leader is not None and leader.address == me.address != "":
+            leader = None  # the process that this one has replaced, until its lease ends
         return {
-            "name": election.candidate.name,
+            "name": me.name,
             "role": "leads" if leads else "follows",
             "leader": leader.name if leader else None,
             "address": leader.address if leader else None,
