@@ -319,6 +319,7 @@ def test_the_database_is_in_the_state_directory_or_where_it_was_set(
         ("tools = ['ask_usr']", "tools: there is no tool 'ask_usr'; there are: ask_user"),
         ("web = 'on'", "web"),
         ("[approvals]\nchannels = []", "approvals.channels: name at least one channel"),
+        ("[audit]\nretention = '12h'", "audit.retention: accepted: a day or more, such as 365d"),
         ("[web]\nport = 70000", "web.port"),
         ("[http]\naddress = '8788'", "http.address: accepted: an address and a port"),
         ("[http]\naddress = 'localhost:70000'", "http.address: accepted"),
