@@ -191,6 +191,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge doctor --json", run('"checks"')),
     (r"chatbridge doctor --tonight", run("Ready for tonight?", code=1)),
     (r"chatbridge service (install|status|logs( -f)?|restart|start|stop|uninstall)", CONTAINER),
+    (
+        r"chatbridge service install --linger",
+        parsed("is `chatbridge service install`, and says yes where that one asks"),
+    ),
     (r"chatbridge service", parsed(NOT_WHOLE, fills={"service": "service status"})),
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
