@@ -65,7 +65,9 @@ def located(
 
 def _problem(item: ErrorDetails, settings: type[BaseModel]) -> str:
     *tables, name = item["loc"]
-    key = one_line(".".join(map(str, item["loc"])))
+    # Of a list of tables, people count from 1.
+    parts = (part + 1 if isinstance(part, int) else part for part in item["loc"])
+    key = one_line(".".join(map(str, parts)))
     if item["type"] == "extra_forbidden":
         return f"{key} is not a setting{did_you_mean(name, _names(settings, tables), before=', ')}"
     if item["type"] in ("model_type", "model_attributes_type"):

@@ -81,12 +81,18 @@ class Messages(SettingsTable):
     """Who may write from a terminal."""
 
 
+def _a_day_or_more(value: float) -> float:
+    if value < DAY:
+        raise ValueError("accepted: a day or more, such as 365d")
+    return value
+
+
 class Audit(SettingsTable):
     """The audit trail."""
 
     enabled: bool | Literal["team"] = "team"
     """`team`: on with a server as the store, or with people."""
-    retention: Annotated[Seconds, Field(ge=DAY)] = 365 * DAY
+    retention: Annotated[Seconds, AfterValidator(_a_day_or_more)] = 365 * DAY
     texts: bool = False
     """Whether it has what people type."""
 

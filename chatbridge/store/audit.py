@@ -30,6 +30,7 @@ AUDIT_LINES = """
     AND (:person = '' OR who = :person OR who_id = :person)
     ORDER BY seq LIMIT :limit
 """
+AUDIT_NAMES = "SELECT DISTINCT who, project_name FROM audit"
 FIRST_AUDIT_LINE = "SELECT min(+seq) FROM audit WHERE at >= ?"
 REMOVE_AUDIT_LINES = """
     DELETE FROM audit WHERE seq IN (SELECT seq FROM audit WHERE at < ? ORDER BY at LIMIT ?)
@@ -118,6 +119,15 @@ async def all_lines(
         )
         for line in page:
             yield line
+
+
+async def names_in(connection: Connection) -> tuple[set[str], set[str]]:
+    """The people and the projects of the whole trail; these also without the hub or the user before
+    their folder. :raises StoreError:"""
+    rows = await connection.rows(AUDIT_NAMES)
+    projects = {str(row["project_name"]) for row in rows}
+    projects |= {name.rpartition("/")[2] for name in projects}
+    return {str(row["who"]) for row in rows} - {""}, projects
 
 
 def _line(row: Record) -> Line:

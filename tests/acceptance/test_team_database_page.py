@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from tests.fakes.program import bare
 pytestmark = [pytest.mark.postgres, pytest.mark.process]
 PAGE = "docs/team-database.md"
 HOST = "db.example.org"
-OTHERS = ("pipx ", "cd ", "systemctl ", "TELEGRAM_USER", "install -D", "install -m 644")
+OTHERS = ("pipx ", "cd ", "systemctl ", "TELEGRAM_USER", "install -D", "install -m 644", "/opt/")
 """They install, or are for another machine: other tests have them."""
 DROP = ("chatbridge", "chatbridge_restored")
 
@@ -63,7 +64,8 @@ def until_it_leads(home: House) -> None:
         assert time.monotonic() < until
 
 
-def of_page(home: House, postgres: Postgres) -> Iterator[str]:
+def with_chatbridge(home: House) -> None:
+    """The program, by its name."""
     programs = Path(home.environment["HOME"], "bin")
     programs.mkdir()
     program = programs / "chatbridge"
@@ -71,12 +73,34 @@ def of_page(home: House, postgres: Postgres) -> Iterator[str]:
     program.chmod(0o755)
     assert shutil.which("bash")
     home.environment["PATH"] = f"{programs}:{home.environment['PATH']}"
+
+
+def lines() -> Iterator[str]:
     for block in blocks():
         if block.place.page == PAGE and not block.language:
             for _, line in commands_of(block):
-                command = line.removeprefix("sudo ").removeprefix("-u postgres ")
-                if not command.startswith(OTHERS) and "/etc/" not in command:
-                    yield command.replace(HOST, f"127.0.0.1:{postgres.port}")
+                yield line.removeprefix("sudo ").removeprefix("-u postgres ")
+
+
+def of_page(home: House, postgres: Postgres) -> Iterator[str]:
+    with_chatbridge(home)
+    for command in lines():
+        if not command.startswith(OTHERS) and "/etc/" not in command:
+            yield command.replace(HOST, f"127.0.0.1:{postgres.port}")
+
+
+async def test_roots_command_reads_the_database_of_a_server_with_several_users(
+    home: House, postgres: Postgres, tmp_path: Path
+) -> None:
+    with_chatbridge(home)
+    (command,) = (it for it in lines() if it.startswith("sh -c"))
+    (tmp_path / "credentials").mkdir()
+    (tmp_path / "credentials" / "store_password").write_text("a-password\n")
+    async with postgres.database() as address:
+        (tmp_path / "config.toml").write_text(f'store = "{address.dsn}"\n')
+        there = command.replace("/etc/chatbridge", str(tmp_path))
+        said = await asyncio.to_thread(told, home, there.replace("/var/lib", str(tmp_path)))
+    assert said == "Nothing was found.\n"  # in a trail that is on, as a server has it
 
 
 def test_the_page_leads_from_an_empty_server_to_a_restored_backup(

@@ -191,6 +191,10 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"chatbridge doctor --json", run('"checks"')),
     (r"chatbridge doctor --tonight", run("Ready for tonight?", code=1)),
     (r"chatbridge service (install|status|logs( -f)?|restart|start|stop|uninstall)", CONTAINER),
+    (
+        r"chatbridge service install --linger",
+        parsed("is `chatbridge service install`, and says yes where that one asks"),
+    ),
     (r"chatbridge service", parsed(NOT_WHOLE, fills={"service": "service status"})),
     # ── chatbridge: asking and answering ──────────────────────────────────────────────────────────
     (r'chatbridge ask "[^"]+" -o Yes -o No', run("Yes", answer="Yes")),
@@ -438,6 +442,18 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"npm run", parsed(NOT_WHOLE, fills={"run": "run build"})),
     # ── a server's root ───────────────────────────────────────────────────────────────────────────
     (r"sudo loginctl enable-linger NAME", CONTAINER),
+    (
+        r"sudo /opt/chatbridge/bin/pip install asyncpg",
+        parsed("installs from the network", fills={"/opt/chatbridge/bin/pip": "pip"}),
+    ),
+    (
+        r"sudo sh -c 'export CHATBRIDGE_CONFIG=/etc/chatbridge/config\.toml .* chatbridge audit'",
+        elsewhere(
+            "tests/acceptance/test_team_database_page.py::"
+            "test_roots_command_reads_the_database_of_a_server_with_several_users",
+            "needs a machine's root, and a PostgreSQL server",
+        ),
+    ),
     (r"sudo (python3 -m venv|/opt/chatbridge/bin/pip install|ln -s) .*", SERVER),
     (
         r"sudo install -D -m 644 chatbridge-postgres\.conf .*|.*/credentials/store_password",
@@ -451,7 +467,11 @@ WAYS: tuple[tuple[str, Way], ...] = (
     (r"cd /opt/chatbridge/lib/python3\*/site-packages/chatbridge/cli/service/units", SERVER),
     (r"sudo cp chatbridge-system\.service chatbridge-system\.socket /etc/systemd/system/", SERVER),
     (r"(sudo )?(systemctl|journalctl) .*(daemon-reload|chatbridge-system\.service)", SERVER),
-    (r"sudo CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge (inbox|token add NAME)", SERVER),
+    (
+        r"sudo CHATBRIDGE_CONFIG=/etc/chatbridge/config\.toml "
+        r"CHATBRIDGE_STATE_DIR=/var/lib/chatbridge chatbridge (inbox|token add NAME)",
+        SERVER,
+    ),
 )
 
 NO_COMMANDS = frozenset(

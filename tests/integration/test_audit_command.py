@@ -120,12 +120,43 @@ def test_a_bad_time_is_refused_with_what_is_accepted(
     assert "is no time; give how long ago, as in 12h or 7d, or a day or a time, as in" in said
 
 
+def test_an_end_before_the_beginning_is_refused(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        commands.audit(["--since", "1d", "--until", "2d"])
+    assert ended.value.code == 2
+    assert "--until is not after --since" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("--person", "Adda"), "Nothing was found; did you mean Ada?"),
+        (("--project", "blok"), "Nothing was found; did you mean blog?"),
+        (("--person", "Ada", "--project", "blog"), "Nothing was found."),
+        (("--person", "telegram:43"), "Nothing was found."),
+    ],
+)
+async def test_a_name_that_was_not_found_is_answered_with_the_nearest(
+    filled: None,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    given: tuple[str, ...],
+    said: str,
+) -> None:
+    (tmp_path / "config.toml").write_text("[audit]\nenabled = true\n")
+    assert await run(*given) == 0
+    assert capsys.readouterr().err == f"{said}\n"
+
+
 def test_without_a_trail_it_is_said_how_to_get_one(
     state: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert commands.audit([]) == 0
     said = capsys.readouterr().err
     assert said.startswith("There is no audit trail: it is off.")
+    assert "in config.toml, then chatbridge restart" in said
     assert {it.name for it in state.iterdir()} == {"hub.lock"}
 
 

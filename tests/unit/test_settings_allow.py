@@ -25,7 +25,7 @@ WRONG = [
     (f"{BASH}command = 'npm test'\nfolder = '/b'", ".folder is not a setting"),
     ("tool = 'Bash'\ncommand = 'npm test'\nproject = 'shop'", ".project: accepted: whole paths"),
     ("tool = 'Bash'\ncommand = 'npm test'\nproject = '*'", ".project: accepted: whole paths"),
-    ("tool = 'Read'\npath = '**'\nproject = '/a'", ".tool.0: accepted: Bash, Edit, MultiEdit"),
+    ("tool = 'Read'\npath = '**'\nproject = '/a'", ".tool.1: accepted: Bash, Edit, MultiEdit"),
     ("tool = []\npath = '**'\nproject = '/a'", ".tool: "),
     (BASH, ": needs a command or a path, and not both"),
     (f"{EDIT}command = 'ls'\npath = '**'", ": needs a command or a path, and not both"),
@@ -87,7 +87,7 @@ def test_a_mistake_in_a_rule_is_said_with_its_key(file: Path, text: str, said: s
     file.write_text(f"[[approvals.allow]]\n{text}")
     with pytest.raises(SettingsError) as refused:
         load(file)
-    assert str(refused.value).startswith(f"approvals.allow.0{said}"), refused.value
+    assert str(refused.value).startswith(f"approvals.allow.1{said}"), refused.value
 
 
 def test_rules_are_a_list_of_what_is_allowed(file: Path) -> None:

@@ -105,21 +105,21 @@ def test_a_file_that_names_people_of_a_chat_has_approvals_given_there(
 @pytest.mark.parametrize(
     ("before", "after", "said", "line"),
     [
-        ('slack = "U', 'slak = "U', "people.0.slak is not a setting, did you mean slack?", 12),
-        ('"4243"', '"@bob"', "people.1.telegram: people are given by their numbers", 17),
+        ('slack = "U', 'slak = "U', "people.1.slak is not a setting, did you mean slack?", 12),
+        ('"4243"', '"@bob"', "people.2.telegram: people are given by their numbers", 17),
         ('"4243"', "4242", "Ann and Bob have the same telegram", 17),
         ('"Bob"', '"ann"', "the name ann is there twice", 16),
         ('"Bob"', '"web"', "none of a channel", 16),
-        ('"Bob"', '""', "people.1.name: accepted: a name in one line", 16),
+        ('"Bob"', '""', "people.2.name: accepted: a name in one line", 16),
         ('["read"]', '["raed"]', "did you mean read?", 18),
-        ('["read"]', "[]", "people.1.roles: accepted: answer, approve, read", 18),
+        ('["read"]', "[]", "people.2.roles: accepted: answer, approve, read", 18),
         ("Tokyo", "Tokio", "did you mean Asia/Tokyo?", 14),
-        ("20:00-08:00", "8pm", "people.0.quiet: mon-fri: write a time such as", 13),
+        ("20:00-08:00", "8pm", "people.1.quiet: mon-fri: write a time such as", 13),
         ('["Bob", "s', '["Bop", "s', "routes.second: entry 1 is neither one of the people", 23),
         ('["Ann"]', "[]", "routes.to: name at least one person or chat", 22),
         ('after = "10m"', "", "second and after belong together; after is missing", 23),
-        ('"10m"', '"soon"', "routes.0.after: give seconds", 24),
-        ("project =", "label =", "routes.0.label is not a setting", 20),
+        ('"10m"', '"soon"', "routes.1.after: give seconds", 24),
+        ("project =", "label =", "routes.1.label is not a setting", 20),
     ],
 )
 def test_a_mistake_is_said_with_its_line_and_what_was_probably_meant(

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from chatbridge import runtime_paths
-from chatbridge.cli.ui.running import say
+from chatbridge.cli.ui.running import WrongUsage, say
 from chatbridge.cli.ui.wording import cell
 from chatbridge.core.asks.serialize import iso
 from chatbridge.core.audit import Line, Thing
 from chatbridge.core.errors import StoreError
+from chatbridge.core.text import did_you_mean
 from chatbridge.extras import need
 from chatbridge.redaction import hide
 from chatbridge.settings import Settings, load
-from chatbridge.store.audit import all_lines
+from chatbridge.store.audit import all_lines, names_in
 from chatbridge.store.database import Connection
 from chatbridge.store.fence import POSTGRES
 from chatbridge.store.sqlite import migrate
@@ -30,8 +31,11 @@ from chatbridge.store.sqlite.connection import SqliteConnection
 
 Json = dict[str, Any]
 
-OFF = "There is no audit trail: it is off. To switch it on: enabled = true under [audit]"
-EMPTY = "Nothing was found."
+OFF = (
+    "There is no audit trail: it is off. To switch it on: enabled = true under [audit] in "
+    "config.toml, then chatbridge restart"
+)
+EMPTY = "Nothing was found"
 SHORT_ID = 6
 NOBODY = "-"
 PLAIN = re.compile(r"\w[\w .@/'-]*")
@@ -41,22 +45,25 @@ IN_WORDS = {"timed_out": "timed out", "handed_over": "handed over", "taken_back"
 
 
 def audit(given: argparse.Namespace) -> int:
+    if given.since is not None and given.until is not None and given.until <= given.since:
+        raise WrongUsage("--until is not after --since. Exchange them, or leave one of them out")
     settings = load()
     for secret in settings.secrets():
         hide(secret)
-    found = asyncio.run(_print(settings, given, _as_json if given.json else as_text))
+    found, meant = asyncio.run(_print(settings, given, _as_json if given.json else as_text))
     if not found:
-        say(EMPTY if settings.keeps_audit() else OFF)
+        say(EMPTY + (meant or ".") if settings.keeps_audit() else OFF)
     return 0
 
 
 async def _print(
     settings: Settings, given: argparse.Namespace, drawn: Callable[[Line], str]
-) -> int:
-    """How many lines there were. Only some of them are in memory at a time."""
+) -> tuple[int, str]:
+    """How many lines there were, and if none, what was probably meant. Only some of them are in
+    memory at a time."""
     connection, count = await _opened(settings), 0
     if connection is None:
-        return 0
+        return 0, ""
     try:
         lines = all_lines(
             connection,
@@ -68,9 +75,18 @@ async def _print(
         async for line in lines:
             sys.stdout.write(f"{drawn(line)}\n")
             count += 1
-        return count
+        return count, "" if count else await _meant(connection, given)
     finally:
         await connection.close()
+
+
+async def _meant(connection: Connection, given: argparse.Namespace) -> str:
+    """A name of the trail that is near a given one which it does not have."""
+    people, projects = await names_in(connection)
+    for name, known in ((given.person, people), (given.project, projects)):
+        if name not in known and (near := did_you_mean(name, known, before="; ")):
+            return cell(near)
+    return ""
 
 
 async def _opened(settings: Settings) -> Connection | None:
