@@ -188,7 +188,7 @@ async def test_an_empty_database_and_a_newer_one(
 @pytest.mark.parametrize(
     ("find", "instead", "what", "fix"),
     [
-        (r"/test_\d+$", "/none", "there is no database of this name", "CREATE DATABASE chatbridge"),
+        (r"/test_\d+$", "/none", "there is no database of this name", "createdb --owner nobody"),
         (r"nobody@", "stranger@", "the server refused the log-in", "store_password"),
         (r":\d+/.*", ":9/none", "the server cannot be reached", "Check that it runs"),
     ],
@@ -209,7 +209,7 @@ async def test_without_the_extra_everything_says_what_to_run(
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     machine.set(CHATBRIDGE_STORE="postgresql://chatbridge@db.example.org/chatbridge")
     (found,) = await machine.look(DATABASE)
-    assert found.what == "the packages for Postgres are not installed"
+    assert found.what == "the packages for PostgreSQL are not installed"
     assert "asyncpg" in found.fix[0]
 
 
