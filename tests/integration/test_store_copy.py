@@ -21,7 +21,7 @@ from chatbridge.store.postgres.file_copies import FileTable
 from chatbridge.store.postgres.store import PostgresStore
 from chatbridge.store.sqlite.store import SqliteStore
 from tests.contract.asks import a_call, an_ask, answered, keep
-from tests.fakes.postgres import END_SESSIONS, FENCE, LEADS, USER, Postgres
+from tests.fakes.postgres import END_SESSIONS, FENCE, LEADS, USER, Postgres, stranger
 from tests.integration.test_earlier_databases import ALL, load
 
 pytestmark = pytest.mark.postgres
@@ -170,6 +170,24 @@ async def test_a_rehearsal_leaves_an_empty_database_empty(
         assert await count(postgres, address, "chatbridge") == 0
         await copy(path, address)
         assert await count(postgres, address) == 2
+
+
+async def test_a_check_leaves_nothing_and_says_what_a_copy_would_be_refused_for(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    path = await a_file(tmp_path, "Which port?")
+    async with postgres.database(empty=True) as address:
+        await copying.check(path, address)
+        assert await count(postgres, address, "chatbridge") == 0
+        await copy(path, address)
+        with pytest.raises(StoreError, match="already has 2 questions"):
+            await copying.check(path, address)
+    async with postgres.database(empty=True) as address, stranger(postgres, "a-password") as name:
+        closed = Address(address.dsn.replace(f"{USER}@", f"{name}:a-password@"))
+        with pytest.raises(StoreError, match="may not do that"):
+            await copying.check(path, closed)
+    with pytest.raises(StoreError, match="there is no database of this name"):
+        await copying.check(path, postgres.address("none"))
 
 
 async def test_a_second_copy_is_refused_and_changes_nothing(

@@ -56,6 +56,10 @@ Progress = Callable[[str, int, int], None]
 """Told of the table, of how many of its rows are copied, and of how many there are."""
 
 
+def _tell_nobody(table: str, done: int, of: int) -> None:
+    """No progress is shown."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
     rows: Mapping[str, int]
@@ -73,10 +77,30 @@ async def copy(
     *,
     files: Path,
     rehearse: bool = False,
-    progress: Progress = lambda table, done, of: None,
+    progress: Progress = _tell_nobody,
 ) -> Copied:
     """`files`: the state directory. `rehearse`: do everything, and undo it.
     :raises StoreError: nothing was copied."""
+    async with _begun(source, target, progress) as (begun, transaction):
+        copied = await begun.run(files)
+        if rehearse:
+            await transaction.rollback()
+        else:
+            await _commit(transaction, target)
+    return copied
+
+
+async def check(source: Path, target: Address) -> None:
+    """Begin, and undo it. :raises StoreError: nothing could be copied, and why."""
+    async with _begun(source, target) as (_, transaction):
+        await transaction.rollback()
+
+
+@asynccontextmanager
+async def _begun(
+    source: Path, target: Address, progress: Progress = _tell_nobody
+) -> AsyncIterator[tuple[_Copy, Any]]:
+    """With the transaction in which everything happens."""
     await sqlite_migrate.check(source)
     async with _up_to_date(source) as path:
         server = await connect(target)
@@ -86,12 +110,9 @@ async def copy(
             transaction = server.transaction()
             await transaction.start()
             with closing(_opened(path)) as file:
-                copied = await _Copy(file, server, target, progress).run(files)
-            if rehearse:
-                await transaction.rollback()
-                return copied
-            await _commit(transaction, target)
-            return copied
+                begun = _Copy(file, server, target, progress)
+                await begun.prepare()
+                yield begun, transaction
         except sqlite3.Error as error:
             raise StoreError(
                 f"the database {source} cannot be read ({error}). Nothing was copied"
@@ -152,17 +173,20 @@ class _Copy:
         self._file, self._server, self._target = file, server, target
         self._progress = progress
         self._replaced = 0
+        self._tables: list[tuple[str, bool]] = file.execute(_TABLES).fetchall()
 
-    async def run(self, files: Path) -> Copied:
+    async def prepare(self) -> None:
+        """This version's tables, all of them empty, which no hub changes meanwhile."""
         await self._server.execute(SESSION)
         if (found := await version_of(self._server)) > newest():
             raise NewerDatabase(path=self._target.name, found=found, known=newest())
         await apply(self._server, found)
         await self._server.execute(DEPOSE)
-        tables = self._file.execute(_TABLES).fetchall()
-        for table, _ in tables:
+        for table, _ in self._tables:
             await self._check_empty(table)
-        rows = {table: await self._table(table, numbered) for table, numbered in tables}
+
+    async def run(self, files: Path) -> Copied:
+        rows = {table: await self._table(table, numbered) for table, numbered in self._tables}
         ((open_asks,),) = self._file.execute("SELECT count(*) FROM asks WHERE status = 'open'")
         return Copied(
             rows=rows,
