@@ -45,6 +45,7 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         agent.initialize()
         agent.ask(1)
         ask = home.until()
+        home.run("token", "add", "ci")
         running = home.run("store", "copy", "--to", team.dsn)
         assert running.returncode == 1
         assert "chatbridge stop" in running.stderr
@@ -53,6 +54,7 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         listed = home.run("pending", "--ids")
         assert ask["id"].startswith(listed.stdout.strip())
         assert home.run("restart").returncode == 0
+        assert home.run("token", "list").stdout.splitlines()[-1].startswith("ci ")
         home.answer(home.until())
         assert agent.result()["answers"][0]["values"] == ["blue"]
     assert done.stdout.splitlines()[1:4] == [
@@ -60,6 +62,7 @@ def test_an_agent_that_waits_gets_the_answer_from_the_new_database(
         "questions                     1",
         "  of them open                1",
     ]
+    assert "tokens of remote agents       1" in done.stdout
     home.kill_hub(signal.SIGTERM)
     again = home.run("store", "copy")
     assert again.returncode == 1

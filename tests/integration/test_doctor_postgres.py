@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -15,13 +16,18 @@ import pytest
 
 from chatbridge.channels.checks import Finding, Mark
 from chatbridge.cli.doctor import postgres as module
+from chatbridge.cli.doctor.clients import clients
 from chatbridge.cli.doctor.database import database
 from chatbridge.cli.doctor.run import Check
-from chatbridge.cli.doctor.tonight import deadlines, disk
+from chatbridge.cli.doctor.tonight import agents, deadlines, disk
+from chatbridge.cli.hub.commands import status
 from chatbridge.cli.questions import commands
 from chatbridge.core.model import ChannelState
+from chatbridge.hub.http import shared_tokens, tokens
+from chatbridge.store.postgres import connection
 from chatbridge.store.postgres.connection import Address
 from chatbridge.store.postgres.store import PostgresStore
+from chatbridge.store.postgres.tokens import TokenTable
 from tests.contract.asks import an_ask, answered, keep
 from tests.fakes.authority import Authority
 from tests.fakes.clock import StillClock
@@ -201,6 +207,44 @@ async def test_what_is_wrong_with_the_address_is_said_with_the_next_step(
     assert found.mark is Mark.PROBLEM
     assert what in found.what
     assert fix in " ".join(found.fix)
+
+
+async def test_agents_over_http_are_those_whose_tokens_are_in_the_database(
+    machine: Machine, team: Address, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = (Check("agents", clients), Check("agents", agents))
+    tokens.add(str(machine.state), "of-before", now=1.0)  # with this store it lets nobody in
+    given = await shared_tokens.add(team, "ci", now=1.0)
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (Mark.REMARK, "no token has been used yet: ci")
+    table = TokenTable(team)
+    await table.note_used([(tokens.digest_of(given), 100.0)])
+    table.close()
+    for found in await machine.look(*both):
+        assert (found.mark, found.what) == (Mark.FINE, "over HTTP: ci")
+    with machine.hub(links=[]):
+        assert await asyncio.to_thread(status, []) == 0
+    assert "over HTTP: ci" in capsys.readouterr().out
+
+
+async def test_a_database_without_tables_has_no_tokens(
+    machine: Machine, postgres: Postgres
+) -> None:
+    async with postgres.database(empty=True) as empty:
+        machine.set(CHATBRIDGE_STORE=empty.dsn)
+        (found,) = await machine.look(Check("agents", clients))
+    assert found.what.startswith("none is set up")
+
+
+async def test_a_server_that_says_nothing_holds_nobody_up_who_looks_for_tokens(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        machine.set(CHATBRIDGE_STORE=f"postgresql://ada@127.0.0.1:{silent.getsockname()[1]}/team")
+        (found,) = await machine.look(Check("agents", clients))
+    assert found.mark is Mark.PROBLEM
+    assert found.what.endswith("the server does not answer")
 
 
 async def test_without_the_extra_everything_says_what_to_run(

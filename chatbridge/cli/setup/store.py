@@ -7,7 +7,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from chatbridge.cli.ui.tables import Column, Table
 from chatbridge.cli.ui.wording import shown
 from chatbridge.core.errors import ChatbridgeError, StoreError
 from chatbridge.extras import need
+from chatbridge.hub.http.tokens import listed
 from chatbridge.hub.process.lock import Lock
 from chatbridge.redaction import hide
 from chatbridge.settings import POSTGRESQL, SQLITE, Settings, load, secrets
@@ -31,6 +32,7 @@ from chatbridge.store.fence import POSTGRES
 if TYPE_CHECKING:
     from chatbridge.store.postgres.connection import Address
     from chatbridge.store.postgres.copying import Copied
+    from chatbridge.store.postgres.tokens import TokenRow
 
 A_SERVER = f"{POSTGRESQL}user@host/database"
 STORE = ("store",)
@@ -57,13 +59,15 @@ def store(given: argparse.Namespace) -> int:
     state = Path(runtime_paths.state_dir())
     target = _target(given.to, settings)
     source = _source(given.source, settings, state, target)
+    files = _files_of(source, state)
+    tokens = _tokens(files)
     with ExitStack() as stack:
         if not given.dry_run:  # which only reads the file, as it is at one moment
             if given.stop:
-                _check(source, target)
+                _check(source, target, tokens)
                 stack.enter_context(_without_hub(str(state)))
-            _lock(stack, state, source)
-        copied = _copied(source, target, _files_of(source, state), rehearse=given.dry_run)
+            _lock(stack, state, files)
+        copied = _copied(source, target, files, tokens, rehearse=given.dry_run)
         _report(copied, source, target, rehearse=given.dry_run)
         if not given.dry_run:
             # Before the lock is let go: an agent might start a hub on the old database.
@@ -111,17 +115,25 @@ def _files_of(source: Path, state: Path) -> Path:
     return source.parent if os.path.exists(runtime_paths.lock_path(str(source.parent))) else state
 
 
-def _lock(locks: ExitStack, state: Path, source: Path) -> None:
-    """Also that of the hub whose file this is. :raises HubAlreadyRunning:"""
-    folders = {folder.resolve(): folder for folder in (_files_of(source, state), state)}
+def _tokens(files: Path) -> list[TokenRow]:
+    """Those of agents over HTTP. :raises SettingsError: they cannot be read."""
+    from chatbridge.store.postgres.tokens import TokenRow
+
+    known = listed(str(files))
+    return [TokenRow(token.name, token.created, token.digest, used) for token, used in known]
+
+
+def _lock(locks: ExitStack, state: Path, files: Path) -> None:
+    """Also that of the hub whose database it is. :raises HubAlreadyRunning:"""
+    folders = {folder.resolve(): folder for folder in (files, state)}
     for folder in folders.values():
         locks.enter_context(Lock(str(folder), started_by="person"))
 
 
-def _check(source: Path, target: Address) -> None:
+def _check(source: Path, target: Address, tokens: Sequence[TokenRow]) -> None:
     from chatbridge.store.postgres.copying import check
 
-    asyncio.run(check(source, target))
+    asyncio.run(check(source, target, tokens=tokens))
 
 
 @contextmanager
@@ -139,11 +151,22 @@ def _without_hub(state: str) -> Iterator[None]:
         raise
 
 
-def _copied(source: Path, target: Address, files: Path, *, rehearse: bool) -> Copied:
+def _copied(
+    source: Path, target: Address, files: Path, tokens: Sequence[TokenRow], *, rehearse: bool
+) -> Copied:
     from chatbridge.store.postgres.copying import copy
 
     with _progress() as progress:
-        return asyncio.run(copy(source, target, files=files, rehearse=rehearse, progress=progress))
+        return asyncio.run(
+            copy(
+                source,
+                target,
+                files=files,
+                tokens=tokens,
+                rehearse=rehearse,
+                progress=progress,
+            )
+        )
 
 
 @contextmanager
@@ -180,6 +203,7 @@ def _report(copied: Copied, source: Path, target: Address, *, rehearse: bool) ->
     counts = {name: copied.rows[table] for table, name in LISTED.items()}
     counts["what goes with them"] = sum(copied.rows.values()) - sum(counts.values())
     counts["files"] = copied.files
+    counts["tokens of remote agents"] = copied.tokens
     rows = [(name, f"{count:,}") for name, count in counts.items()]
     rows[1:1] = [("  of them open", f"{copied.open_asks:,}")]
     columns = (Column(title="WHAT"), Column(title="ROWS", right=True))

@@ -10,7 +10,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,13 +24,15 @@ from chatbridge.store.postgres.connection import Address, connect, translated_er
 from chatbridge.store.postgres.file_copies import PART_BYTES
 from chatbridge.store.postgres.migrate import ALONE, apply, newest, version_of
 from chatbridge.store.postgres.sql import storable
+from chatbridge.store.postgres.tokens import TokenRow
 from chatbridge.store.sqlite import migrate as sqlite_migrate
 from chatbridge.store.sqlite.connection import SqliteConnection
 from chatbridge.store.sqlite.reading import mode_to_read, text_or_bytes
 
 REPLACED = ("notes",)
 """What a hub on an empty database may have noted before anything was asked."""
-NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message"}
+TOKENS = "http_tokens"
+NAMES = {"asks": "question", "notices": "notice", "owner_messages": "message", TOKENS: "token"}
 FAILURES = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
 NUMBERS = {"integer": 2**31, "bigint": 2**63}
 ROWS_AT_ONCE = 500
@@ -67,6 +69,7 @@ class Copied:
     open_asks: int
     files: int
     """Of questions and answers, from the state directory."""
+    tokens: int
     replaced: int
     """How many texts had something in them that PostgreSQL cannot store."""
 
@@ -76,12 +79,14 @@ async def copy(
     target: Address,
     *,
     files: Path,
+    tokens: Sequence[TokenRow] = (),
     rehearse: bool = False,
     progress: Progress = _tell_nobody,
 ) -> Copied:
-    """`files`: the state directory. `rehearse`: do everything, and undo it.
+    """`files`: the state directory. `tokens`: those in it, which are in no database there.
+    `rehearse`: do everything, and undo it.
     :raises StoreError: nothing was copied."""
-    async with _begun(source, target, progress) as (begun, transaction):
+    async with _begun(source, target, tokens, progress) as (begun, transaction):
         copied = await begun.run(files)
         if rehearse:
             await transaction.rollback()
@@ -90,15 +95,18 @@ async def copy(
     return copied
 
 
-async def check(source: Path, target: Address) -> None:
+async def check(source: Path, target: Address, *, tokens: Sequence[TokenRow] = ()) -> None:
     """Begin, and undo it. :raises StoreError: nothing could be copied, and why."""
-    async with _begun(source, target) as (_, transaction):
+    async with _begun(source, target, tokens) as (_, transaction):
         await transaction.rollback()
 
 
 @asynccontextmanager
 async def _begun(
-    source: Path, target: Address, progress: Progress = _tell_nobody
+    source: Path,
+    target: Address,
+    tokens: Sequence[TokenRow],
+    progress: Progress = _tell_nobody,
 ) -> AsyncIterator[tuple[_Copy, Any]]:
     """With the transaction in which everything happens."""
     await sqlite_migrate.check(source)
@@ -110,7 +118,7 @@ async def _begun(
             transaction = server.transaction()
             await transaction.start()
             with closing(_opened(path)) as file:
-                begun = _Copy(file, server, target, progress)
+                begun = _Copy(file, server, target, tokens, progress)
                 await begun.prepare()
                 yield begun, transaction
         except sqlite3.Error as error:
@@ -168,9 +176,10 @@ class _Copy:
         file: sqlite3.Connection,
         server: asyncpg.Connection[Any],
         target: Address,
+        tokens: Sequence[TokenRow],
         progress: Progress,
     ) -> None:
-        self._file, self._server, self._target = file, server, target
+        self._file, self._server, self._target, self._tokens = file, server, target, tokens
         self._progress = progress
         self._replaced = 0
         self._tables: list[tuple[str, bool]] = file.execute(_TABLES).fetchall()
@@ -184,14 +193,22 @@ class _Copy:
         await self._server.execute(DEPOSE)
         for table, _ in self._tables:
             await self._check_empty(table)
+        if self._tokens:
+            await self._check_empty(TOKENS)
 
     async def run(self, files: Path) -> Copied:
         rows = {table: await self._table(table, numbered) for table, numbered in self._tables}
+        await self._server.copy_records_to_table(
+            TOKENS,
+            records=map(astuple, self._tokens),
+            columns=[field.name for field in fields(TokenRow)],
+        )
         ((open_asks,),) = self._file.execute("SELECT count(*) FROM asks WHERE status = 'open'")
         return Copied(
             rows=rows,
             open_asks=open_asks,
             files=await self._files(files),
+            tokens=len(self._tokens),
             replaced=self._replaced,
         )
 
