@@ -165,6 +165,18 @@ async def test_on_another_computer_it_wants_a_server_that_encrypts_and_is_checke
         assert await said(f"?sslmode=verify-full&sslrootcert={authority.file}") == []
 
 
+async def test_a_server_with_the_certificate_of_another_one_is_a_problem(
+    machine: Machine, postgres: Postgres, team: Address, tmp_path: Path
+) -> None:
+    authority = Authority(tmp_path)
+    machine.set(CHATBRIDGE_STORE=f"{team.dsn}?sslmode=verify-full&sslrootcert={authority.file}")
+    async with postgres.encrypted(authority.issue(AWAY, file="server")):
+        (found,) = await machine.look(DATABASE)
+    assert found.mark is Mark.PROBLEM
+    assert "nothing proves that the server is the right one" in found.what
+    assert "sslrootcert in store" in found.fix[0]
+
+
 async def test_rows_that_cannot_be_read_are_a_problem(
     machine: Machine, postgres: Postgres, team: Address
 ) -> None:
